@@ -20,7 +20,7 @@ const WRITE_KEY = 'demo-write-key'
 const HOUR_MS = 3_600_000
 const STEP_MS = 5_000
 const STEPS = 1_440
-/** Of more than 200 messages in a second of this machine, the inspector would show a sample. */
+/** The inspector shows only a sample when more than 200 messages come in a second. */
 const MS_PER_CALL = 5
 const EVENTS = [
   'Order Completed',
@@ -33,9 +33,9 @@ const EVENTS = [
 const USERS = ['ada', 'grace', 'alan', 'katherine', 'edsger', 'barbara', 'donald', 'radia']
 
 export interface Story {
-  /** Of the app. */
+  /** The URL of the app, without a path. */
   readonly origin: string
-  /** Of the endpoint that the destination `crm` posts to. */
+  /** The same of the endpoint that the destination `crm` posts to. */
   readonly crmOrigin: string
   /** Opens the inspector: its token is in it. */
   readonly url: string

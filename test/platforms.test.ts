@@ -1,7 +1,7 @@
 /** What Linux lets pass, and Windows or macOS does not: rules for the files of the repository, and file systems with other rights. */
 
 import { execFileSync } from 'node:child_process'
-import fs, { globSync, linkSync, readFileSync, realpathSync, truncateSync } from 'node:fs'
+import fs, { globSync, linkSync, readFileSync, realpathSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createPlace } from '../src/cli/place.ts'
 import { inodeOf } from '../src/sqlite/file.ts'
-import { jobOf, newFile, setUp, sideFilesOf } from './queues/sqlite/set-up.ts'
+import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateLog } from './queues/sqlite/set-up.ts'
 import { needs } from './support/needs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -111,22 +111,12 @@ describe('a file system that removes no open file, as that of Windows', () => {
   })
 
   it('a queue whose log is truncated in use loses nothing that is acknowledged after', async () => {
-    const { path, open, connect } = setUp({ isHere: true })
-    const queue = open()
-    await queue.push([jobOf('before')])
-    const other = connect()
-    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    other.close()
-    await queue.push([jobOf('in the log')])
-    truncateSync(`${path}-wal`)
+    const { path, queue } = await truncateLog()
     replaceInFs('rmSync', refuse)
     await expect(queue.push([jobOf()])).rejects.toThrow('the log beside it was truncated while it was in use')
     await queue.push([jobOf('after')])
     await queue.close({ graceMs: 0 })
-    const database = new DatabaseSync(path)
-    const bodies = database.prepare('SELECT body FROM hookline_queue_bodies').all()
-    database.close()
-    expect(bodies.map(({ body }) => `${Buffer.from(body as Uint8Array)}`).sort()).toEqual(['after', 'before'])
+    expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 })
 

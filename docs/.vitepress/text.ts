@@ -50,7 +50,7 @@ function withoutPictures(markdown: string): string {
     .replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, '(A picture: $1)')
 }
 
-/** Of the paragraph below the title, when there is one. */
+/** The first sentence of the paragraph below the title; empty if there is no paragraph. */
 function firstSentence(markdown: string): string {
   const [, sentence] = /^# .*\n\n(?![#|<]|```)([\s\S]*?)[.:](?:\s|$)/.exec(markdown) ?? []
   if (sentence === undefined) return ''

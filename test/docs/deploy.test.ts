@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { parseAllDocuments } from 'yaml'
 import { createProject, type Project } from '../package/project.ts'
 import { needs } from '../support/needs.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort, isOpen } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { extractBlocks } from './blocks.ts'
 import { type Child, startNode, startProgram } from './child.ts'
@@ -512,13 +512,4 @@ function expand(group: string): Set<string> {
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
   return new Set(names.flatMap((name) => (name.startsWith('@') ? [...expand(name)] : [name])))
-}
-
-async function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const isConnected = await new Promise<boolean>((resolve) => {
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-  })
-  socket.destroy()
-  return isConnected
 }

@@ -8,10 +8,9 @@
  */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { freePort } from '../support/redis.ts'
+import { freePort, isOpen } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { applyDiff, type Block, extractBlocks } from './blocks.ts'
 import { type Child, startProgram } from './child.ts'
@@ -130,13 +129,6 @@ async function withFreePorts(markdown: string): Promise<{ guide: string; ports: 
   }
   const guide = markdown.replaceAll(/\b\d{4,5}\b/g, (number) => String(free.get(number) ?? number))
   return { guide, ports: [...free.values()] }
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, 'localhost', () => resolve(socket.destroy().destroyed))
-    socket.on('error', () => resolve(false))
-  })
 }
 
 async function stop(child: Child | undefined): Promise<void> {

@@ -135,3 +135,10 @@ export async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve))
   return port
 }
+
+export function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, 'localhost', () => resolve(socket.destroy().destroyed))
+    socket.on('error', () => resolve(false))
+  })
+}

@@ -17,6 +17,7 @@ export function define(command: Command): void {
   command
     .addArgument(argument.choices(NAMES))
     .addOption(
+      // The default of commander for such an option comes before this function is called.
       new Option('--no-install', 'print the command that installs packages, in place of running it').default(true),
     )
     .addHelpText('after', HELP)

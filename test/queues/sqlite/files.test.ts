@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,6 +9,7 @@ import { watchCommits } from '../../../src/sqlite/watch.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
 import {
+  bodiesIn,
   bodiesOf,
   damage,
   hurryTime,
@@ -19,6 +19,7 @@ import {
   setUp,
   sideFilesOf,
   start,
+  truncateLog,
   unavailable,
   work,
 } from './set-up.ts'
@@ -168,16 +169,6 @@ function replaceInFs(
   })
 }
 
-function bodiesIn(path: string): string[] {
-  const program = `
-    const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 10_000 })
-    const rows = database.prepare('SELECT body FROM hookline_queue_bodies').all()
-    database.close()
-    console.log(JSON.stringify(rows.map(({ body }) => Buffer.from(body).toString())))`
-  const printed = execFileSync(process.execPath, ['--no-warnings', '-e', program, path], { encoding: 'utf8' })
-  return (JSON.parse(printed) as string[]).sort()
-}
-
 it.each(['', '.link'])('is for this user alone, and so are the files beside it: %j', needs('POSIX'), async (end) => {
   const path = newFile()
   if (end !== '') symlinkSync(path, path + end) // To a file that does not exist.
@@ -248,14 +239,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   )
 
   it('with what was in its log, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
-    const { path, open, connect } = setUp({ isHere: true })
-    const queue = open()
-    await queue.push([jobOf('before')])
-    const other = connect()
-    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    other.close()
-    await queue.push([jobOf('in the log')])
-    truncateSync(`${path}-wal`)
+    const { path, queue } = await truncateLog()
     await expect(queue.push([jobOf('refused')])).rejects.toThrow(
       'the log beside it was truncated while it was in use, and what was in the log is lost',
     )

@@ -1,7 +1,8 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { closeSync, mkdtempSync, openSync, readdirSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -14,6 +15,7 @@ import { bytesOfId } from '../../../src/queues/sqlite/tables.ts'
 import type { Request } from '../../../src/queues/sqlite/thread-messages.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
+import { jobOf } from '../../support/queues.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 
@@ -116,6 +118,30 @@ export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
 
 export function sideFilesOf(path: string): string[] {
   return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}-owner-`))
+}
+
+/** The bodies of all jobs in a file, as another process reads them. Sorted. */
+export function bodiesIn(path: string): string[] {
+  const program = `
+    const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 10_000 })
+    const rows = database.prepare('SELECT body FROM hookline_queue_bodies').all()
+    database.close()
+    console.log(JSON.stringify(rows.map(({ body }) => Buffer.from(body).toString())))`
+  const printed = execFileSync(process.execPath, ['--no-warnings', '-e', program, path], { encoding: 'utf8' })
+  return (JSON.parse(printed) as string[]).sort()
+}
+
+/** A queue whose log is truncated while it is in use: the job `before` is in its file, `in the log` is lost. */
+export async function truncateLog() {
+  const { path, open, connect } = setUp({ isHere: true })
+  const queue = open()
+  await queue.push([jobOf('before')])
+  const other = connect()
+  other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  other.close()
+  await queue.push([jobOf('in the log')])
+  truncateSync(`${path}-wal`)
+  return { path, queue }
 }
 
 export function hurryTime(): void {
