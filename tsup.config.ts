@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { transform } from 'esbuild'
 import { defineConfig } from 'tsup'
-import { buildPage } from './src/inspector/page/build.ts'
+import { directImports } from './tools/direct-imports.ts'
+import { buildPage } from './tools/inspector/build-page.ts'
 
 const { page, inputs: pageInputs } = await buildPage()
 
@@ -10,38 +12,34 @@ export default defineConfig({
     sender: 'src/sender.ts',
     collector: 'src/collector/index.ts',
     client: 'src/client/index.ts',
-    'queues/index': 'src/queues/index.ts',
+    'queues/index': 'src/queues.ts',
     // Types alone: else their declarations go into those of an engine, and every user would need its package.
     'queues/queue': 'src/queues/api.ts',
     'queues/memory': 'src/queues/memory/index.ts',
     'queues/sqlite': 'src/queues/sqlite/index.ts',
-    // A file of its own: the thread that sqlite starts.
-    'queues/sqlite-worker': 'src/queues/sqlite/worker-thread.ts',
     'queues/bullmq': 'src/queues/bullmq/index.ts',
     'queues/pg-boss': 'src/queues/pg-boss/index.ts',
-    'dedupe/memory': 'src/dedupe/memory/index.ts',
-    'dedupe/sqlite': 'src/dedupe/sqlite/index.ts',
+    'dedupe/memory': 'src/dedupe/memory.ts',
     otel: 'src/otel/index.ts',
     testing: 'src/testing.ts',
-    inspector: 'src/inspector.ts',
+    inspector: 'tools/inspector/src/index.ts',
     express: 'adapters/express.ts',
     koa: 'adapters/koa.ts',
     fastify: 'adapters/fastify.ts',
     node: 'adapters/node.ts',
     fetch: 'adapters/fetch.ts',
     lambda: 'adapters/lambda.ts',
+    // A file of its own, which runs before undici is loaded.
+    'sending-runtime': 'src/http/runtime.ts',
     // The command: no types, and the packages that only it uses are built into it.
-    cli: 'src/bin.ts',
+    cli: 'tools/command/src/bin.ts',
     // `hookline demo`: the example, over the files of the package.
     demo: 'examples/start.ts',
-    // A file of its own: the thread that the inspector and `hookline listen` start.
-    'explainer-thread': 'src/inspector/explainer-thread.ts',
   },
   format: 'esm',
   target: 'node22',
   platform: 'node',
   dts: true,
-  sourcemap: true,
   clean: true,
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
@@ -49,9 +47,20 @@ export default defineConfig({
   noExternal: ['ajv', 'cli-progress', 'commander', 'yaml'],
   external: [/^hookline(\/|$)/],
   esbuildPlugins: [
+    directImports,
     {
-      // A CommonJS package that is built in cannot require() in an ES module.
-      name: 'builtins',
+      // The sources read these fields of package.json. Its scripts and packages are nothing to users.
+      name: 'manifest',
+      setup(build) {
+        build.onLoad({ filter: /[\\/]package\.json$/ }, async ({ path }) => {
+          const { name, version, engines } = JSON.parse(await readFile(path, 'utf8'))
+          return { contents: JSON.stringify({ name, version, engines }), loader: 'json' }
+        })
+      },
+    },
+    {
+      // The packages that are built in: a CommonJS one cannot require() in an ES module, and nobody reads them here.
+      name: 'built in',
       setup(build) {
         build.onResolve({ filter: /^(buffer|events|process|readline)$/ }, ({ path }) => ({
           path,
@@ -60,6 +69,10 @@ export default defineConfig({
         build.onLoad({ filter: /./, namespace: 'builtins' }, ({ path }) => ({
           contents: `module.exports = process.getBuiltinModule('node:${path}')`,
         }))
+        build.onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, async ({ path }) => {
+          const { code } = await transform(await readFile(path, 'utf8'), { minify: true, legalComments: 'none' })
+          return { contents: code, loader: 'js' }
+        })
       },
     },
     {

@@ -100,20 +100,17 @@ function listOptions(path: readonly string[]): string {
   const options = [...help.matchAll(/^ {2}(-\S.*?)(?: {2,}|$)/gm)].map(([, flags]) => `  ${flags}\n`)
   const [, list = ''] = /^Commands:\n((?: .*\n)+)/m.exec(help) ?? []
   const below = [...list.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
-  const forms =
-    path.join() === 'check'
-      ? [...below.map((name) => [...path, name]), [...path, '--sender']]
-      : below.map((name) => [...path, name])
-  return `${usage.replace('Usage: ', '')}\n${options.sort().join('')}${forms.map(listOptions).join('')}`
+  const forms = below.map((name) => listOptions([...path, name]))
+  return `${usage.replace('Usage: ', '')}\n${options.sort().join('')}${forms.join('')}`
 }
 
 /** The titles of the tests in a browser. */
 function listPage(): string {
-  const files = readdirSync('test/browser')
+  const files = readdirSync('tools/inspector/test/browser')
     .filter((name) => name.endsWith('.test.ts'))
     .sort()
   const titles = files.flatMap((name) => {
-    const text = readFileSync(join('test/browser', name), 'utf8')
+    const text = readFileSync(join('tools/inspector/test/browser', name), 'utf8')
     return [...text.matchAll(/^ *(?:it|test)(?:\.\w+)?(?:\([^'"`\n]*\))?\(\s*(['"`])(.*?)\1,/gm)].map(
       ([, , title]) => `${title}\n`,
     )

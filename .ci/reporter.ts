@@ -36,10 +36,9 @@ export default class implements Reporter {
   }
 }
 
-/** Where a file is, for whom `.ci/run` names the failed tests. */
+/** The project and the file of a test, by which `.ci/run` names it. */
 function placeOf({ moduleId, project }: TestModule): string {
-  const parts = [SUITE, project.name, relative(project.config.root, moduleId)]
-  return parts.filter((part) => part !== '').join(': ')
+  return `${project.name}: ${relative(project.config.root, moduleId)}`
 }
 
 function nameOf(place: string, suite: TestModule | TestSuite): string {

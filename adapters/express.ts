@@ -6,8 +6,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint } from '../src/http/endpoint.ts'
+import { requireNode } from './shared/host.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
-import { send } from './shared/node-answer.ts'
+import { FAILED, NOT_FOUND, send } from './shared/node-answer.ts'
 import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
@@ -23,11 +24,13 @@ export type { ParsedBody } from './shared/node-request.ts'
 export function serve(
   endpoint: Endpoint,
   options?: ServeOptions,
-): (request: IncomingMessage & ParsedBody, response: ServerResponse, next: () => void) => void {
+): (request: IncomingMessage & ParsedBody, response: ServerResponse, next: (error?: unknown) => void) => void {
   const handle = mount(endpoint, options)
 
   return function hookline(request, response, next) {
+    requireNode('hookline/express', request, response)
+    const goOn = next ?? ((error) => send(response, error === undefined ? NOT_FOUND : FAILED, request)) // As node:http calls it.
     const incoming = new NodeRequest(request, response, request.url ?? '/', request)
-    incoming.pass(handle, (answer) => (answer === undefined ? next() : send(response, answer)))
+    incoming.pass(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)
   }
 }

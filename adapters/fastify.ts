@@ -7,10 +7,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
-import type { Endpoint } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
 import { invalidOption } from '../src/options/checks.ts'
+import { requireScope } from './shared/host.ts'
 import { type Handle, mount, requirePath } from './shared/mount.ts'
-import { endsAfterHead, headersFor, toNodeBody } from './shared/node-answer.ts'
+import { headersFor } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
 
 /** The part of a Fastify request that is used. */
@@ -26,7 +27,7 @@ export interface FastifyReplyLike {
   readonly raw: ServerResponse
   code(status: number): unknown
   headers(headers: Record<string, string>): unknown
-  send(body: Uint8Array | Readable | undefined): unknown
+  send(body: Uint8Array | Error): unknown
   callNotFound(): unknown
 }
 
@@ -70,7 +71,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
     const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
     throw invalidOption('serve', 'takes an endpoint', `${1 + others.length} arguments`, advice)
   }
-  const plugin: FastifyServePlugin = async (scope, { path }) => {
+  const register: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(path)
     scope.removeAllContentTypeParsers()
     for (const type of ANY_TYPE) {
@@ -82,6 +83,10 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
       routes.forEach((route) => void addRoute(below, route, handle, route))
     if (path === undefined) await addRoutes(scope)
     else scope.register(addRoutes as never, { prefix: path })
+  }
+  const plugin: FastifyServePlugin = (scope, options, ...others: unknown[]) => {
+    requireScope(scope, options, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    return register(scope, options)
   }
   return fp(plugin as never, {
     name: 'hookline',
@@ -96,7 +101,7 @@ const ANY_TYPE = ['application/json', '*']
 function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: string): void {
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
-    if (reply.raw.destroyed) return // The stream of an answer failed, or the client disconnected.
+    if (reply.raw.destroyed) return // The client disconnected.
     // Before it parses a body, Fastify refuses a content type without a parser. The endpoint decides that instead.
     if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
     handler(request, reply)
@@ -109,16 +114,17 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
   const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
   // Fastify matched one of several, by its own rules for prefixes, case and trailing slashes.
   if (path !== undefined) incoming.path = path
-  incoming.pass(handle, (answer) => {
+  const fail = (error: unknown): void => void reply.send(error as Error)
+  const done = (answer: EndpointAnswer | undefined): void => {
     if (reply.sent) return
     try {
       if (answer === undefined) return void reply.callNotFound()
       reply.code(answer.status)
-      reply.headers(headersFor(answer, reply.raw))
-      const body = endsAfterHead(answer, raw.method) ? undefined : toNodeBody(answer.body, reply.raw)
-      reply.send(typeof body === 'string' ? Buffer.from(body) : body) // To text, Fastify adds a charset.
+      reply.headers(headersFor(answer, raw))
+      reply.send(Buffer.from(answer.body)) // To text, Fastify adds a charset.
     } catch {
       reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
     }
-  })
+  }
+  incoming.pass(handle, done, fail)
 }

@@ -5,9 +5,11 @@
  */
 
 import { withoutConnection } from '../src/http/answer.ts'
+import { ArrivingBytes } from '../src/http/arriving-bytes.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
-import type { AnswerBody, Endpoint, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
-import { mount, type ServeOptions } from './shared/mount.ts'
+import type { Endpoint, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
+import { requireWebRequest } from './shared/host.ts'
+import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 
@@ -20,35 +22,34 @@ export type { ServeOptions } from './shared/mount.ts'
 export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Request) => Promise<Response> {
   const handle = mount(endpoint, options)
 
-  return async function hookline(request) {
-    const incoming = new FetchRequest(request)
-    const answer = await handle(incoming)
-    incoming.end()
-    if (answer === undefined) return new Response(null, { status: 404 })
-    const { status, body } = answer
-    const isEmpty = request.method === 'HEAD' || NO_BODY.has(status)
-    return new Response(isEmpty ? null : toWebBody(body, incoming), { status, headers: withoutConnection(answer) })
+  return function hookline(request, ...others: unknown[]) {
+    requireWebRequest(request, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    return respond(handle, request)
   }
 }
 
-const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+async function respond(handle: Handle, request: Request): Promise<Response> {
+  const incoming = new FetchRequest(request)
+  const answer = await handle(incoming)
+  incoming.end()
+  if (answer === undefined) return new Response(null, { status: 404 })
+  const { status, body } = answer
+  const isEmpty = request.method === 'HEAD' || status === 204
+  return new Response(isEmpty ? null : body, { status, headers: withoutConnection(answer) })
+}
 
 class FetchRequest implements EndpointRequest {
   path: string
-  readonly originalPath: string
   readonly query: string
   readonly headers: EndpointHeaders
   readonly remoteAddress = undefined
   readonly #request: Request
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   #hasEnded = false
-  #left: AbortController | undefined
-  #signal: AbortSignal | undefined
 
   constructor(request: Request) {
     const { pathname, search } = new URL(request.url)
     this.path = pathname
-    this.originalPath = pathname
     this.query = search.slice(1)
     this.headers = Object.fromEntries(request.headers)
     this.#request = request
@@ -56,17 +57,6 @@ class FetchRequest implements EndpointRequest {
 
   get method(): string {
     return this.#request.method
-  }
-
-  get signal(): AbortSignal {
-    this.#left ??= new AbortController()
-    this.#signal ??= AbortSignal.any([this.#request.signal, this.#left.signal])
-    return this.#signal
-  }
-
-  leave(): void {
-    this.#left ??= new AbortController()
-    this.#left.abort()
   }
 
   async readBody(limit: number): Promise<EndpointBody> {
@@ -91,51 +81,21 @@ class FetchRequest implements EndpointRequest {
   }
 }
 
-/**
- * Reads a web stream to its end. raw-body could, but its dependencies call `require`, which runtimes at the edge lack.
- */
 async function readAll(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   limit: number,
   length: string | null,
 ): Promise<Uint8Array> {
   if (Number(length) > limit) throw bodyTooLarge(limit)
-  const chunks: Uint8Array[] = []
-  let size = 0
+  const bytes = new ArrivingBytes()
   for (;;) {
     const { done, value } = await reader.read().catch(() => {
       throw bodyAborted()
     })
     if (done) break
-    size += value.length
-    if (size > limit) throw bodyTooLarge(limit)
-    chunks.push(value)
+    if (bytes.size + value.length > limit) throw bodyTooLarge(limit)
+    bytes.add(value)
   }
-  if (length !== null && size !== Number(length)) throw bodyAborted()
-  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, size)
-}
-
-function toWebBody(
-  body: AnswerBody,
-  request: FetchRequest,
-): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
-  if (typeof body === 'string') return body
-  if (!(Symbol.asyncIterator in body)) return body as Uint8Array<ArrayBuffer>
-  const iterator = body[Symbol.asyncIterator]()
-  const encoder = new TextEncoder()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await iterator.next()
-        if (done) controller.close()
-        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
-      },
-      cancel() {
-        request.leave()
-        // Not awaited: a generator that waits for something returns only after that.
-        new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
-      },
-    },
-    { highWaterMark: 0 },
-  )
+  if (length !== null && bytes.size !== Number(length)) throw bodyAborted()
+  return bytes.take()
 }

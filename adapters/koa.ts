@@ -6,8 +6,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
-import { mount, type ServeOptions } from './shared/mount.ts'
-import { headersFor, isStreamed, send, toNodeBody } from './shared/node-answer.ts'
+import { requireKoa } from './shared/host.ts'
+import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
+import { headersFor } from './shared/node-answer.ts'
 import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
@@ -18,10 +19,8 @@ export interface KoaContext {
   readonly res: ServerResponse
   readonly request: object
   readonly url: string
-  readonly originalUrl: string
   status: number
   body: unknown
-  respond?: boolean
   set(headers: Record<string, string>): void
 }
 
@@ -38,17 +37,21 @@ export function serve(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
   const handle = mount(endpoint, options)
 
-  return async function hookline(context, next) {
-    const { req, res, url, originalUrl, request } = context
-    const incoming = new NodeRequest(req, res, url, request as ParsedBody, req, originalUrl)
-    const answer = await new Promise<EndpointAnswer | undefined>((resolve) => incoming.pass(handle, resolve))
-    if (answer === undefined) return void (await next())
-    if (isStreamed(answer.body)) {
-      context.respond = false // Koa prints an error for each stream that its client leaves.
-      return send(res, answer)
-    }
-    context.status = answer.status
-    context.set(headersFor(answer, res))
-    context.body = toNodeBody(answer.body, res)
+  return function hookline(context, next, ...others: unknown[]) {
+    requireKoa(context, next, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    return respond(handle, context, next)
   }
+}
+
+async function respond(handle: Handle, context: KoaContext, next: () => Promise<unknown>): Promise<void> {
+  const { req, res, url, request } = context
+  const incoming = new NodeRequest(req, res, url, request as ParsedBody)
+  const answer = await new Promise<EndpointAnswer | undefined>((resolve, fail) => incoming.pass(handle, resolve, fail))
+  if (answer === undefined) {
+    await next()
+    return
+  }
+  context.status = answer.status
+  context.set(headersFor(answer, req))
+  context.body = answer.body
 }

@@ -4,12 +4,12 @@
  * @module hookline/lambda
  */
 
-import { isUtf8 } from 'node:buffer'
 import { withoutConnection } from '../src/http/answer.ts'
 import { bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
-import type { AnswerBody, Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
 import { invalidOption, kindOf } from '../src/options/checks.ts'
-import { mount, type ServeOptions } from './shared/mount.ts'
+import { refuseOtherHost } from './shared/host.ts'
+import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 
@@ -19,7 +19,6 @@ export interface LambdaEvent {
     readonly http?: { readonly method: string; readonly sourceIp?: string }
     readonly identity?: { readonly sourceIp?: string }
     readonly elb?: object
-    readonly path?: string
   }
   readonly httpMethod?: string
   readonly path?: string
@@ -64,22 +63,24 @@ export function serve(
   const handle = mount(endpoint, options)
   requireDone(endpoint)
 
-  return async function hookline(event, context) {
-    requireDone(endpoint)
-    const request = new LambdaRequest(event, context)
-    const answer = (await handle(request)) ?? NOT_FOUND
-    return { ...toHead(answer, event), ...(await toBody(answer, request.method)) }
+  return function hookline(event, context, ...others: unknown[]) {
+    refuseOtherHost('hookline/lambda', 'an event of Lambda', event, context, ...others)
+    return respond(endpoint, handle, event, context)
   }
+}
+
+async function respond(endpoint: Endpoint, handle: Handle, event: LambdaEvent, context: LambdaContext | undefined) {
+  requireDone(endpoint)
+  const request = new LambdaRequest(event, context)
+  const answer = (await handle(request)) ?? NOT_FOUND
+  const body = request.method === 'HEAD' ? '' : answer.body
+  return { ...toHead(answer, event), body, isBase64Encoded: false }
 }
 
 const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 
 /** How long Lambda has to send the answer, in milliseconds, before it ends the function. */
 const ANSWER_MS = 200
-
-/** The most bytes that Lambda takes of an answer. */
-const ANSWER_LIMIT = 6 * 1024 * 1024
-const TOO_LONG = `An answer on Lambda must have at most ${ANSWER_LIMIT} bytes. Got more. Serve this endpoint from a server.`
 
 function requireDone({ background }: Endpoint): void {
   if (background === undefined) return
@@ -91,33 +92,24 @@ function requireDone({ background }: Endpoint): void {
 class LambdaRequest implements EndpointRequest {
   readonly method: string
   path: string
-  readonly originalPath: string
   readonly query: string
   readonly headers: EndpointHeaders
   readonly remoteAddress: string | undefined
   readonly remainingMs: number | undefined
   readonly #event: LambdaEvent
-  #signal: AbortSignal | undefined
 
   constructor(event: LambdaEvent, context: LambdaContext | undefined) {
-    const { http, identity, path: pathWithStage } = event?.requestContext ?? {}
+    const { http, identity } = event?.requestContext ?? {}
     const [method, path] = http === undefined ? [event?.httpMethod, event?.path] : [http.method, event.rawPath]
     if (typeof method !== 'string' || typeof path !== 'string') throw notHttp(event)
     this.method = method
     this.path = path
-    this.originalPath = http === undefined ? (pathWithStage ?? path) : path
     this.query = event.rawQueryString ?? queryOf(event)
     this.headers = headersOf(event)
     this.remoteAddress = http?.sourceIp ?? identity?.sourceIp
     const leftMs = context?.getRemainingTimeInMillis?.()
     this.remainingMs = leftMs && Math.max(0, leftMs - ANSWER_MS)
     this.#event = event
-  }
-
-  /** Lambda does not tell when a client disconnects. */
-  get signal(): AbortSignal {
-    this.#signal ??= new AbortController().signal
-    return this.#signal
   }
 
   readBody(limit: number): EndpointBody {
@@ -173,25 +165,4 @@ function toHead(answer: EndpointAnswer, { requestContext, multiValueHeaders }: L
   if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode: answer.status, headers }
   const lists = Object.entries(headers).map(([name, value]): [string, string[]] => [name, [value]])
   return { statusCode: answer.status, multiValueHeaders: Object.fromEntries(lists) }
-}
-
-/** Bytes that are text go as text: a REST API decodes base64 only for its binary media types. */
-async function toBody({ status, body }: EndpointAnswer, method: string) {
-  if (method === 'HEAD' || status === 204 || status === 304) return { body: '', isBase64Encoded: false }
-  if (typeof body === 'string') return { body, isBase64Encoded: false }
-  const bytes = Symbol.asyncIterator in body ? await collect(body) : Buffer.from(body)
-  const isText = isUtf8(bytes)
-  return { body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }
-}
-
-async function collect(body: Exclude<AnswerBody, string | Uint8Array>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    const bytes = Buffer.from(chunk as Uint8Array)
-    size += bytes.length
-    if (size > ANSWER_LIMIT) throw new RangeError(TOO_LONG)
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks, size)
 }

@@ -4,9 +4,10 @@
  * @module hookline/node
  */
 
-import type { Endpoint } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
+import { requireNode } from './shared/host.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
-import { type NodeOutgoing, send } from './shared/node-answer.ts'
+import { FAILED, NOT_FOUND, type NodeOutgoing, send } from './shared/node-answer.ts'
 import { type NodeIncoming, NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
@@ -27,9 +28,9 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(request, response) {
+    requireNode('hookline/node', request, response)
+    const respond = (answer: EndpointAnswer = NOT_FOUND): void => send(response, answer, request)
     const incoming = new NodeRequest(request, response, request.url ?? '/', request as ParsedBody)
-    incoming.pass(handle, (answer = NOT_FOUND) => send(response, answer))
+    incoming.pass(handle, respond, () => respond(FAILED))
   }
 }
-
-const NOT_FOUND = { status: 404, headers: {}, body: '' }

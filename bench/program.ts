@@ -1,8 +1,8 @@
-/** Runs one contender in a process of its own: `program.ts <name> <arguments as JSON> [checkout whose build it takes]`. */
+/** Runs one contender in a process of its own: `program.ts <URL of its file> <arguments as JSON> [checkout whose build it takes]`. */
 
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { type ContenderName, contenders, type OpenContender } from './contenders.ts'
+import type { OpenContender } from './contender.ts'
 import { beginTurn, type Turn } from './turn.ts'
 
 /** What a program can be told. */
@@ -14,10 +14,10 @@ export type Order =
   /** That they came. Answers the turn. */
   | { readonly end: true }
 
-const [name, args = '[]', checkout] = process.argv.slice(2) as [ContenderName, string, string?]
+const [file = '', args = '[]', checkout] = process.argv.slice(2)
 if (checkout !== undefined) loadFrom(checkout)
 
-const { open }: { open: OpenContender } = await contenders[name]()
+const { open }: { open: OpenContender } = await import(file)
 const contender = await open(...JSON.parse(args))
 let end: () => Promise<Turn>
 let messages = 0

@@ -135,7 +135,7 @@ function cellsOf(row: Row, turns: Turns): string[] {
   const ratios = to === undefined ? [] : ratiosOf(row, turns)
   const value = to === undefined ? Number(own) : median(ratios)
   const target = atMost !== undefined ? `≤ ${atMost}` : atLeast !== undefined ? `≥ ${atLeast}` : '–'
-  const isReached = value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? 0)
+  const isReached = value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY)
   const said = isVoid(row, turns) ? '**VOID**' : target === '–' ? '' : verdict(isReached)
   if (to === undefined) return [of, figure.title, '', '', own, '', '', target, said]
   const baseline = pooled(figure, turns.get(to) ?? []).toFixed(figure.digits)

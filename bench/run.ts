@@ -1,32 +1,45 @@
-/** `npm run bench`: builds the package, then measures what was built against its peers and its own floor. */
+/**
+ * `npm run bench`: builds the package, then measures what was built against its peers and its own floor.
+ * `-- [part …] [--rounds 25] [--against ../other] [--engine sqlite]`: by default all parts, on all engines.
+ */
 
 import { execSync } from 'node:child_process'
-import { compareCollector } from './collect/part.ts'
-import { measureMonth } from './durable/month.ts'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { compareClient, compareCollector } from './client/part.ts'
+import { compareInspectors, compareServers } from './http/part.ts'
+import { measureMonth } from './inbox/month.ts'
+import { compareHistory, compareInboxes } from './inbox/part.ts'
+import { printMachine } from './machine.ts'
 import {
   compareDepths,
   compareDrains,
   compareGroups,
-  compareHistory,
-  compareInboxes,
   comparePeers,
   compareQueues,
-} from './durable/part.ts'
-import { measureWakes } from './durable/wake.ts'
-import { compareServers } from './http/part.ts'
-import { compareInspectors } from './inspect/part.ts'
-import { printMachine } from './machine.ts'
-import { type Part, readOptions } from './options.ts'
+  measureWakes,
+} from './queues/part.ts'
+import { engineNames, readEngine } from './queues/place.ts'
 import { compareReceivers } from './receive/part.ts'
-import { compareClient, compareDestination, compareSender } from './send/part.ts'
-import { printSize } from './size.ts'
+import type { RoundOptions } from './rounds.ts'
+import { compareDestination, compareSender } from './sender/part.ts'
 
-const { parts, engines, ...options } = readOptions()
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '25' },
+    against: { type: 'string' },
+    engine: { type: 'string', multiple: true, default: [...engineNames] },
+  },
+})
+const rounds = Number(values.rounds)
+if (!(rounds > 0)) throw new TypeError('--rounds: must be a number above 0.')
+const options: RoundOptions = { rounds, against: values.against && resolve(values.against) }
+const engines = values.engine.map(readEngine)
 
-const measures: Readonly<Record<Part, () => unknown>> = {
+const parts: Readonly<Record<string, () => Promise<void>>> = {
   http: () => compareServers(options),
   receive: () => compareReceivers(options),
-  size: printSize,
   sender: () => compareSender(options),
   destination: () => compareDestination(options),
   client: () => compareClient(options),
@@ -47,11 +60,17 @@ const measures: Readonly<Record<Part, () => unknown>> = {
   inspector: () => compareInspectors(options),
 }
 
+const chosen = positionals.length === 0 ? Object.keys(parts) : positionals
+for (const name of chosen) {
+  if (!Object.hasOwn(parts, name))
+    throw new TypeError(`${name}: no such part. There are ${Object.keys(parts).join(', ')}.`)
+}
+
 execSync('npm run --silent build -- --silent', { stdio: ['ignore', 'ignore', 'inherit'] })
 
 printMachine()
-for (const part of parts) {
+for (const name of chosen) {
   const start = performance.now()
-  await measures[part]()
-  console.error(`${part}: ${((performance.now() - start) / 1000).toFixed(0)} s`)
+  await parts[name]?.()
+  console.error(`${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`)
 }

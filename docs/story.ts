@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import { createReceiver } from 'hookline'
 import { createClient } from 'hookline/client'
@@ -20,8 +19,6 @@ const WRITE_KEY = 'demo-write-key'
 const HOUR_MS = 3_600_000
 const STEP_MS = 5_000
 const STEPS = 1_440
-/** The inspector shows only a sample when more than 200 messages come in a second. */
-const MS_PER_CALL = 5
 const EVENTS = [
   'Order Completed',
   'Product Viewed',
@@ -127,11 +124,10 @@ export async function tellStory(port: number, crmPort: number): Promise<Story> {
     destinations: { shop, crm },
     collector: { collector },
     senders: { 'to app': sender },
-    development: true,
     clock,
   })
-  app.use('/hookline', serve(inspector))
-  app.use('/webhooks', serve(inspector.withFaults(receiver)))
+  app.use('/hookline', inspector.handler)
+  app.use('/webhooks', serve(receiver))
   receiver.start()
 
   await live()
@@ -164,7 +160,6 @@ export async function tellStory(port: number, crmPort: number): Promise<Story> {
       else if (step % 36 === 0) await crm.send({ ...message, event: pick(EVENTS) })
       if (step % 270 === 0) await sender.send({ ...message, event: 'Order Completed' }, { tamper: 'reserialised' })
       await passTime(STEP_MS)
-      await sleep(calls * MS_PER_CALL)
     }
   }
 

@@ -8,9 +8,9 @@ import { serve } from 'hookline/express'
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
-  .on('track', (message) => console.log('track', message.userId, message.event, message.properties))
-  .on('identify', (message) => console.log('identify', message.userId, message.traits))
-  .on('delete', (message) => console.log('delete', message.userId))
+  .on('track', (message) => console.log('track', message))
+  .on('identify', (message) => console.log('identify', message))
+  .on('delete', (message) => console.log('delete', message))
 
 const app = express()
 app.post('/webhooks', serve(receiver)) // Before the parser: the signature covers the bytes that it would consume.

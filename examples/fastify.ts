@@ -7,9 +7,9 @@ import { serve } from 'hookline/fastify'
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
-  .on('track', (message) => console.log('track', message.userId, message.event, message.properties))
-  .on('identify', (message) => console.log('identify', message.userId, message.traits))
-  .on('delete', (message) => console.log('delete', message.userId))
+  .on('track', (message) => console.log('track', message))
+  .on('identify', (message) => console.log('identify', message))
+  .on('delete', (message) => console.log('delete', message))
 
 const app = Fastify()
 app.register(serve(receiver), { path: '/webhooks' }) // Other routes keep Fastify's own body parser.

@@ -10,9 +10,9 @@ import { serve } from 'hookline/fetch'
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
-  .on('track', (message) => console.log('track', message.userId, message.event, message.properties))
-  .on('identify', (message) => console.log('identify', message.userId, message.traits))
-  .on('delete', (message) => console.log('delete', message.userId))
+  .on('track', (message) => console.log('track', message))
+  .on('identify', (message) => console.log('identify', message))
+  .on('delete', (message) => console.log('delete', message))
 
 /** A function from Request to Response: the whole route in Next.js, a worker or Bun. */
 export const POST = serve(receiver)

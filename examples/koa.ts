@@ -9,9 +9,9 @@ import Koa from 'koa'
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
-  .on('track', (message) => console.log('track', message.userId, message.event, message.properties))
-  .on('identify', (message) => console.log('identify', message.userId, message.traits))
-  .on('delete', (message) => console.log('delete', message.userId))
+  .on('track', (message) => console.log('track', message))
+  .on('identify', (message) => console.log('identify', message))
+  .on('delete', (message) => console.log('delete', message))
 
 const app = new Koa()
 app.use(serve(receiver, { path: '/webhooks' })) // Before the parser: the signature covers the bytes that it would consume.

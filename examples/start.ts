@@ -30,8 +30,6 @@ const MADE_UP = 'x-made-up'
 const sharedSecret = process.env.HOOKLINE_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
-const { folder, clock, aheadMs, inbox, outbox, warehouse, left } = await openStorage()
-const journal = createJournal(clock.now())
 /** By the first part of the path. */
 const routes = new Map<string, RequestListener>()
 const { server, origin } = await listen((request, response) => {
@@ -40,11 +38,13 @@ const { server, origin } = await listen((request, response) => {
   else route(request, response)
 })
 
+const { folder, inbox, outbox, warehouse, left } = await openStorage() // With the port: without it, no folder is made.
+const journal = createJournal(Date.now())
+
 // The receiver verifies messages, stores them in its inbox, answers, and calls the handlers of their types. With names, they are retried alone.
 const receiver = createReceiver({
   secret: sharedSecret,
   inbox: { queue: inbox, history: { maxAgeMs: 60 * 60_000 } }, // Messages can be replayed for an hour.
-  clock,
   onError({ status, code, message }, { headers }) {
     // What is forged to be seen, and handlers that fail, are on the page.
     if (status < 500 && headers[MADE_UP] === undefined) journal.refuse('receiver', `${status} ${code}: ${message}`)
@@ -74,8 +74,7 @@ receiver
   })
 routes.set('/health', async (_request, response) => {
   const health = await receiver.health()
-  const isReady = health.status === 'ok' || health.status === 'degraded'
-  response.writeHead(isReady ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(health))
+  response.writeHead(health.ready ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(health))
 })
 
 // A destination signs messages and posts them to the receiver: again and again for four hours, if need be.
@@ -85,7 +84,6 @@ const destination = createDestination({
   webhooks,
   sharedSecret,
   queue: outbox,
-  clock,
   onAttempt({ status, message, latest }) {
     if (status === 'delivered') journal.pass('destination', message)
     else journal.fail('destination', message, `${status}, ${latest.map(toAnswer).join()}`)
@@ -97,7 +95,6 @@ const stock = createDestination({
   webhooks: [{ url: `${origin}/warehouse` }],
   sharedSecret,
   queue: warehouse,
-  clock,
   onAttempt() {},
   onCircuit() {},
 })
@@ -115,7 +112,6 @@ const observed: CollectorDestination = {
 // The collector takes calls over HTTP, and answers when they are in the destination's queue.
 const collector = createCollector({
   sources: [{ name: 'shop', writeKey, destinations: [observed, stock] }],
-  clock,
   onError: ({ status, code, message }) => journal.refuse('collector', `${status} ${code}: ${message}`),
 })
 routes.set('/analytics', serve(collector, { path: '/analytics' }))
@@ -124,30 +120,28 @@ routes.set('/analytics', serve(collector, { path: '/analytics' }))
 const client = createClient(writeKey, {
   endpoint: `${origin}/analytics/v1/batch`,
   flushAfterMs: 2_000,
-  clock,
   onError(error, calls) {
     for (const call of calls) if (!isOfLife(call)) journal.fail('client', call.type, error.message)
   },
 })
 
-// The inspector shows what all of them do. The page can move their clock forward.
+// The inspector shows what all of them do.
 const sender = createSender({ webhooks, sharedSecret })
 const inspector = createInspector({
   receiver,
   destinations: { destination, warehouse: stock },
   collector,
   senders: sender,
-  development: true,
-  clock,
 })
-routes.set('/hookline', serve(inspector, { path: '/hookline' }))
-routes.set('/webhooks', serve(inspector.withFaults(receiver), { path: '/webhooks' })) // The page can let requests fail.
+routes.set('/hookline', (request, response) => {
+  const { url: originalUrl = '' } = request
+  inspector.handler(Object.assign(request, { originalUrl, url: originalUrl.slice('/hookline'.length) }), response)
+})
+routes.set('/webhooks', serve(receiver, { path: '/webhooks' }))
 let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}, for this machine alone`)
 console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
-if (aheadMs > 0)
-  console.log(`The clock goes on where the page moved it: ${Math.round(aheadMs / 60_000)} min ahead of this machine's.`)
 receiver.start()
 console.log(`\n${head}`)
 recordCalls()

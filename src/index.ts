@@ -47,12 +47,10 @@ export type {
 export type { Handler, HandlerOptions } from './handling/selection.ts'
 export type { BodySource, EndpointBody } from './http/body.ts'
 export type {
-  AnswerBody,
   Endpoint,
   EndpointAnswer,
   EndpointHeaders,
   EndpointRequest,
-  TextAnswer,
 } from './http/endpoint.ts'
 export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './inbox/history.ts'
 export type { InboxOptions } from './inbox/options.ts'
@@ -77,6 +75,7 @@ export type {
 } from './message/message.ts'
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
+export { MESSAGE_TYPES } from './message/type-table.ts'
 export type { Logger } from './options/log.ts'
 export type { DeadLetterFilter, DeadLetterPage, Forgotten, HistoryOptions } from './queues/api.ts'
 export type { MessageFilter } from './queues/filter.ts'

@@ -15,7 +15,7 @@ export type {
   Submission,
   SyncOptions,
 } from './destination/api.ts'
-export type { CircuitEvent, CircuitOptions, CircuitState, CircuitStatus } from './destination/circuit.ts'
+export type { CircuitEvent, CircuitOptions, CircuitState, UrlHealth } from './destination/circuit.ts'
 export { createDestination } from './destination/destination.ts'
 export type { MessageFunctions } from './destination/functions.ts'
 export type {

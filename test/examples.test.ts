@@ -1,8 +1,11 @@
 /** The examples, each as a user starts it. */
 
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { afterEach, expect, test } from 'vitest'
+import { toFailure, toPassing } from '../examples/demo/table.ts'
 import { type Child, startNode } from './docs/child.ts'
 import { needs } from './support/needs.ts'
 
@@ -26,7 +29,10 @@ test.each([
     const [url] = await app.printed(/http:\/\/127\.0\.0\.1:\d+\/webhooks/)
 
     expect((await fetch(url, signedRequest(fixtures.track, SECRET))).status).toBe(200)
-    await app.printed(/track user-1 Order Completed/)
+    await app.printed(/event: 'Order Completed'/)
+    const hostile = { ...fixtures.track, event: `a \u001b[2J b\u009bc\nd` }
+    expect((await fetch(url, signedRequest(hostile, SECRET))).status).toBe(200)
+    await app.printed(/event: 'a \\x1B\[2J b\\x9Bc\\nd'/)
     const forged = await fetch(url, signedRequest(fixtures.track, 'another secret'))
     expect([forged.status, await forged.json()]).toMatchObject([401, { code: 'signature_mismatch' }])
     expect((await fetch(url.replace('/webhooks', '/other'))).status).toBe(404)
@@ -39,6 +45,28 @@ test.each([
     expect(await app.exit).toBe(0)
   },
 )
+
+test('no example prints a text that a sender wrote as it is: of an object it is escaped', () => {
+  const folders = ['docs', 'examples', 'skills', 'tools/command/src/init']
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((file) => join(folder, String(file))),
+  )
+  const isRead = (file: string): boolean =>
+    /\.(md|js|ts)$/.test(file) && !TYPED.includes(file) && !file.startsWith(join('docs', 'api'))
+  const code = ['README.md', ...files].filter(isRead)
+  const found = code.filter((file) => /console\.log\(('[^']*', )?message\??\./.test(readFileSync(file, 'utf8')))
+
+  expect(found).toEqual([])
+})
+
+/** They show the types of fields, as the generated reference does in `docs/api`. */
+const TYPED = ['docs/typed-events.md', 'docs/moving.md'].map((file) => join(...file.split('/')))
+
+test.each([toPassing, toFailure])('a line of the demo has no character that moves the cursor', (toLine) => {
+  const line = toLine('receiver', 'a \u001b[2J b\u009bc\n\u202ed')
+
+  expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+})
 
 test('an example without a secret does not start', { timeout: 30_000 }, async () => {
   app = start('express', { HOOKLINE_SECRET: undefined, PORT: '0' })

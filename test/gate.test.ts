@@ -12,7 +12,7 @@ const tools = needs('Linux', 'bash', 'awk', 'grep', 'sed')
 const root = fileURLToPath(new URL('../', import.meta.url))
 
 const FILES: Readonly<Record<string, string>> = {
-  'package.json': '{ "scripts": { "test": "vitest run --root ." } }',
+  'vitest.config.ts': "export default { test: { name: 'probe' } }",
   'wrong.test.ts': `
     import { beforeAll, describe, expect, test } from 'vitest'
     let [count, inputs] = [0, 0]
@@ -40,7 +40,7 @@ test('names what failed, what did not run, and what passed only when it ran once
   ...tools,
   timeout: 30_000,
 }, () => {
-  const steps = 'retried_tests probe test; step fine seq 9; step broken sh -c "echo one; echo Error: two >&2; exit 3"'
+  const steps = 'retried_tests probe; step fine seq 9; step broken sh -c "echo one; echo Error: two >&2; exit 3"'
   const { lines, status } = run(steps)
 
   expect(lines.slice(-9)).toEqual([

@@ -7,17 +7,28 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
-import { findViolations } from './layers/rules.ts'
+import { findCycles, findViolations } from './layers/rules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 describe('the imports of the sources', () => {
   it('go down only, and never round in a circle', async () => {
-    const sources = await readSources()
+    const sources = await readFiles([
+      'src/**/*.ts',
+      'adapters/**/*.ts',
+      'tools/{json,letter-groups,*/src/**/*}.{ts,tsx}',
+    ])
     expect([...sources.keys()]).toEqual(
       expect.arrayContaining(['src/index.ts', 'src/receiver/receiver.ts', 'adapters/express.ts']),
     )
     expect(findViolations(sources)).toEqual([])
+  })
+
+  it('never go round in a circle in the benchmarks', async () => {
+    const sources = await readFiles(['bench/**/*.ts'])
+
+    expect(sources.size).toBeGreaterThan(40)
+    expect(findCycles(sources)).toEqual([])
   })
 })
 
@@ -41,7 +52,10 @@ describe('the rule itself', () => {
     'adapters/express.ts': '',
     'adapters/koa.ts': '',
     'adapters/node.ts': '',
-    'src/cli/page.ts': '',
+    'src/internals.ts': '',
+    'tools/command/src/page.ts': '',
+    'tools/inspector/src/journal.ts': '',
+    'tools/inspector/src/page-server.ts': '',
   }
   const violationsOf = (files: Readonly<Record<string, string>>) =>
     findViolations(new Map(Object.entries({ ...tree, ...files })))
@@ -57,7 +71,10 @@ describe('the rule itself', () => {
     ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/node-request.ts'],
     ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
-    ['from the command to the adapter of node:http', 'src/cli/page.ts', '../../adapters/node.ts'],
+    ['from a tool to a public name', 'tools/command/src/page.ts', 'hookline/node'],
+    ['from a tool to the internals', 'tools/inspector/src/journal.ts', '../../../src/internals.ts'],
+    ['from a tool to what tools share', 'tools/command/src/page.ts', '../../json.ts'],
+    ['from the command to the page', 'tools/command/src/page.ts', '../../inspector/src/page-server.ts'],
     ['from the tools for tests to it', 'src/testing/fixtures.ts', '../../adapters/node.ts'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
@@ -66,13 +83,42 @@ describe('the rule itself', () => {
 
   it.each([
     ['up', 'src/message/parse.ts', '../receiver/receiver.ts', 'goes up, from layer 0 to layer 4'],
-    ['to a face', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from layer 6 to layer 9'],
+    ['to a face', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from layer 6 to layer 7'],
     ['sideways', 'src/client/client.ts', '../sender/sender.ts', 'goes sideways on layer 3'],
     ['sideways at the bottom', 'src/message/parse.ts', '../time/clock.ts', 'goes sideways on layer 0'],
     ['from a contract up', 'src/queues/api.ts', '../receiver/receiver.ts', 'goes up, from layer 2 to layer 4'],
     ['from engine to engine', 'src/queues/memory/store.ts', '../sqlite/index.ts', 'goes sideways, to a sibling'],
     ['from the contract to an engine', 'src/queues/api.ts', './memory/index.ts', 'goes up, to a member of the family'],
-    ['from the command to a framework', 'src/cli/page.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
+    [
+      'from a tool to the library',
+      'tools/command/src/page.ts',
+      '../../../src/message/parse.ts',
+      'tools import public names and the internals only',
+    ],
+    [
+      'from the command into the page',
+      'tools/command/src/page.ts',
+      '../../inspector/src/journal.ts',
+      'goes sideways, to a sibling',
+    ],
+    [
+      'from the page to the command',
+      'tools/inspector/src/journal.ts',
+      '../../command/src/page.ts',
+      'goes sideways, to a sibling',
+    ],
+    [
+      'from the library to the internals',
+      'src/testing/fixtures.ts',
+      '../internals.ts',
+      'only tools import the internals',
+    ],
+    [
+      'from the library to a tool',
+      'src/receiver/receiver.ts',
+      '../../tools/command/src/page.ts',
+      'is no layer of the library',
+    ],
     ['from framework to framework', 'adapters/koa.ts', './express.ts', 'goes sideways, to a sibling'],
     [
       'from a shared file to a framework',
@@ -124,6 +170,25 @@ describe('the rule itself', () => {
     expect(violations).toEqual(['src/utils/x.ts → src/message/parse.ts: a folder without a layer'])
   })
 
+  it.each([
+    ["export * from './message/parse.ts'", 'holds more than lists of names'],
+    ["export * as parsing from './message/parse.ts'", 'holds more than lists of names'],
+    ["import * as parsing from './message/parse.ts'\nexport { parsing }", 'holds more than lists of names'],
+    ['export const tools = {}', 'holds more than lists of names'],
+    [
+      `export { ${Array.from({ length: 46 }, (_, at) => `a${at}`)} } from './message/parse.ts'`,
+      '46 names, and at most 45',
+    ],
+  ])('reports internals that hide names, and too many: %s', (text, reason) => {
+    const violations = violationsOf({ 'src/internals.ts': text })
+    expect(violations).toEqual([expect.stringContaining(`src/internals.ts: ${reason}`)])
+  })
+
+  it('lets a list of internals pass', () => {
+    const text = "export { parse, type Json } from './message/parse.ts'\nexport type { Clock } from './time/clock.ts'"
+    expect(violationsOf({ 'src/internals.ts': text })).toEqual([])
+  })
+
   it('reports a cycle, type-only imports included', () => {
     const violations = violationsOf({
       'src/receiver/receiver.ts': "import { readOptions } from './options.ts'",
@@ -152,19 +217,20 @@ describe('what a subpath loads', () => {
     'hookline/queues/bullmq': ['bullmq', 'debug', 'ioredis'],
     'hookline/queues/pg-boss': ['pg', 'pg-boss'],
     'hookline/dedupe/memory': [],
-    'hookline/dedupe/sqlite': [],
     'hookline/otel': ['@opentelemetry/api'],
     'hookline/testing': ['raw-body'],
-    'hookline/inspector': [],
+    'hookline/inspector': ['raw-body'],
   }
 
+  const SERVER = ['http', 'https', 'http2', '_http_client', 'internal/deps/undici/undici']
   /** Whose packages or servers bring an HTTP client, and which; every other subpath brings none. */
   const CLIENTS: Readonly<Record<string, readonly string[]>> = {
     // undici reads what node:http and node:http2 know of the protocol.
     'hookline/sender': ['http', 'http2', '_http_client'],
     'hookline/client': ['http', 'http2', '_http_client'],
-    // The scripted endpoint is a server of node:http; an import of that makes Node load all it exports.
-    'hookline/testing': ['http', 'https', 'http2', '_http_client', 'internal/deps/undici/undici'],
+    // They have servers of node:http; an import of that makes Node load all it exports.
+    'hookline/testing': SERVER,
+    'hookline/inspector': SERVER,
   }
 
   const FRAMEWORKS = ['express', 'koa', 'fastify']
@@ -214,9 +280,9 @@ describe('what a subpath loads', () => {
   }
 })
 
-async function readSources(): Promise<ReadonlyMap<string, string>> {
+async function readFiles(patterns: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const sources = new Map<string, string>()
-  for await (const path of glob(['src/**/*.{ts,tsx}', 'adapters/**/*.ts'], { cwd: root })) {
+  for await (const path of glob(patterns, { cwd: root })) {
     sources.set(path.replaceAll(sep, '/'), await readFile(`${root}${path}`, 'utf8'))
   }
   return sources

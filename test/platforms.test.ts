@@ -7,8 +7,8 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createPlace } from '../src/cli/place.ts'
 import { inodeOf } from '../src/sqlite/file.ts'
+import { createPlace } from '../tools/command/src/place.ts'
 import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateLog } from './queues/sqlite/set-up.ts'
 import { needs } from './support/needs.ts'
 
@@ -97,7 +97,7 @@ describe('a file system that removes no open file, as that of Windows', () => {
   }
 
   it('a queue closes nonetheless; the side file that it leaves is removed by the next that opens the file', async () => {
-    const { path, open } = setUp({ isHere: true })
+    const { path, open } = setUp()
     const queue = open()
     await queue.push([jobOf('a')])
     replaceInFs('rmSync', refuse)
@@ -121,7 +121,7 @@ describe('a file system that removes no open file, as that of Windows', () => {
 })
 
 it('a file system that ignores case, as that of Windows and macOS: one file is one, however it is written', async () => {
-  const { path, open } = setUp({ isHere: true })
+  const { path, open } = setUp()
   const [queue, shouted] = [open(), join(dirname(path), 'JOBS.DB')]
   linkSync(path, shouted) // Two names for one file.
   const { native } = realpathSync
@@ -139,7 +139,7 @@ it('a disk whose paths Windows does not know, such as one in memory: a queue ope
     throw new Error('EISDIR')
   })
   onTestFinished(() => spy.mockRestore())
-  const queue = setUp({ isHere: true }).open()
+  const queue = setUp().open()
   await queue.push([jobOf()])
   expect(await queue.counts()).toMatchObject({ waiting: 1 })
 })
@@ -165,7 +165,7 @@ it('a file system whose numbers of files have 64 bits, as that of Windows: two f
 it('a push of a queue is in the disk of a Mac, not only in its cache', async () => {
   const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
   onTestFinished(() => exec.mockRestore())
-  const queue = setUp({ isHere: true }).open()
+  const queue = setUp().open()
   await queue.push([jobOf()])
   expect(exec.mock.calls.filter(([sql]) => sql.includes('fullfsync = ON')).length).toBeGreaterThan(0)
 })

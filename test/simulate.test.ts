@@ -1,4 +1,4 @@
-/** The simulated day of `npm run simulate`, a few hours of it: what it promises of outages, and that a seed decides all of it. */
+/** The simulated day of `bench/simulate`, a few hours of it: what it promises of outages, and that a seed decides all of it. */
 
 import { expect, test } from 'vitest'
 import { type Day, episode, findEffect, HOUR, runDay } from '../bench/simulate/days.ts'

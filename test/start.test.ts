@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,11 +14,10 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
 import { listen } from '../examples/demo/listen.ts'
 import { toCurl, toLine } from '../examples/demo/table.ts'
-import { bin } from './cli/command.ts'
+import { bin } from '../tools/command/test/command.ts'
 import { type Child, startNode } from './docs/child.ts'
 import { watchConsole } from './support/console.ts'
 import { needs } from './support/needs.ts'
-import { until } from './support/until.ts'
 
 const START = fileURLToPath(new URL('../examples/start.ts', import.meta.url))
 
@@ -93,8 +92,6 @@ test('it stays up: the command it prints goes through every station, its page op
       { name: 'collector', hasQueue: false },
     ],
     senders: ['sender'],
-    development: true,
-    time: { isMoving: false },
   })
   expect((await fetch(new URL('api/setup', url))).status).toBe(403)
   expect(await readUntil(await get('api/stream'), /"user":"grace"/)).toContain('"user":"user-1"')
@@ -125,29 +122,23 @@ describe('it ends with 1 when', () => {
   })
 })
 
-test('killed while the receiver cannot be reached and its clock is moved, it goes on at that time, with what was left', {
+test('killed while the receiver cannot be reached, it goes on with what was left', {
   ...needs('POSIX'),
   timeout: 120_000,
 }, async () => {
   demo = startBroken('/webhooks', 'request.socket.destroy()')
-  const [url] = await demo.printed(URL_OF_PAGE)
+  await demo.printed(URL_OF_PAGE)
   expect(linesOf(demo)).toContain(
     '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass destination, receiver)',
   )
   expect(linesOf(demo)).toContain('✗ track, forged – – – – reset (expected 401 signature_mismatch)')
   expect(demo.output).toContain('0 of 10 came out as they must.')
-  expect((await (await openPage(url)).post('api/time', { advanceMs: 300_000 })).status).toBe(200)
-  const file = join(data, 'clock')
-  await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')) > Date.now() + 290_000)
   demo.kill('SIGKILL')
   await demo.exit
 
   demo = startNode([START], { env: { PORT: '0', DATA: data } })
   await demo.printed(/^10 of 10 came out as they must\.$/m)
   expect(demo.output).toMatch(/^From last time, in .*: \d+ messages to deliver, 0 to handle$/m)
-  expect(demo.output).toMatch(/^The clock goes on where the page moved it: [45] min ahead of this machine's\.$/m)
-  const [newUrl] = await demo.printed(URL_OF_PAGE)
-  await (await openPage(newUrl)).post('api/time', { advanceMs: 600_000 }) // Their next attempts are due.
   for (const { saw } of expectations.slice(0, 8))
     await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
 

@@ -14,7 +14,13 @@ export interface ServeOptions {
 }
 
 /** Answers the endpoint's requests, and returns undefined for all others. Makes the path relative to the mount. */
-export type Handle = (request: EndpointRequest & { path: string }) => Promise<EndpointAnswer> | undefined
+export type Handle = (request: MountedRequest) => Promise<EndpointAnswer> | undefined
+
+interface MountedRequest extends EndpointRequest {
+  path: string
+  /** The URL before a router made it relative, where the framework keeps it. */
+  readonly originalUrl?: string | undefined
+}
 
 export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requireEndpoint(endpoint)
@@ -22,13 +28,23 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   const { path } = options
   if (path === undefined) return (request) => endpoint.handle(request)
   requirePath(path)
-  if (endpoint.routes === undefined) return (request) => (request.path === path ? endpoint.handle(request) : undefined)
-
   const prefix = path.endsWith('/') ? path.slice(0, -1) : path
+  const hasRoutes = endpoint.routes !== undefined
+  const isOwn = (given: string): boolean =>
+    hasRoutes ? given === prefix || given.startsWith(`${prefix}/`) : given === path
+  let hasWarned = false
   return (request) => {
-    if (request.path !== prefix && !request.path.startsWith(`${prefix}/`)) return undefined
-    request.path = request.path.slice(prefix.length) || '/'
-    return endpoint.handle(request)
+    if (isOwn(request.path)) {
+      if (hasRoutes) request.path = request.path.slice(prefix.length) || '/'
+      return endpoint.handle(request)
+    }
+    if (!hasWarned && isOwn(request.originalUrl?.split('?', 1)[0] ?? '')) {
+      hasWarned = true
+      const advice = 'Remove `path`, or pass what is left of it below the mount.'
+      const text = `No request can match \`path\`: a router has removed a part of its path before. Got '${path}'. ${advice}`
+      process.emitWarning(text, { code: 'HOOKLINE_PATH' })
+    }
+    return undefined
   }
 }
 

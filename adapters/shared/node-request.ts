@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
-import { bodyConsumed, bodyTooLarge, type EndpointBody } from '../../src/http/body.ts'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../../src/http/body.ts'
 import type { EndpointAnswer, EndpointHeaders, EndpointRequest } from '../../src/http/endpoint.ts'
 import { type Reading, readStream } from '../../src/http/read-stream.ts'
 import { DISCARD_MS } from '../../src/message/limits.ts'
 import type { Handle } from './mount.ts'
-import { type NodeOutgoing, streamOf } from './node-answer.ts'
+import type { NodeOutgoing } from './node-answer.ts'
 
 /** A request of node:http, or of node:http2 through its compatible API. */
 export type NodeIncoming = (IncomingMessage | Http2ServerRequest) & {
@@ -31,14 +31,11 @@ export class NodeRequest implements EndpointRequest, Reading {
   readonly #outgoing: NodeOutgoing
   readonly #parsed: ParsedBody
   readonly #stream: Readable
-  readonly #originalUrl: string | undefined
-  #signal: AbortSignal | undefined
 
   /**
    * @param url Relative to where the framework mounted the adapter.
    * @param parsed Where the framework keeps what a body parser read.
    * @param stream Where the framework reads the body from, when that is not the request itself.
-   * @param originalUrl What the framework got as the URL, when it does not leave that on the request.
    */
   constructor(
     incoming: NodeIncoming,
@@ -46,7 +43,6 @@ export class NodeRequest implements EndpointRequest, Reading {
     url: string,
     parsed: ParsedBody,
     stream: Readable = incoming,
-    originalUrl?: string,
   ) {
     const target = targetOf(url)
     const end = target.indexOf('?')
@@ -56,34 +52,31 @@ export class NodeRequest implements EndpointRequest, Reading {
     this.#outgoing = outgoing
     this.#parsed = parsed
     this.#stream = stream
-    this.#originalUrl = originalUrl
   }
 
   get method(): string {
     return this.#incoming.method ?? ''
   }
 
-  get originalPath(): string {
-    const { originalUrl, url = '/' } = this.#incoming
-    return targetOf(originalUrl ?? this.#originalUrl ?? url).split('?', 1)[0] as string
+  get originalUrl(): string | undefined {
+    return this.#incoming.originalUrl
   }
 
   get headers(): EndpointHeaders {
     return this.#incoming.headers
   }
 
+  get rawHeaders(): readonly string[] | undefined {
+    return this.#incoming.rawHeaders
+  }
+
   get remoteAddress(): string | undefined {
     return this.#incoming.socket?.remoteAddress
   }
 
-  get signal(): AbortSignal {
-    this.#signal ??= createSignal(this.#outgoing)
-    return this.#signal
-  }
-
   readBody(limit: number): EndpointBody | Promise<EndpointBody> {
     const stream = this.#stream
-    if (!isUnread(stream)) return findParsed(this.#parsed, limit)
+    if (!isUnread(stream)) return findParsed(this.#parsed, this.#incoming, limit)
     const length = stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined
     return readArrived(stream, limit, length) ?? readStream(stream, limit, length, this)
   }
@@ -93,11 +86,12 @@ export class NodeRequest implements EndpointRequest, Reading {
    * small body has arrived after it, and nothing waits for it (bench/METHOD.md). At once where something earlier listens to the
    * body, which flows past whoever listens later.
    *
-   * @param done Gets the answer; undefined: another's request. Must not throw.
+   * @param done Gets the answer; undefined: another's request.
+   * @param fail Gets what the endpoint threw, or `done` with an answer. A request that a test made up may lack what they read.
    */
-  pass(handle: Handle, done: (answer: EndpointAnswer | undefined) => void): void {
-    if (this.#stream.readableFlowing === true) passNow(this, handle, done)
-    else process.nextTick(passNow, this, handle, done)
+  pass(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
+    if (this.#stream.readableFlowing === true) passNow(this, handle, done, fail)
+    else process.nextTick(passNow, this, handle, done, fail)
   }
 
   /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */
@@ -114,14 +108,25 @@ export class NodeRequest implements EndpointRequest, Reading {
   }
 }
 
-function passNow(request: NodeRequest, handle: Handle, done: (answer: EndpointAnswer | undefined) => void): void {
-  const answered = handle(request)
+function passNow(
+  request: NodeRequest,
+  handle: Handle,
+  done: (answer: EndpointAnswer | undefined) => void,
+  fail: (error: unknown) => void,
+): void {
+  const end = (answer: EndpointAnswer): void => {
+    request.end()
+    done(answer)
+  }
+  let answered: ReturnType<Handle>
+  try {
+    answered = handle(request)
+  } catch (error) {
+    fail(error)
+    return
+  }
   if (answered === undefined) done(undefined)
-  else
-    void answered.then((answer) => {
-      request.end()
-      done(answer)
-    })
+  else answered.then(end).catch(fail)
 }
 
 /** A request target may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section 3.2.2). */
@@ -129,22 +134,14 @@ function targetOf(url: string): string {
   return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
-/** A signal that aborts when the response closes before all of it is written. */
-function createSignal(outgoing: NodeOutgoing): AbortSignal {
-  const controller = new AbortController()
-  const stream = streamOf(outgoing)
-  const close = (): void => {
-    // A stream of HTTP/2 that the client cancels is also finished.
-    if (!stream.writableFinished || ('aborted' in stream && stream.aborted)) controller.abort()
-  }
-  if (stream.destroyed) close()
-  else outgoing.once('close', close)
-  return controller.signal
+/** Whether a reader gets the whole body: nothing was read of the stream, and nothing ended, destroyed or closed it. */
+function isUnread(stream: Readable): boolean {
+  return stream.readable && stream.readableDidRead === false
 }
 
-/** Whether no data was read from the stream, so that a reader gets the whole body. */
-function isUnread(stream: Readable): boolean {
-  return stream.readableDidRead === false && !stream.readableEnded // An empty body ends without being read.
+/** Whether the client disconnected in the middle of the body. On HTTP/1, a request that others destroy is aborted, too. */
+function hasLeft({ aborted, complete, httpVersionMajor }: NodeIncoming): boolean {
+  return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
 /**
@@ -158,7 +155,11 @@ export function readArrived(stream: Readable, limit: number, length: string | un
   return { bytes: stream.read(), source: 'stream' }
 }
 
-function findParsed({ rawBody, body }: ParsedBody, limit: number): EndpointBody {
+/** @param incoming Where a wrapper for functions leaves the body, whatever the framework in it does. */
+function findParsed(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
+  const [rawBody, body] = [parsed.rawBody ?? incoming.rawBody, parsed.body ?? incoming.body]
+  const hasBytes = [rawBody, body].some((copy) => isUint8Array(copy) || typeof copy === 'string')
+  if (!hasBytes && hasLeft(incoming)) throw bodyAborted() // Something may have set an empty `body` beforehand.
   const copy = findCopy(rawBody, body)
   if (copy.bytes.length > limit) throw bodyTooLarge(limit)
   return copy

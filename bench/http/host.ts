@@ -1,7 +1,9 @@
-/** What the servers of the benchmark share: the path, the answer, how a body is read, and how the floors verify. */
+/** What the servers of the benchmark share: the path, the answer, how they listen and read a body, and how the floors verify. */
 
 import { timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import type { IncomingMessage, Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { signBytes } from '../hmac.ts'
 
 /** The path that every server answers. */
@@ -12,6 +14,14 @@ export const answer = '{"ok":true}'
 
 /** The headers of that answer. */
 export const answerHeaders = { 'content-type': 'application/json', 'content-length': answer.length }
+
+/** Lets a server listen on loopback, and returns its port. A connection that waits for its turn stays open. */
+export async function listen(server: Server): Promise<number> {
+  server.keepAliveTimeout = 0
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
 
 /** Reads a body with as little as node:http allows, and with no limit. */
 export function readBare(request: IncomingMessage, done: (body: Buffer) => void): void {

@@ -5,7 +5,7 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { Contender } from '../contenders.ts'
+import type { Contender } from '../contender.ts'
 import { signedHeaders, trackMessage } from '../message.ts'
 import { quantile } from '../table.ts'
 import { path } from './host.ts'

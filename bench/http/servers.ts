@@ -5,11 +5,9 @@
 
 import { createServer, type Server } from 'node:http'
 import { createReceiver, type Receiver } from 'hookline'
+import type { Contender } from '../contender.ts'
 import { secret } from '../message.ts'
-import { acceptBare, answer, answerHeaders, handle, path, readBare } from './host.ts'
-
-/** Makes a server that does not listen yet. */
-export type CreateServer = () => Promise<Server>
+import { acceptBare, answer, answerHeaders, handle, handled, listen, path, readBare } from './host.ts'
 
 const SIGNATURE = 'x-signature'
 const LIMIT = 256 * 1024
@@ -97,10 +95,15 @@ const express = {
   },
 }
 
-/** The servers by their names. */
-export const servers = { node, fastify, koa, express } as const satisfies Readonly<
-  Record<string, Readonly<Record<ServerKind, CreateServer>>>
+const servers = { node, fastify, koa, express } as const satisfies Readonly<
+  Record<string, Readonly<Record<ServerKind, () => Promise<Server>>>>
 >
 
 export type Framework = keyof typeof servers
 export type ServerKind = 'floor' | 'hookline'
+
+/** Its requests come from elsewhere. */
+export async function open(framework: Framework, kind: ServerKind): Promise<Contender> {
+  const server = await servers[framework][kind]()
+  return { hello: await listen(server), figures: () => ({ handled: handled() }) }
+}

@@ -27,7 +27,8 @@ export async function compareReceivers(options: RoundOptions): Promise<void> {
 
 function planOf(baseline: ReceiverKind, of: ReceiverKind, atMost?: number): Plan {
   const entry = (kind: ReceiverKind) => ({
-    start: (checkout?: string) => startRunner('receiver', [kind], { core: SERVER_CORE, checkout }),
+    start: (checkout?: string) =>
+      startRunner(new URL('receiver.ts', import.meta.url), [kind], { core: SERVER_CORE, checkout }),
     ...(BARE.test(kind) ? {} : ({ isOurs: true } as const)),
   })
   return {

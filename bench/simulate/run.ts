@@ -1,7 +1,7 @@
 /**
- * `npm run simulate`: a day of a destination on a virtual clock, with outages, a flapping, a slow and a hanging endpoint; and at
- * a tenth of the rate an outage that is longer than the four hours, and an hour with one of three URLs down. `-- --rate 500
- * --seed 1` changes the messages a second and the chance; `--picture FILE` draws the day.
+ * Run as a program, after a build: simulates a day of a destination on a virtual clock, with outages, a flapping, a slow and a hanging
+ * endpoint; and at a tenth of the rate an outage that is longer than the four hours, and an hour with one of three URLs down.
+ * `--rate 500 --seed 1` changes the messages a second and the chance; `--picture FILE` draws the day.
  */
 
 import { writeFileSync } from 'node:fs'

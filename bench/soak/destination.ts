@@ -3,14 +3,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Child, startChild } from '../child.ts'
-import { type EngineName, type Place, titles } from '../durable/place.ts'
-import { onSite } from '../durable/site.ts'
-import { storedBytes } from '../durable/stored.ts'
+import { type EngineName, type Place, titles } from '../queues/place.ts'
+import { withPlaces } from '../queues/places.ts'
 import { printTable, verdict } from '../table.ts'
 import type { EndpointTotals } from './endpoint.ts'
 import { type Behaviour, PHASES, type Phase } from './phases.ts'
 import { compareThirds, descriptorsOf, MAX_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
 import type { SenderOptions, SenderStanding } from './sender.ts'
+import { storedBytes } from './stored.ts'
 
 const PER_SECOND = 200
 const FLAP_MS = 5_000
@@ -29,7 +29,8 @@ interface Processes {
 /** Returns whether everything held. */
 export async function soakDestination(engine: EngineName, minutes: number): Promise<boolean> {
   console.log(`A destination on ${titles[engine]}, ${PER_SECOND} messages/s for ${minutes} minutes of outages\n`)
-  return onSite(engine, async (place) => {
+  return withPlaces(async (newPlace) => {
+    const place = newPlace(engine)
     const [endpoint, ports] = await start<readonly number[]>('endpoint.ts')
     try {
       const [sender] = await start('sender.ts', { place, ports, most: PER_SECOND * (minutes + 2) * 60 })

@@ -3,8 +3,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Child, startChild } from '../child.ts'
-import { type EngineName, type Place, titles } from '../durable/place.ts'
-import { onSite } from '../durable/site.ts'
+import { type EngineName, type Place, titles } from '../queues/place.ts'
+import { withPlaces } from '../queues/places.ts'
 import { printTable, verdict } from '../table.ts'
 import { sendFor } from './load.ts'
 import { compareThirds, descriptorsOf, MAX_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
@@ -23,10 +23,10 @@ const ASK_AGAIN_MS = 200
 
 /** Returns whether everything held. */
 export async function soakInbox(engine: EngineName, minutes: number): Promise<boolean> {
-  const capacity = await onSite(engine, (place) => onServer(place, measureCapacity))
+  const capacity = await withPlaces((newPlace) => onServer(newPlace(engine), measureCapacity))
   console.log(`A receiver with an inbox on ${titles[engine]}: ${capacity.toFixed(0)} messages/s accepted and handled`)
   console.log(`Half of it for ${minutes} minutes\n`)
-  return onSite(engine, (place) => onServer(place, (child, port) => soak(child, port, capacity / 2, minutes)))
+  return withPlaces((newPlace) => onServer(newPlace(engine), (child, port) => soak(child, port, capacity / 2, minutes)))
 }
 
 async function onServer<Result>(place: Place, use: (child: Child, port: number) => Promise<Result>): Promise<Result> {

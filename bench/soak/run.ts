@@ -1,12 +1,12 @@
 /**
- * `npm run soak`: for half an hour each, an inbox at half of what it can take, and a destination whose endpoint goes through
- * outages: `-- --minutes 5 --engine bullmq`, and `-- inbox` or `-- destination` for one of them. Fails when messages are
- * missing, or memory or descriptors grew.
+ * Run as a program, after a build: loads an inbox at half of what it can take, then a destination whose endpoint goes through outages,
+ * for half an hour each. `--minutes 5 --engine bullmq` changes that; `inbox` or `destination` takes one of them. Fails when messages
+ * are missing, or memory or descriptors grew.
  */
 
 import { parseArgs } from 'node:util'
-import { readEngine } from '../durable/place.ts'
 import { printMachine } from '../machine.ts'
+import { readEngine } from '../queues/place.ts'
 import { soakDestination } from './destination.ts'
 import { soakInbox } from './inbox.ts'
 

@@ -1,8 +1,8 @@
 /** The destination of the soak, in a process of its own: messages at a steady rate, each with an id of its own. */
 
 import { createDestination } from 'hookline/sender'
-import { openQueue, type Place } from '../durable/place.ts'
 import { secret } from '../message.ts'
+import { openQueue, type Place } from '../queues/place.ts'
 import { measureLiveMemory } from './process.ts'
 
 /** What the process is started with. */

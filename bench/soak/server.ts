@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'
 import type { QueueCounts } from 'hookline/queues'
-import { openQueue, type Place } from '../durable/place.ts'
 import { secret } from '../message.ts'
+import { openQueue, type Place } from '../queues/place.ts'
 import { measureLiveMemory } from './process.ts'
 
 /** What is to become of a message; the event names say it. */

@@ -1,6 +1,6 @@
 /**
  * The site: the guides in the order in which they are needed, the API reference that typedoc writes into `api/`, and the demo that
- * `docs/demo` writes into `public/`.
+ * `tools/inspector/demo` writes into `public/`.
  */
 
 import { existsSync, readFileSync } from 'node:fs'

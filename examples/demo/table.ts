@@ -24,17 +24,22 @@ export function toLine(expected: Expectation, outcome: Outcome): string {
   const times = STATIONS.map((station) => toTime(outcome.passed.get(station)))
   const line = `${toColumns(expected.name, times)}  ${outcome.saw}`
   const faults = findFaults(expected, outcome)
-  return faults.length === 0 ? `✓ ${line}` : `✗ ${line} (${faults.join('; ')})`
+  return escaped(faults.length === 0 ? `✓ ${line}` : `✗ ${line} (${faults.join('; ')})`)
 }
 
 /** One line for a message that passes a station, with the time of day. */
 export function toPassing(station: Station, text: string): string {
-  return `✓ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${DOES[station].padEnd(TIME_WIDTH)}${text}`
+  return escaped(`✓ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${DOES[station].padEnd(TIME_WIDTH)}${text}`)
 }
 
 /** One line for what a station refused, or could not do. */
 export function toFailure(station: Station, text: string): string {
-  return `✗ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${text}`
+  return escaped(`✗ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${text}`)
+}
+
+/** What a sender wrote must not move the cursor of a terminal. */
+function escaped(line: string): string {
+  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }
 
 /** The call as a command for a shell, in single quotes throughout. */

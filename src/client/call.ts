@@ -1,6 +1,7 @@
 /** Checks a call, completes it and writes it as JSON, once ("Go client library", Message types). */
 
 import { randomUUID } from 'node:crypto'
+import manifest from '../../package.json' with { type: 'json' }
 import { describeError, HooklineError, kindOf } from '../message/error.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Fields } from '../message/message.ts'
@@ -14,7 +15,7 @@ export interface BufferedCall {
   readonly bytes: number
 }
 
-const LIBRARY = { name: 'hookline', version: '1.0.0-rc.1' }
+const LIBRARY = { name: manifest.name, version: manifest.version }
 const LIBRARY_ONLY = { library: LIBRARY }
 
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {

@@ -1,7 +1,8 @@
 /** The connections of a client. They do not keep the process alive, and all can be ended at once. */
 
-import { createConnector, requireCertificates } from '../http/connector.ts'
+import { createConnector } from '../http/connector.ts'
 import type { DispatcherLike } from '../http/post.ts'
+import { requireCertificates } from '../http/runtime.ts'
 import { Pool } from '../http/undici.ts'
 import { BATCH_RESPONSE_LIMIT } from '../message/limits.ts'
 import type { ClientSettings } from './options.ts'

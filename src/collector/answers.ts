@@ -1,13 +1,13 @@
 /** The answers of a collector. Any page may read them: browsers send calls from other sites. */
 
 import { problem } from '../http/answer.ts'
-import type { TextAnswer } from '../http/endpoint.ts'
+import type { EndpointAnswer } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { SortedCalls } from './batch.ts'
 
 const cors = { 'access-control-allow-origin': '*' }
 
-export const preflight: TextAnswer = {
+export const preflight: EndpointAnswer = {
   status: 200, // In Fetch, a 204 cannot have the empty text that is the body here.
   headers: {
     ...cors,
@@ -18,7 +18,7 @@ export const preflight: TextAnswer = {
   body: '',
 }
 
-export function collected({ accepted, refused, refusedCount }: SortedCalls): TextAnswer {
+export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
   const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
   return {
     status: 200,
@@ -27,7 +27,7 @@ export function collected({ accepted, refused, refusedCount }: SortedCalls): Tex
   }
 }
 
-export function failed(error: HooklineError): TextAnswer {
+export function failed(error: HooklineError): EndpointAnswer {
   const { status, headers, body } = problem(error)
   return { status, headers: { ...headers, ...cors, 'access-control-expose-headers': 'retry-after' }, body }
 }

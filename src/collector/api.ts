@@ -2,7 +2,7 @@
 
 import type { Destination } from '../destination/api.ts'
 import type { MessageFunctions } from '../destination/functions.ts'
-import type { Endpoint, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { Endpoint, EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { CollectorObserver } from './observer.ts'
 
 /** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
@@ -60,7 +60,7 @@ export interface Collector extends Endpoint {
   /** The paths that it answers: `/v1/batch` and others. */
   readonly routes: readonly string[]
   /** Answers a request. Adapters call it. Never rejects. */
-  handle(request: EndpointRequest): Promise<TextAnswer> | undefined
+  handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
   /**
    * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions that have
    * begun end with the sources that they began with; later ones have the new sources. Changes everything or, when it throws,

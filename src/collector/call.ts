@@ -7,8 +7,10 @@ import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../
 import { isObject, type Json } from '../message/json.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
+import { normalise } from '../message/normalise.ts'
+import { showText } from '../message/shown.ts'
 import { toTimestamp } from '../message/timestamp.ts'
-import { ALIAS_IDS, CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
+import { ALIAS_IDS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
 import type { Route } from './routes.ts'
 
 export interface Arrival {
@@ -77,10 +79,7 @@ function withShared(call: Json, { context, integrations }: Json): Json {
   const complete = { ...call }
   if (context !== undefined) complete.context ??= context
   if (integrations !== undefined) complete.integrations ??= integrations
-  for (const field of CALL_OBJECTS) {
-    // Null in their place is the same as nothing.
-    if (complete[field] === null) Reflect.deleteProperty(complete, field)
-  }
+  normalise(complete)
   return complete
 }
 
@@ -98,7 +97,7 @@ function readType({ type }: Json, route: Route): CallType {
   }
   if (isCallType(type)) return type
   const code = type === undefined ? 'call_invalid' : 'message_type_unknown'
-  throw invalidField(code, 'type', `must be one of ${CALL_TYPES.join(', ')}`, kindOf(type), 'one of them')
+  throw invalidField(code, 'type', `must be one of ${CALL_TYPES.join(', ')}`, showText(type), 'one of them')
 }
 
 function toMessage(type: CallType, call: Json, { now, receivedAt, ip, shared }: Arrival): Message {

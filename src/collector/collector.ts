@@ -1,6 +1,6 @@
 /** createCollector(): the collection API, from a request to the queues of the destinations. */
 
-import type { EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { parseObject } from '../message/json.ts'
 import { requireOptions, warnOfSecret } from '../options/checks.ts'
@@ -61,9 +61,10 @@ export function createCollector(options: CollectorOptions): Collector {
     },
   }
 
-  async function exchange(request: EndpointRequest, route: Route): Promise<TextAnswer> {
+  async function exchange(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
     if (request.method === 'OPTIONS') return preflight
-    const { path, headers, remoteAddress } = request
+    const { path, remoteAddress } = request
+    const { authorization: _writeKey, ...headers } = request.headers
     const seen: Seen = { at: clock.now(), bytes: NO_BYTES, source: undefined }
     const startedAt = clock.monotonic()
     const result = await collect(request, route, seen).catch(toError)

@@ -7,12 +7,10 @@
 export type { Queued, Submission } from '../destination/api.ts'
 export type { MessageFunctions } from '../destination/functions.ts'
 export type {
-  AnswerBody,
   Endpoint,
   EndpointAnswer,
   EndpointHeaders,
   EndpointRequest,
-  TextAnswer,
 } from '../http/endpoint.ts'
 export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'

@@ -7,7 +7,7 @@ import type { HooklineError } from '../message/error.ts'
 export interface CollectorRequest {
   /** Relative to where the collector is mounted. */
   readonly path: string
-  /** The headers of the request, names in lower case. */
+  /** The headers of the request, names in lower case; without `authorization`, which has the write key. */
   readonly headers: EndpointHeaders
   /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
@@ -16,7 +16,7 @@ export interface CollectorRequest {
 /** A request was answered. Preflight requests of browsers are left out. */
 export interface CollectedEvent {
   readonly request: CollectorRequest
-  /** The body, inflated; empty when none was read. */
+  /** The body, inflated, with the write key where the client puts it there; empty when none was read. */
   readonly bytes: Uint8Array
   /** The name of the source; undefined when the write key is unknown. */
   readonly source: string | undefined

@@ -79,7 +79,10 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
     deadlineMs,
     observers: createObservers<CollectorObserver>(clock, ['answered'], {
       answered({ error, request }) {
-        if (error !== undefined) report(error, request, { fields: { path: request.path } })
+        if (error !== undefined) {
+          const { path } = request
+          report(error, request, { text: `${error.code} at ${path}: ${error.message}`, fields: { path } })
+        }
       },
     }),
     clock,

@@ -25,10 +25,9 @@ export interface Dedupe {
   /**
    * Claims a key. One of many concurrent claims gets it.
    *
-   * @throws TypeError unless the key has 1 to 200 characters; HooklineError `dedupe_unavailable`, or `shutting_down` after
-   *   {@link close}.
+   * @param key From a receiver, a UUID.
    */
   claim(key: string): Claim | Promise<Claim>
-  /** Closes the store. What is stored on disk stays. */
+  /** Closes the store. A receiver calls it when it is closed. */
   close(): void | Promise<void>
 }

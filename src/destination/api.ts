@@ -5,8 +5,8 @@ import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '.
 import type { Health } from '../queues/health.ts'
 import type { LetterCount, LetterFilter } from '../queues/letters.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
-import type { SenderOptions } from '../sender/options.ts'
-import type { CircuitStatus } from './circuit.ts'
+import type { Webhook } from '../sender/webhooks.ts'
+import type { UrlHealth } from './circuit.ts'
 import type { DestinationObserver, FailureReason, SkipReason } from './observer.ts'
 
 /** Whether a destination queued a message. */
@@ -29,8 +29,10 @@ export interface DestinationDeadLetter {
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
-  /** What `filter` or `transform` threw, as text; set with `transform_failed`. */
+  /** The first 500 characters of what `filter` or `transform` threw, as text; set with `transform_failed`. */
   readonly error?: string
+  /** The first 2 000 characters of its stack, if it has one. */
+  readonly stack?: string
 }
 
 /** Which dead letters of a destination are meant: those that match all that is given. */
@@ -54,32 +56,23 @@ export interface DestinationCloseOptions {
 /** The health of a destination and its queue. */
 export interface DestinationHealth extends Health {
   /** One for each URL, in the order of the webhooks. */
-  readonly circuits: readonly CircuitStatus[]
+  readonly urls: readonly UrlHealth[]
   /** Messages that were not queued since the destination was created, by reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
   /** How often `filter` or `transform` failed in this process, and its message became a dead letter. */
   readonly transformFailed: number
 }
 
-/** The settings that {@link Destination.update} changes. Null stands for an option that is left out. */
-export interface DestinationChanges extends Partial<Omit<SenderOptions, RemovableOption | 'clock' | 'dispatcher'>> {
+/** The settings that {@link Destination.update} changes. */
+export interface DestinationChanges {
+  readonly webhooks?: readonly Webhook[]
   /**
    * Null sends unsigned from now on. The type admits undefined so that `process.env.X` compiles; a secret that is given as
    * undefined or empty is a TypeError.
    */
   readonly sharedSecret?: string | null | undefined
-  /** Null trusts the public authorities again. */
-  readonly ca?: NonNullable<SenderOptions['ca']> | null
   readonly enabled?: boolean
-  readonly whenDisabled?: 'drop' | 'hold'
-  /** Null accepts messages of any age again. */
-  readonly historicalAfterMs?: number | null
-  /** Null removes the limit. */
-  readonly maxPerSecond?: number | null
 }
-
-/** An option that a destination can do without. */
-export type RemovableOption = 'sharedSecret' | 'ca' | 'historicalAfterMs' | 'maxPerSecond'
 
 /** Queues messages, at once or in a transaction of yours, and delivers each at least once, or reports that it failed. */
 export interface Destination extends CallMethods<Queued, [options?: PushOptions]> {
@@ -131,14 +124,14 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    */
   disable(): void
   /**
-   * Changes settings while the destination runs; those that are left out stay. Queued messages use the new settings from their
-   * next attempt on. An attempt under way ends with the settings that it began with, and counts.
+   * Changes the URLs, the secret or the switch while the destination runs; those that are left out stay. Queued messages use the new
+   * settings from their next attempt on. An attempt under way ends with the settings that it began with, and counts.
    *
    * A message in retry keeps its four hours and its schedule. It goes to the URLs of that time, in any order: a new URL gets it,
    * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
    * fails with `refused`.
    *
-   * @throws TypeError that names the option, as at creation, and for one that cannot change. Nothing has changed then.
+   * @throws TypeError that names the option, as at creation. Nothing has changed then.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })

@@ -14,19 +14,29 @@ import { backoff } from '../time/backoff.ts'
  */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
-/** How the circuit of a URL stands. */
-export interface CircuitStatus {
+interface CircuitTimes {
   /** The webhook URL. Its query reads `?…`, because it may hold a token. */
   readonly url: string
-  readonly state: CircuitState
-  /** Since when it is not closed. */
+  /** Since when its circuit is not closed. */
   readonly openSince?: Date
-  /** When it tries one message next; set while `open`. */
+  /** When it gets one message next, to try it; set while its circuit is `open`. */
   readonly probeAt?: Date
 }
 
+/** How a URL stands. The figures count attempts of this process since the URL is in the settings. */
+export interface UrlHealth extends CircuitTimes {
+  readonly circuit: CircuitState
+  /** How many attempts it accepted. */
+  readonly delivered: number
+  /** How many attempts failed. */
+  readonly failed: number
+  /** The last attempt that failed. Undefined while none has. */
+  readonly lastFailure?: Pick<Attempt, 'at' | 'status' | 'error' | 'reason'>
+}
+
 /** `hookline:circuit`, and what `onCircuit` receives: a circuit opened or closed. */
-export interface CircuitEvent extends CircuitStatus {
+export interface CircuitEvent extends CircuitTimes {
+  readonly state: CircuitState
   /** The attempt that opened or closed it. */
   readonly cause: Attempt
 }
@@ -42,6 +52,7 @@ export interface CircuitOptions {
 }
 
 export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' | 'maxProbeMs'>> {
+  readonly maxPerSecond: number | undefined
   readonly concurrency: number
   readonly random: () => number
 }
@@ -54,9 +65,8 @@ const FIRST_PROBE_MS = 1_000
 const MAX_PAUSE_MS = 30 * 60_000
 
 /** Every time is by the monotonic clock, in milliseconds. */
-export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy) {
-  let pace = UNLIMITED
-  let paced: number | undefined
+export function createCircuit({ failures: most, maxProbeMs, maxPerSecond, concurrency, random }: CircuitPolicy) {
+  const pace = maxPerSecond === undefined ? UNLIMITED : createPace(maxPerSecond)
   let state = 'closed' as CircuitState
   let openSince: number | undefined
   let probeAt = 0
@@ -134,12 +144,6 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
         if (began === epoch) judge(attempt, at)
         return before === undefined ? openSince !== undefined : openSince === undefined
       }
-    },
-    /** @param perSecond The most attempts a second. */
-    setPace(perSecond: number | undefined): void {
-      if (perSecond === paced) return // A new pace has all its room again.
-      paced = perSecond
-      pace = perSecond === undefined ? UNLIMITED : createPace(perSecond)
     },
   }
 }

@@ -3,7 +3,7 @@
 import type { ClaimedJob } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
-import { type Circuit, type CircuitStatus, createCircuit, createPace } from './circuit.ts'
+import { type Circuit, type CircuitEvent, createCircuit, createPace, type UrlHealth } from './circuit.ts'
 import type { DestinationSettings } from './options.ts'
 import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 
@@ -14,32 +14,54 @@ const NOTICE_MS = 60_000
 
 const MIN_HOLD_MS = 10_000
 
-export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
+interface Entry {
+  readonly target: Target
+  readonly circuit: Circuit
+  delivered: number
+  failed: number
+  lastFailure?: UrlHealth['lastFailure']
+}
 
 /** They measure by the monotonic clock: one that is set does not end an outage. */
-export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange) {
-  const { clock, random } = settings
+export function createCircuits(settings: DestinationSettings, onChange: (event: CircuitEvent) => void) {
+  const { clock, random, maxPerSecond, concurrency } = settings
+  const policy = { ...settings.circuit, maxPerSecond, concurrency, random }
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)
-  let circuits = new Map<string, readonly [Target, Circuit]>()
+  let circuits = new Map<string, Entry>()
   let offSince: number | undefined
 
-  const circuitOf = ({ id }: Target): Circuit | undefined => circuits.get(id)?.[1]
+  const circuitOf = ({ id }: Target): Circuit | undefined => circuits.get(id)?.circuit
   const dateOf = (time: number): Date => new Date(clock.now() + time - clock.monotonic())
 
-  function statusOf([target, circuit]: readonly [Target, Circuit]): CircuitStatus {
-    const { state, openSince, probeAt } = circuit
+  function timesOf({ target, circuit }: Entry): Pick<UrlHealth, 'url' | 'openSince' | 'probeAt'> {
+    const { openSince, probeAt } = circuit
     return {
       url: target.shown,
-      state,
       ...(openSince !== undefined && { openSince: dateOf(openSince) }),
       ...(probeAt !== undefined && { probeAt: dateOf(probeAt) }),
+    }
+  }
+
+  function readHealth(entry: Entry): UrlHealth {
+    const { circuit, delivered, failed, lastFailure } = entry
+    const counts = { delivered, failed, ...(lastFailure && { lastFailure }) }
+    return { ...timesOf(entry), circuit: circuit.state, ...counts }
+  }
+
+  /** An attempt that `close` ended says nothing of its URL. */
+  function count(entry: Entry, { ok, at, status, error, reason }: Attempt): void {
+    if (ok) entry.delivered += 1
+    else if (error !== 'closed') {
+      entry.failed += 1
+      const how = status === undefined ? { error, reason } : { status }
+      entry.lastFailure = { at, ...how } as NonNullable<Entry['lastFailure']>
     }
   }
 
   /** Since when all circuits are open; undefined while one is closed. */
   function openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
-    for (const [, circuit] of circuits.values()) {
+    for (const { circuit } of circuits.values()) {
       if (circuit.openSince === undefined) return undefined
       since = Math.max(since, circuit.openSince)
     }
@@ -57,22 +79,21 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     return (heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
-  function usable(): Iterable<readonly [Target, Circuit]> {
+  function usable(): Iterable<Entry> {
     return offSince === undefined ? circuits.values() : []
   }
 
   function findRoom(): number {
     const now = clock.monotonic()
     let most = 0
-    for (const [, circuit] of usable()) most = Math.max(most, circuit.room(now))
+    for (const { circuit } of usable()) most = Math.max(most, circuit.room(now))
     return most === 0 && now >= sweepAt() ? Number.POSITIVE_INFINITY : most
   }
 
-  function update({ enabled, targets, maxPerSecond, concurrency, circuit }: DestinationSettings): void {
+  function update({ enabled, targets }: DestinationSettings): void {
     offSince = enabled ? undefined : (offSince ?? clock.monotonic())
-    const policy = { ...circuit, concurrency, random }
-    circuits = new Map(targets.map((target) => [target.id, [target, circuitOf(target) ?? createCircuit(policy)]]))
-    for (const [, each] of circuits.values()) each.setPace(maxPerSecond)
+    const create = (target: Target): Entry => ({ target, circuit: createCircuit(policy), delivered: 0, failed: 0 })
+    circuits = new Map(targets.map((target) => [target.id, circuits.get(target.id) ?? create(target)]))
   }
 
   update(settings)
@@ -83,15 +104,15 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
       nextAt(): Date | undefined {
         const now = clock.monotonic()
         let at = sweepAt()
-        for (const [, circuit] of usable()) at = Math.min(at, circuit.roomAt(now) ?? at)
+        for (const { circuit } of usable()) at = Math.min(at, circuit.roomAt(now) ?? at)
         return at === Number.POSITIVE_INFINITY ? undefined : dateOf(at)
       },
     },
     get areOpen(): boolean {
       return openSince() !== undefined
     },
-    get statuses(): readonly CircuitStatus[] {
-      return [...circuits.values()].map(statusOf)
+    get urls(): readonly UrlHealth[] {
+      return [...circuits.values()].map(readHealth)
     },
     /** Those of these URLs that may be tried now. */
     admit(targets: readonly Target[]): readonly Target[] {
@@ -101,9 +122,12 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
     begin(target: Target): (attempt: Attempt) => void {
       const entry = circuits.get(target.id)
-      const end = entry?.[1].begin(clock.monotonic())
+      const end = entry?.circuit.begin(clock.monotonic())
       return (attempt) => {
-        if (entry !== undefined && end?.(attempt, clock.monotonic())) onChange(statusOf(entry), attempt)
+        if (entry === undefined) return
+        count(entry, attempt)
+        if (!end?.(attempt, clock.monotonic())) return
+        onChange({ ...timesOf(entry), state: entry.circuit.state, cause: attempt })
       }
     },
     /**

@@ -3,28 +3,21 @@
 import { warnOfSecret } from '../options/checks.ts'
 import { createTransport, type Transport } from '../sender/transport.ts'
 import type { DestinationChanges } from './api.ts'
-import {
-  applyChanges,
-  copyOptions,
-  type DestinationOptions,
-  type DestinationSettings,
-  readDestinationOptions,
-} from './options.ts'
+import { applyChanges, type DestinationOptions, type DestinationSettings, readDestinationOptions } from './options.ts'
 
 export type CurrentSettings = ReturnType<typeof createCurrentSettings>
 
 export function createCurrentSettings(options: DestinationOptions) {
   let settings = readDestinationOptions(options)
-  let given = copyOptions(options)
   let transport = createTransport(settings)
-  const retired = new Map<Transport, Promise<void>>()
+  const transports = new Set([transport]) // Also those that an update replaced, until their attempts have ended.
   warnOfSecret('sharedSecret', options.sharedSecret)
 
-  /** The options in force: copies of what the caller may have changed in place, and the queue that was not given. */
-  function current(): DestinationOptions {
-    const { targets, enabled, queue, ca } = settings
-    const webhooks = targets.map(({ url, headers }) => ({ url, headers }))
-    return { ...given, webhooks, enabled, queue, ...(ca && { ca: [...ca] }) }
+  function replaceTransport(next: DestinationSettings): void {
+    const old = transport
+    transport = createTransport(next)
+    transports.add(transport)
+    void old.close().finally(() => transports.delete(old))
   }
 
   return {
@@ -34,27 +27,19 @@ export function createCurrentSettings(options: DestinationOptions) {
     get transport(): Transport {
       return transport
     },
-    setEnabled(enabled: boolean): void {
-      settings = { ...settings, enabled }
-    },
     /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
     update(changes: DestinationChanges): void {
-      const changed = applyChanges(current(), changes)
-      const next = readDestinationOptions(changed)
-      const [old, replacement] = [transport, createTransport(next)]
-      const closing = old.close().finally(() => retired.delete(old))
-      retired.set(old, closing)
-      transport = replacement
+      const next = applyChanges(settings, changes)
+      if (next.targets !== settings.targets || next.key !== settings.key) replaceTransport(next)
       settings = next
-      given = changed
       warnOfSecret('sharedSecret', changes.sharedSecret)
     },
-    /** Ends every attempt under way, also of transports that an update replaced. */
+    /** Ends every attempt under way. */
     abort(): void {
-      for (const each of [transport, ...retired.keys()]) each.abort()
+      for (const each of transports) each.abort()
     },
     async close(): Promise<void> {
-      await Promise.all([transport.close(), ...retired.values()])
+      await Promise.all([...transports].map((each) => each.close()))
     },
   }
 }

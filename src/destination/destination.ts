@@ -9,7 +9,7 @@ import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../options/checks.ts'
-import type { DeadLetter, Job, PushOptions } from '../queues/api.ts'
+import type { Job, PushOptions } from '../queues/api.ts'
 import { holding, readGroup } from '../queues/groups.ts'
 import { checkHealth } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
@@ -20,17 +20,24 @@ import {
   type MaySubmitComposed,
   SUBMIT_COMPOSED,
 } from '../sender/compose-call.ts'
-import type { Destination, DestinationDeadLetter, DestinationLetterFilter, Queued, Submission } from './api.ts'
+import type {
+  Destination,
+  DestinationChanges,
+  DestinationDeadLetter,
+  DestinationLetterFilter,
+  Queued,
+  Submission,
+} from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { createCurrentSettings } from './current-settings.ts'
 import { createFunctions, hasAny, type SourceFunctions } from './functions.ts'
 import { createJobHandler } from './job-handler.ts'
-import type { FailureReason, SkipReason } from './observer.ts'
+import type { SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
 import { createDestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
-import { isOriginal, readMessage } from './stored.ts'
+import { isOriginal, REASONS, readDeadLetter, readMessage, readReason, shownBody } from './stored.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -46,8 +53,12 @@ import { isOriginal, readMessage } from './stored.ts'
 export function createDestination(options: DestinationOptions): Destination {
   const live = createCurrentSettings(options)
   const { clock, queue, concurrency, groupBy, holdGroup, onDeadLetter, log } = live.settings
-  const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
-  const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
+  const events = createDestinationEvents(
+    live.settings,
+    (letter) => onDeadLetter?.(readDeadLetter(letter, live.settings.targets)),
+    () => live.settings.targets.length > 1,
+  )
+  const circuits = createCircuits(live.settings, (event) => events.publish('circuit', event))
   const functions = createFunctions(live.settings.functions, clock)
   const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   let isClosed = false
@@ -78,8 +89,10 @@ export function createDestination(options: DestinationOptions): Destination {
     if (jobs.length > 0) await queue.push(jobs, options)
     for (const [index, each] of made.entries()) {
       const result = results[index] as Queued
-      if (result.queued) events.publish('queued', { ...(each as Composed), id: result.id })
-      else skip((composed[index] as Composed).message, result.reason)
+      if (result.queued) {
+        const queued = each as Composed
+        events.publish('queued', { ...queued, bytes: shownBody(queued.bytes), id: result.id })
+      } else skip(composed[index] as Composed, result.reason)
     }
     return results
   }
@@ -92,9 +105,9 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   /** @param id That of a message that was queued before. */
-  function skip(message: Message, reason: SkipReason, id?: string): void {
+  function skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
     skipped[reason] += 1
-    events.publish('skipped', { message, reason, ...(id !== undefined && { id }) })
+    events.publish('skipped', { message, reason, at, ...(id !== undefined && { id }) })
   }
 
   async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
@@ -129,14 +142,8 @@ export function createDestination(options: DestinationOptions): Destination {
     return waiting + active === 0
   }
 
-  function readDeadLetter({ id, body, reason, retryState, failedAt }: DeadLetter): DestinationDeadLetter {
-    const { attempts, error } = readRetryState(retryState, live.settings.targets)
-    const message = tryReadMessage(body)
-    return { id, message, reason: readReason(reason), attempts, failedAt, ...(error !== undefined && { error }) }
-  }
-
-  function setEnabled(enabled: boolean): void {
-    live.setEnabled(enabled)
+  function update(changes: DestinationChanges): void {
+    live.update(changes)
     circuits.update(live.settings)
     wake()
   }
@@ -163,26 +170,28 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     send: (message, options) => pushOne(() => composeMessage(message, clock), options),
     submit: Object.assign(submit, ofCollector),
-    enable: () => setEnabled(true),
-    disable: () => setEnabled(false),
+    enable: () => update({ enabled: true }),
+    disable: () => update({ enabled: false }),
     update(changes) {
       refuseWhenClosed()
-      live.update(changes)
-      circuits.update(live.settings)
-      wake()
+      update(changes)
     },
     observe: (observer) => events.add(observer),
     health: async () => {
-      const health = await checkHealth(() => queue.counts(), isClosed, clock)
+      const { urls } = circuits
+      const hasOpenCircuit = urls.some(({ circuit }) => circuit !== 'closed')
+      const health = await checkHealth(() => queue.counts(), isClosed, clock, hasOpenCircuit)
       const { failures: transformFailed } = functions
-      return { ...health, circuits: circuits.statuses, skipped: { ...skipped }, transformFailed }
+      return { ...health, urls, skipped: { ...skipped }, transformFailed }
     },
     ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {
-      read: readDeadLetter,
+      read: (letter) => readDeadLetter(letter, live.settings.targets),
+      reasonOf: ({ reason }) => readReason(reason),
       bodyOf: (body) => body,
       reasons: REASONS,
       filter: 'url',
-      isOf: ({ attempts }, url) => attempts.some((attempt) => attempt.url === shownUrl(url)),
+      isOf: ({ retryState }, url) =>
+        readRetryState(retryState, live.settings.targets).attempts.some((attempt) => attempt.url === shownUrl(url)),
     }),
     async forget(ids) {
       const isAbout = matchUser(ids)
@@ -213,26 +222,4 @@ function findSkipReason(
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
   if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.
   return now - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
-}
-
-const REASONS: readonly FailureReason[] = [
-  'refused',
-  'window_over',
-  'switched_off',
-  'circuit_open',
-  'transform_failed',
-  'unreadable',
-]
-
-/** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
-function readReason(stored: string): FailureReason {
-  return REASONS.find((known) => known === stored) ?? 'unreadable'
-}
-
-function tryReadMessage(body: Uint8Array): Message | undefined {
-  try {
-    return readMessage(body)
-  } catch {
-    return undefined
-  }
 }

@@ -1,8 +1,6 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
-import { describeError } from '../message/error.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { Message } from '../message/message.ts'
 import type { ClaimedJob, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Composed } from '../sender/compose-call.ts'
@@ -11,7 +9,7 @@ import type { CurrentSettings } from './current-settings.ts'
 import type { Functions } from './functions.ts'
 import type { FailureReason, SkipReason } from './observer.ts'
 import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
-import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
+import { type RetryState, readRetryState, toStoredThrown, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 import { isOriginal, readMessage } from './stored.ts'
 
@@ -27,7 +25,7 @@ export function createJobHandler(
   circuits: Circuits,
   events: DestinationEvents,
   functions: Functions,
-  skip: (message: Message, reason: SkipReason, id: string) => void,
+  skip: (composed: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id: string) => void,
 ): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
@@ -57,11 +55,11 @@ export function createJobHandler(
     try {
       made = await functions.retry(job.body)
     } catch (error) {
-      return fail(job, { ...before, error: describeError(error) }, [], 'transform_failed', error)
+      return fail(job, { ...before, thrown: toStoredThrown(error) }, [], 'transform_failed', error)
     }
     if (signal.aborted) return retryUnchanged(job, clock.now())
     if (made === undefined) {
-      skip(readMessage(job.body), 'filtered', job.id)
+      skip({ message: readMessage(job.body), at: clock.now() }, 'filtered', job.id)
       return { complete: true }
     }
     const state = { ...before, body: Buffer.from(made.bytes).toString() }

@@ -19,6 +19,8 @@ export type SkipReason =
 export interface SkippedEvent {
   readonly message: Message
   readonly reason: SkipReason
+  /** When it was given to the destination, in milliseconds since the epoch, by its clock. */
+  readonly at: number
   /** Set for a message that was queued before: its functions had failed, and leave it out since. */
   readonly id?: string
 }
@@ -60,7 +62,7 @@ export interface DeliveryReport {
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
-  /** What is signed and posted. */
+  /** What is signed and posted; the message as it was given while its functions fail. */
   readonly bytes: Uint8Array
   /** In milliseconds since the epoch, by the clock of the destination. */
   readonly at: number
@@ -68,7 +70,7 @@ export interface QueuedEvent {
 
 /** A round ended, or the message failed without one. */
 export interface ObservedReport extends DeliveryReport {
-  /** What is signed and posted. */
+  /** What is signed and posted; the message as it was given while its functions fail. */
   readonly bytes: Uint8Array
 }
 

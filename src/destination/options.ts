@@ -1,6 +1,7 @@
 /** The options of createDestination(), checked once. */
 
 import type { Message } from '../message/message.ts'
+import type { Key } from '../message/signature.ts'
 import {
   anything,
   checkOptions,
@@ -17,8 +18,15 @@ import { createLog, type Log, type Logger } from '../options/log.ts'
 import type { Queue } from '../queues/api.ts'
 import { checkGroups } from '../queues/groups.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
-import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
-import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
+import {
+  readKey,
+  readSenderOptions,
+  SENDER_CHECKS,
+  type SenderOptions,
+  type SenderSettings,
+} from '../sender/options.ts'
+import { readWebhooks } from '../sender/webhooks.ts'
+import type { DestinationChanges, DestinationDeadLetter } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
 import type { MessageFunctions } from './functions.ts'
 import type { DeliveryReport } from './observer.ts'
@@ -127,31 +135,6 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   logger: anything,
 }
 
-/** The options of the process rather than of the customer. They cannot change while the destination runs. */
-const FIXED: readonly string[] = [
-  'queue',
-  'concurrency',
-  'circuit',
-  'filter',
-  'transform',
-  'groupBy',
-  'holdGroup',
-  'clock',
-  'random',
-  'dispatcher',
-  'onAttempt',
-  'onCircuit',
-  'onDeadLetter',
-  'logger',
-] satisfies Exclude<keyof DestinationOptions, keyof DestinationChanges>[]
-
-const REMOVABLE: readonly string[] = [
-  'sharedSecret',
-  'ca',
-  'historicalAfterMs',
-  'maxPerSecond',
-] satisfies RemovableOption[]
-
 function requireQueue(name: string, value: unknown): void {
   const queue = value as Partial<Queue> | null
   if (typeof queue?.push === 'function' && typeof queue.work === 'function') return
@@ -176,7 +159,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   checkGroups('', options, queue)
   return {
     ...sender,
-    connections: Math.max(sender.connections, concurrency * sender.targets.length),
+    connections: Number.POSITIVE_INFINITY, // The concurrency limits them.
     enabled,
     historicalAfterMs,
     whenDisabled,
@@ -195,31 +178,18 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   }
 }
 
-/** A copy of the options that are there, inherited ones too: the caller may change its object later. */
-export function copyOptions(options: DestinationOptions): DestinationOptions {
-  const names = Object.keys(CHECKS).filter((name) => name in options)
-  return Object.fromEntries(names.map((name) => [name, Reflect.get(options, name)])) as unknown as DestinationOptions
+/** Returns the settings with these changes, which are checked as at creation. */
+export function applyChanges(settings: DestinationSettings, changes: DestinationChanges): DestinationSettings {
+  requireOptions('update', changes, ['webhooks', 'sharedSecret', 'enabled'] satisfies (keyof DestinationChanges)[])
+  if ('enabled' in changes) requireBoolean('enabled', changes.enabled)
+  const { enabled = settings.enabled } = changes
+  const targets = 'webhooks' in changes ? readWebhooks(changes.webhooks) : settings.targets
+  const key = 'sharedSecret' in changes ? readNewKey(changes.sharedSecret) : settings.key
+  return { ...settings, targets, key, enabled }
 }
 
-export function applyChanges(options: DestinationOptions, changes: DestinationChanges): DestinationOptions {
-  const fixed = FIXED.find((name) => Object.hasOwn(Object(changes), name))
-  if (fixed !== undefined) {
-    const advice = 'Close the destination and create another.'
-    throw invalidOption(fixed, 'cannot change while the destination runs', 'a new value', advice)
-  }
-  const changeable = Object.keys(CHECKS).filter((name) => !FIXED.includes(name))
-  requireOptions('update', changes, changeable)
-  const changed = new Map(Object.entries(options))
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === undefined) {
-      // The default in its place could enable a destination, or send unsigned.
-      const advice = 'Set it, or leave the option out to keep the current value.'
-      throw invalidOption(name, 'must have a value', 'undefined', advice)
-    }
-    if (value === null && REMOVABLE.includes(name)) changed.delete(name)
-    else changed.set(name, value)
-  }
-  return Object.fromEntries(changed) as unknown as DestinationOptions
+function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
+  return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
 /** A number outside the range, or NaN, would retry at once or never. */

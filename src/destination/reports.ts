@@ -12,7 +12,7 @@ import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { DestinationObserver, FailureReason, ObservedReport } from './observer.ts'
 import type { DestinationSettings } from './options.ts'
-import { readMessage } from './stored.ts'
+import { readMessage, shownBody } from './stored.ts'
 
 /** An observer of a user, and what only the callbacks hear. */
 interface Events extends DestinationObserver {
@@ -25,25 +25,40 @@ const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
 const skippedChannel = channel('hookline:skipped')
 
-/** @param onDeadLetter Gets a dead letter as the queue has it. */
+/**
+ * @param onDeadLetter Gets a dead letter as the queue has it.
+ * @param hasOtherUrls Whether a message goes to more than one URL now.
+ */
 export function createDestinationEvents(
   { clock, onAttempt, onCircuit, log }: DestinationSettings,
   onDeadLetter: (letter: DeadLetter) => unknown,
+  hasOtherUrls: () => boolean,
 ): DestinationEvents {
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  const failing = new Set<string>() // The URLs that failed while another accepted, until they accept.
+
+  function writeMissed(attempt: Attempt): void {
+    const { url, ok, error } = attempt
+    if (ok) failing.delete(url)
+    if (ok || failing.has(url) || error === 'closed') return
+    failing.add(url)
+    log.write(missedLine(attempt))
+  }
+
   return createObservers<Events>(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'], {
     skipped: (event) => skippedChannel.publish(event),
     attempted(report) {
       attemptChannel.publish(report)
       if (onAttempt !== undefined) notify(() => onAttempt(report), warnOfAttempt)
-      if (report.status !== 'delivered') log.write(lineOf(report))
+      if (report.status !== 'delivered') return log.write(lineOf(report))
+      for (const attempt of report.latest) writeMissed(attempt)
     },
     circuit(event) {
       circuitChannel.publish(event)
       if (onCircuit !== undefined) notify(() => onCircuit(event), warnOfCircuit)
-      log.write(circuitLine(event))
+      log.write(circuitLine(event, hasOtherUrls()))
     },
     deadLetter: (letter) => void notify(() => onDeadLetter(letter), warnOfDeadLetter),
   })
@@ -77,7 +92,7 @@ export class JobReport implements ObservedReport {
   }
 
   get bytes(): Uint8Array {
-    return this.#body
+    return shownBody(this.#body)
   }
 
   get message(): Message {
@@ -100,16 +115,29 @@ function lineOf({ id, latest, attempts, retryAt, reason, error }: ObservedReport
       ? `Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
       : `Fix the cause, then call destination.redrive(['${id}']).`
   const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${found}`
-  return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length } }
+  return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }
 }
 
-function circuitLine({ url, state, probeAt, cause }: CircuitEvent): Line {
+/** A 2xx from any URL ends a message ("Outbound event delivery", Errors). */
+function missedLine(attempt: Attempt): Line {
+  const { url } = attempt
+  const text = `url_failed: ${url} does not get messages that another URL accepts. ${describe(attempt)}. To deliver to each URL, create a destination for each.`
+  return { level: 'warn', code: 'url_failed', text, fields: { url } }
+}
+
+function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: boolean): Line {
   if (state === 'closed') {
-    const text = `circuit_closed: ${url} accepts messages again. Those that were held are sent.`
+    const held = hasOthers
+      ? 'It does not get those that another URL accepted meanwhile.'
+      : 'Those that were held are sent.'
+    const text = `circuit_closed: ${url} accepts messages again. ${held}`
     return { level: 'warn', code: 'circuit_closed', text, fields: { url } }
   }
   const at = probeAt?.toISOString()
-  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describe(cause)}. Nothing is lost: when it accepts one, the others follow.`
+  const follows = hasOthers
+    ? 'It does not get messages that another URL accepts meanwhile. To deliver to each URL, create a destination for each.'
+    : 'When it accepts one within four hours, the others follow.'
+  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describe(cause)}. ${follows}`
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 

@@ -1,5 +1,6 @@
 /** The retry state of a destination: what is kept with a job between rounds, and its form in the queue. */
 
+import { describeError } from '../message/error.ts'
 import type { Attempt, AttemptError } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
 
@@ -12,8 +13,23 @@ export interface RetryState {
   readonly startedAt?: number
   /** What is posted in place of an original: made once, so that each attempt has the same bytes. */
   readonly body?: string
-  /** Why its functions failed. */
-  readonly error?: string
+  /** The error of its functions. */
+  readonly thrown?: StoredThrown
+}
+
+interface StoredThrown {
+  readonly message: string
+  readonly stack?: string
+}
+
+export function toStoredThrown(thrown: unknown): StoredThrown {
+  const message = describeError(thrown).slice(0, 500)
+  try {
+    const stack: unknown = thrown instanceof Error ? thrown.stack : undefined
+    return typeof stack === 'string' ? { message, stack: stack.slice(0, 2_000) } : { message }
+  } catch {
+    return { message } // A getter of it throws.
+  }
 }
 
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
@@ -26,7 +42,7 @@ interface StoredState {
   readonly next: RetryState['next']
   readonly startedAt?: number
   readonly body?: string
-  readonly error?: string
+  readonly thrown?: StoredThrown
 }
 
 /** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
@@ -39,7 +55,7 @@ type StoredAttempt = readonly [
 ]
 
 export function writeRetryState(
-  { rounds, attempts, next, startedAt, body, error }: RetryState,
+  { rounds, attempts, next, startedAt, body, thrown }: RetryState,
   targets: readonly Target[],
 ): Uint8Array {
   const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
@@ -54,7 +70,7 @@ export function writeRetryState(
     next,
     ...(startedAt && { startedAt }),
     ...(body && { body }),
-    ...(error && { error }),
+    ...(thrown && { thrown }),
   }
   return encoder.encode(JSON.stringify(state))
 }
@@ -63,7 +79,7 @@ export function writeRetryState(
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {
-    const { rounds, ids, kept, next, startedAt, body, error } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const { rounds, ids, kept, next, startedAt, body, thrown } = JSON.parse(decoder.decode(bytes)) as StoredState
     const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
     return {
       rounds,
@@ -71,7 +87,7 @@ export function readRetryState(bytes: Uint8Array | undefined, targets: readonly 
       next: { ...next },
       ...(startedAt && { startedAt }),
       ...(body && { body }),
-      ...(error && { error }),
+      ...(thrown && { thrown }),
     }
   } catch {
     return INITIAL

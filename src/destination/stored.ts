@@ -2,6 +2,11 @@
 
 import { serialise } from '../message/compose.ts'
 import type { Message } from '../message/message.ts'
+import type { DeadLetter } from '../queues/api.ts'
+import type { Target } from '../sender/webhooks.ts'
+import type { DestinationDeadLetter } from './api.ts'
+import type { FailureReason } from './observer.ts'
+import { readRetryState } from './retry-state.ts'
 
 /** Which functions an original needs before it can be sent. */
 export interface Needs {
@@ -34,6 +39,52 @@ export function readOriginal(body: Uint8Array): { readonly message: Message; rea
   return { message, needs }
 }
 
+/** The body of a job as others see it: the message alone. */
+export function shownBody(body: Uint8Array): Uint8Array {
+  if (!isOriginal(body)) return body
+  try {
+    return serialise(readMessage(body))
+  } catch {
+    return body // It is no message of a destination.
+  }
+}
+
 export function readMessage(body: Uint8Array): Message {
   return readOriginal(body).message
+}
+
+export function readDeadLetter(
+  { id, body, reason, retryState, failedAt }: DeadLetter,
+  targets: readonly Target[],
+): DestinationDeadLetter {
+  const { attempts, thrown } = readRetryState(retryState, targets)
+  const { message: error, stack } = thrown ?? {}
+  const texts = { ...(error !== undefined && { error }), ...(stack !== undefined && { stack }) }
+  return { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt, ...texts }
+}
+
+function tryReadMessage(body: Uint8Array): Message | undefined {
+  try {
+    return readMessage(body)
+  } catch {
+    return undefined
+  }
+}
+
+export const REASONS: readonly FailureReason[] = [
+  'refused',
+  'window_over',
+  'switched_off',
+  'circuit_open',
+  'transform_failed',
+  'unreadable',
+]
+
+export function isFailureReason(reason: string): reason is FailureReason {
+  return REASONS.some((known) => known === reason)
+}
+
+/** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
+export function readReason(stored: string): FailureReason {
+  return isFailureReason(stored) ? stored : 'unreadable'
 }

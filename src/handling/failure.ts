@@ -1,6 +1,7 @@
 /** The errors that end a delivery: of its deadline, by what is under way then, and of what was thrown. */
 
 import { describeError, HooklineError } from '../message/error.ts'
+import { locateIssues } from './schema-issues.ts'
 
 export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 
@@ -24,8 +25,14 @@ export const DEADLINE_ERRORS: Readonly<Record<Stage, () => HooklineError>> = {
     ),
 }
 
-/** What went wrong, for the owner: of handlers that failed, what the first one threw. The message of the error is answered. */
-export function explainError({ code, message, cause }: HooklineError): string {
+/**
+ * What went wrong, for the owner: of handlers that failed, what the first one threw; of a schema, where the value does not fit. The message of
+ * the error is answered. Never throws, whatever was thrown.
+ */
+export function explainError(thrown: unknown): string {
+  if (!(thrown instanceof HooklineError)) return describeError(thrown)
+  const { code, message, cause, issues } = thrown
+  if (issues !== undefined && issues.length > 0) return `${message} At ${locateIssues(issues)}.`
   if (code !== 'handler_failed' || !(cause instanceof AggregateError)) return message
   const [first, ...others] = cause.errors
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`

@@ -1,6 +1,7 @@
 /** The lines of the log about a delivery: its error, which one it is, and what follows. */
 
 import { KEEP_THE_BYTES } from '../http/body.ts'
+import { shownUrl } from '../http/shown.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Line } from '../options/log.ts'
 import type { HandlerNames } from './diagnostics.ts'
@@ -10,9 +11,15 @@ import type { OpenDelivery } from './open-delivery.ts'
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 
 /** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
-export function describe(error: HooklineError, delivery: OpenDelivery, next = '', more: object = {}): LineOf {
+export function describe(
+  error: HooklineError,
+  delivery: OpenDelivery,
+  next = '',
+  more: object = {},
+  path?: string,
+): LineOf {
   const { wire, verified } = delivery
-  const { code } = error
+  const code = path === undefined ? error.code : `${error.code} at ${path}`
   const message = explainError(error).replace(/[^.]$/, '$&.')
   const type = wire?.type
   if (!verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
@@ -33,15 +40,17 @@ function sentence(how: string, names: readonly string[]): string {
   return all === '' ? '' : `${how}: ${all}. `
 }
 
+const MAX_PATH = 100
+
 export function describeRequest(
   error: HooklineError,
   delivery: OpenDelivery,
-  isStored: boolean,
+  path: string | undefined,
   onRejected: unknown,
 ): LineOf {
-  if (isStored) return describe(error, delivery, 'It becomes a dead letter.')
   const isLost = delivery.verified && isUnusable(error) && onRejected === undefined
-  return describe(error, delivery, isLost ? LOST : '')
+  const shown = path === undefined ? undefined : shownUrl(path).slice(0, MAX_PATH)
+  return describe(error, delivery, isLost ? LOST : '', shown === undefined ? {} : { path: shown }, shown)
 }
 
 const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'

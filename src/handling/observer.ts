@@ -23,8 +23,6 @@ export interface HandlerRun {
 export interface AnsweredRequest extends FailedRequest {
   /** In upper case; undefined for one that was passed to `receive`. */
   readonly method: string | undefined
-  /** The whole path, before a mount made it relative; undefined where the host does not know it. */
-  readonly originalPath: string | undefined
 }
 
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */

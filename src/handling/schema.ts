@@ -5,6 +5,7 @@ import { isObject } from '../message/json.ts'
 import type { CustomMessage, Fields, ReceivedMessage } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
+import { countIssues } from './schema-issues.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
 export interface Schema<Output = unknown> {
@@ -115,17 +116,15 @@ function validateField(
   const given = (message as unknown as Record<string, unknown>)[field]
   const fields = field === 'body' ? given : (given ?? {})
   const result = schema['~standard'].validate(fields)
-  const finish = (result: SchemaResult<unknown>): ReceivedMessage | Promise<ReceivedMessage> => {
-    if (result.issues !== undefined) return refuse(field, fields, schema, result.issues)
+  const finish = (result: SchemaResult<unknown>): ReceivedMessage => {
+    if (result.issues !== undefined) throw mismatch(field, [...result.issues])
     if ('value' in result) return { ...message, [field]: result.value }
     throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
   }
   return isThenable(result) ? result.then(finish) : finish(result)
 }
 
-async function refuse(field: string, fields: unknown, schema: Schema, issues: readonly SchemaIssue[]): Promise<never> {
-  const { describeIssues } = await import('./schema-issues.ts') // Most receivers never need it.
-  const faults = await describeIssues(fields, (value) => schema['~standard'].validate(value), issues)
-  const text = `\`${field}\` must match its schema. Got a value that does not: ${faults}. See \`issues\` of this error in \`onError\`.`
-  throw new HooklineError('schema_mismatch', text, { path: field, issues: [...issues] })
+function mismatch(field: string, issues: readonly SchemaIssue[]): HooklineError {
+  const text = `\`${field}\` must match its schema. Got ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
+  return new HooklineError('schema_mismatch', text, { path: field, issues })
 }

@@ -6,6 +6,7 @@ import {
   invalidOption,
   requireBoolean,
   requireFunction,
+  requireHandlerName,
   requireOneOf,
   requireOptions,
   requireText,
@@ -65,13 +66,8 @@ export function readRegistration(call: string, options: HandlerOptions = {}): Re
   requireOptions(call, options, ['unverified', 'name'])
   const { unverified = false, name } = options
   requireBoolean(`${call}: unverified`, unverified)
-  if (name === undefined) return { unverified, name: '' }
-  requireText(`${call}: name`, name, 'crm')
-  if (NAME.test(name)) return { unverified, name }
-  const rule = 'must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
-  throw invalidOption(`${call}: name`, rule, show(name), `Pass for example 'crm'.`)
+  if (name !== undefined) requireHandlerName(`${call}: name`, name)
+  return { unverified, name: name ?? '' }
 }
-
-const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

@@ -83,7 +83,7 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
     },
 
     /** A request failed, or a message of it: it is rejected unless handlers saw it. */
-    refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line>): void {
+    refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
       report(error, request, line)
       if (delivery.dispatched !== undefined) tap.failed(delivery, { error, next: 'sender', attempt: 1 })
       else if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
@@ -119,9 +119,9 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
     ): void {
       const { observed, dispatched, wire } = delivery
       if (observed === undefined) return
-      const { headers, path, remoteAddress, method, originalPath } = request as FailedRequest & Partial<EndpointRequest>
+      const { headers, path, remoteAddress, method } = request as FailedRequest & Partial<EndpointRequest>
       observed.observers.publish('answered', {
-        request: { headers, path, remoteAddress, method, originalPath }, // That of a host holds its connection.
+        request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
         delivery,
         message: dispatched ?? wire,
         status,

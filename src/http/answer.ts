@@ -2,16 +2,16 @@
 
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { RETRY_AFTER_S } from '../message/limits.ts'
-import type { EndpointAnswer, TextAnswer } from './endpoint.ts'
+import type { EndpointAnswer } from './endpoint.ts'
 
-export const accepted: TextAnswer = {
+export const accepted: EndpointAnswer = {
   status: 200,
   headers: { 'content-type': 'application/json' },
   body: '{"ok":true}',
 }
 
 /** For a message that an inbox or `dedupe` knew: nothing was done. */
-export const duplicate: TextAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
+export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
 
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
@@ -42,7 +42,7 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
 export const POST_ONLY: readonly string[] = ['POST']
 
 /** The answer to an error: its code, message and path. Never its cause. */
-export function problem(error: HooklineError, methods = POST_ONLY): TextAnswer {
+export function problem(error: HooklineError, methods = POST_ONLY): EndpointAnswer {
   const { status, code, message, path } = error
   const allow = code === 'method_not_allowed' && { allow: methods.join(', ') }
   return {

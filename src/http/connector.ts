@@ -2,8 +2,8 @@
 
 import type { LookupFunction } from 'node:net'
 import { createSecureContext, type TLSSocket } from 'node:tls'
-import { isWorkerd } from '../time/workerd.ts'
 import { limitResponses } from './limit-responses.ts'
+import { requireCertificates } from './runtime.ts'
 import { buildConnector } from './undici.ts'
 
 export type Connector = buildConnector.connector
@@ -41,15 +41,6 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
       callback(Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
     })
   }
-}
-
-/** @throws TypeError on workerd, whose sockets do not show the certificate of a server. */
-export function requireCertificates(): void {
-  if (!isWorkerd()) return
-  const advice = 'Send from Node, Bun or Deno, or pass a `dispatcher`.'
-  throw new TypeError(
-    `Sending needs a runtime that shows the certificate of a server. Got workerd (Cloudflare Workers). ${advice}`,
-  )
 }
 
 /** Whether the server has a certificate that was not signed with the key of that certificate itself. */

@@ -11,18 +11,16 @@ export interface EndpointRequest {
   readonly method: string
   /** Relative to where the endpoint is mounted, without the query. */
   readonly path: string
-  /**
-   * The whole path of the URL as the host got it, before a router or a mount made it relative, without the query. Undefined
-   * where the host does not know it.
-   */
-  readonly originalPath?: string | undefined
   /** The query as it was sent, without its `?`. Empty when the request has none. */
   readonly query: string
   readonly headers: EndpointHeaders
+  /**
+   * Names and values by turns, as they were sent, where the host knows them. Of some headers that are repeated, such as
+   * `authorization`, `headers` has the first alone.
+   */
+  readonly rawHeaders?: readonly string[] | undefined
   /** The address of the connection, where the host knows it. */
   readonly remoteAddress: string | undefined
-  /** Aborts when the client disconnects before it has the whole answer. Created when it is first read. */
-  readonly signal: AbortSignal
   /** How long the host waits for the answer, in milliseconds, where it ends a request after a time. */
   readonly remainingMs?: number | undefined
   /**
@@ -34,24 +32,12 @@ export interface EndpointRequest {
   readBody(limit: number): EndpointBody | Promise<EndpointBody>
 }
 
-/**
- * The body of an answer. An async iterable is streamed: the adapter asks for the next chunk when the client has taken
- * the last one, calls `return()` when the client disconnects, and closes the connection when the iterable throws. Node and
- * the frameworks that stand on it also close that of a client that has not taken a chunk within 30 seconds. Hosts may hold
- * the head of the answer back until the first chunk.
- */
-export type AnswerBody = string | Uint8Array | AsyncIterable<string | Uint8Array>
-
 /** An answer to a request. */
 export interface EndpointAnswer {
   readonly status: number
-  /** Names in lower case. Adapters add `content-length` to text and bytes. */
+  /** Names in lower case. Adapters add `content-length`. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: AnswerBody
-}
-
-/** An answer whose body is text. */
-export interface TextAnswer extends EndpointAnswer {
+  /** Empty with the status 204. */
   readonly body: string
 }
 

@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici'
 import { RESPONSE_LIMIT } from '../message/limits.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Deadline, Deadlines } from '../time/deadlines.ts'
+import { ArrivingBytes } from './arriving-bytes.ts'
 import { readRetryAfter } from './retry.ts'
 
 /** Any dispatcher of undici, or an object that sends requests as one does. */
@@ -80,8 +81,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: ResponseHeaders = {}
-  #chunks: Buffer[] = []
-  #size = 0
+  readonly #body: ArrivingBytes = new ArrivingBytes()
 
   constructor(timing: PostTiming, responseLimit: number, done: (outcome: PostOutcome) => void) {
     this.#timing = timing
@@ -107,9 +107,8 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk)
-    this.#size += chunk.length
-    if (this.#size <= this.#responseLimit) return
+    this.#body.add(chunk)
+    if (this.#body.size <= this.#responseLimit) return
     this.onResponseEnd()
     controller.abort(CUT_OFF)
   }
@@ -134,8 +133,8 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     const { clock, deadlines } = this.#timing
     deadlines.clear(this.#deadline)
     const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#headers['retry-after'], clock.now())
-    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    const outcome = { status, headers: this.#headers, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }
+    const body = this.#body.take().subarray(0, this.#responseLimit)
+    const outcome = { status, headers: this.#headers, retryAfterMs, body, error }
     if (this.isReturned) done(outcome)
     else queueMicrotask(() => done(outcome))
   }

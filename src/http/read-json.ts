@@ -1,6 +1,7 @@
 /** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
 
 import { HooklineError } from '../message/error.ts'
+import { showText } from '../message/shown.ts'
 import { POST_ONLY } from './answer.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
@@ -20,21 +21,22 @@ export function readJson(
   { methods = POST_ONLY, mediaTypes = JSON_ONLY, codings = IDENTITY_ONLY }: AcceptedForms = {},
 ): EndpointBody | Promise<EndpointBody> {
   if (!methods.includes(request.method)) {
-    const text = `The method must be ${methods.join(' or ')}. Got another method. Send a ${methods[0]} request.`
+    const text = `The method must be ${methods.join(' or ')}. Got ${showText(request.method)}. Send a ${methods[0]} request.`
     throw new HooklineError('method_not_allowed', text)
   }
   const { headers } = request
-  if (!mediaTypes.includes(mediaType(headers))) {
+  const type = mediaType(headers)
+  if (!mediaTypes.includes(type)) {
     const types = mediaTypes.join(' or ')
     throw new HooklineError(
       'content_type_unsupported',
-      `The content type must be ${types}. Got another content type, or none. Send the header Content-Type: ${mediaTypes[0]}.`,
+      `The content type must be ${types}. Got ${type === '' ? 'a request without one' : showText(type)}. Send the header Content-Type: ${mediaTypes[0]}.`,
     )
   }
   if (!codings.includes(readCoding(headers))) {
     throw new HooklineError(
       'content_encoding_unsupported',
-      `The content encoding must be ${codings.join(' or ')}. Got another one. Send the body without compression.`,
+      `The content encoding must be ${codings.join(' or ')}. Got ${showText(readCoding(headers))}. Send the body without compression.`,
     )
   }
   return request.readBody(limit)

@@ -3,6 +3,7 @@
 import type { Readable } from 'node:stream'
 import getRawBody, { type RawBodyError } from 'raw-body'
 import { DISCARD_LIMIT, DISCARD_MS } from '../message/limits.ts'
+import { ArrivingBytes } from './arriving-bytes.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
 export interface Reading {
@@ -24,12 +25,14 @@ export async function readStream(
     if (event === 'close') reading.stopReading = listener
   }
   stream.on('error', ignore).on('newListener', note)
-  const read = getRawBody(stream, { limit, length: length ?? null })
+  const bytes = new ArrivingBytes()
+  const keep = { write: (chunk: Uint8Array) => bytes.add(chunk), end: () => '' } // By itself, raw-body keeps a list of pieces.
+  const read = getRawBody(stream, { limit, length: length ?? null, encoding: true, decoder: () => keep })
   stream.off('newListener', note).resume() // It may have been paused before.
   try {
-    const bytes = await read
+    await read
     // A request of HTTP/2 that is cancelled and has no length ends as if it were complete.
-    if (stream.aborted !== true) return { bytes, source: 'stream' }
+    if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
     stream.resume() // raw-body has paused it: nothing more would be read of its connection.
     const { type } = error as RawBodyError

@@ -1,21 +1,21 @@
 /** The history of an inbox: messages that were handled, as their owner sees them, and replays, which give them to the handlers again. */
 
 import { hash, randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ReceivedMessage } from '../message/message.ts'
 import {
   invalidOption,
   kindOf,
   requireBoolean,
   requireFunction,
+  requireHandlerName,
   requireInteger,
   requireOptions,
-  requireText,
   show,
 } from '../options/checks.ts'
-import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
+import type { HandledJob, Queue, QueueHistory, Replayed } from '../queues/api.ts'
 import { readIds } from '../queues/arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
+import { letOthersRun, PAGE, type PageBounds, pagesOf, walk } from '../queues/walk.ts'
 import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 import { bodyOf } from './envelope.ts'
 import { INITIAL, readKept, writeRetryState } from './retry-state.ts'
@@ -41,6 +41,8 @@ export interface HandledMessage extends StoredMessage {
 
 /** Which messages of the history to list. */
 export interface HistoryFilter extends MessageFilter {
+  /** Selects the messages with these ids. */
+  readonly ids?: readonly string[]
   /** Those that this named handler handled. */
   readonly handler?: string
   /** Those behind the one with this cursor. */
@@ -58,7 +60,7 @@ export interface ReplayOptions extends MessageFilter {
    * nothing twice; what it leaves out of the filters is that of the first. Default: a new UUID, which cannot be continued.
    */
   readonly id?: string
-  /** Those with these ids alone. */
+  /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
   /** Calls these named handlers alone, for the messages that they match. Default: all handlers that match. */
   readonly handlers?: readonly string[]
@@ -84,9 +86,16 @@ export interface Replay {
   readonly types: Readonly<Record<string, number>>
   /** Of the track messages, how many there are of each event. */
   readonly events: Readonly<Record<string, number>>
+  /** How many each named handler had handled. */
+  readonly handlers: Readonly<Record<string, number>>
 }
 
-export function readHandled(job: HandledJob): HandledMessage {
+/** The messages that the first call of a replay selected. */
+export interface BegunReplay extends Pick<MessageFilter, 'since' | 'until'> {
+  readonly begunAt: Date
+}
+
+function readHandled(job: HandledJob): HandledMessage {
   const { handlers = [], ignored = false, replays } = readKept(job.kept)
   const stored = readStored(job)
   const message = stored.receivedAt && tryParse(stored.bytes)
@@ -110,51 +119,62 @@ function isWithin({ since, until }: Pick<MessageFilter, 'since' | 'until'>, job:
   return (since === undefined || first >= since) && (until === undefined || first < until)
 }
 
-const PAGE = 500
+interface WalkOptions extends Pick<HistoryFilter, 'since' | 'after' | 'signal'> {
+  readonly ids?: readonly string[] | undefined
+}
 
 /** To the end of the history, also with an `until`: what was replayed since is behind it. */
-async function* pages(
+async function* walkHistory(
   history: QueueHistory,
-  { since, after, signal }: Pick<HistoryFilter, 'since' | 'signal'> & { readonly after?: string | undefined },
-): AsyncGenerator<readonly HandledJob[]> {
-  for (let last = after; ; ) {
+  { since, after, signal, ids }: WalkOptions,
+  limit: number = PAGE.limit,
+): AsyncGenerator<HandledJob> {
+  function list(bounds: PageBounds, last: HandledJob | undefined): Promise<readonly HandledJob[]> {
     signal?.throwIfAborted()
-    const page = await history.list({
-      ...(since && { since }),
-      ...(last !== undefined && { after: last }),
-      limit: PAGE,
-    })
-    if (page.length === 0) return
-    yield page
-    last = page.at(-1)?.cursor
-    await nextTurn() // To read many must not delay the rest of the process.
+    const from = last?.cursor ?? after
+    return history.list({ ...bounds, ...(since && { since }), ...(from !== undefined && { after: from }) })
   }
+  for await (const job of walk(ids === undefined ? pagesOf(list, { ...PAGE, limit }) : find(history, ids))) {
+    signal?.throwIfAborted()
+    yield job
+  }
+}
+
+/** The bodies of so many are 4 MB together, by the default limit of a receiver. */
+const FOUND_AT_ONCE = 8
+
+async function* find(history: QueueHistory, ids: readonly string[]): AsyncGenerator<readonly HandledJob[]> {
+  for (let start = 0; start < ids.length; start += FOUND_AT_ONCE)
+    yield history.find(ids.slice(start, start + FOUND_AT_ONCE))
 }
 
 /** @throws TypeError that names the filter. */
 function requireHistoryFilter(filter: HistoryFilter): void {
-  requireOptions('history', filter, [...MESSAGE_FILTERS, 'handler', 'after', 'limit', 'signal'])
+  requireOptions('history', filter, [...MESSAGE_FILTERS, 'ids', 'handler', 'after', 'limit', 'signal'])
   requireFilter('history', filter)
-  const { handler, limit, signal } = filter
+  const { ids, handler, limit, signal } = filter
+  requireIds('history: ids', ids)
   requireSignal('history: signal', signal)
-  if (handler !== undefined) requireText('history: handler', handler, 'crm')
+  if (handler !== undefined) requireHandlerName('history: handler', handler)
   if (limit !== undefined) requireInteger('history: limit', limit, 1)
 }
 
 /** @throws TypeError (as a rejection) that names the filter. */
 export async function* listHistory(history: QueueHistory, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
   requireHistoryFilter(filter)
-  const { handler, limit = Number.POSITIVE_INFINITY } = filter
+  const { after: _, limit: left = Number.POSITIVE_INFINITY, signal: __, ...others } = filter
+  const { handler } = others
   const matches = matchMessage(filter)
-  let left = limit
-  for await (const page of pages(history, filter)) {
-    for (const job of page) {
-      if (!isWithin(filter, job) || !matches(bodyOf(job.body))) continue
-      if (handler !== undefined && !readKept(job.kept).handlers?.includes(handler)) continue
-      yield readHandled(job)
-      left -= 1
-      if (left === 0) return
-    }
+  const isAll = Object.values(others).every((value) => value === undefined)
+  let count = 0
+  for await (const job of walkHistory(history, filter, isAll ? Math.min(left, PAGE.limit) : PAGE.limit)) {
+    if (!isWithin(filter, job)) continue
+    if (handler !== undefined && !readKept(job.kept).handlers?.includes(handler)) continue
+    if (!matches(bodyOf(job.body))) continue
+    await letOthersRun()
+    yield readHandled(job)
+    count += 1
+    if (count === left) return
   }
 }
 
@@ -174,7 +194,7 @@ interface Plan {
 export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts'> & { readonly history: QueueHistory }
   readonly clock: Clock
-  /** Throws for the name of a handler that does not exist. Default: any may. */
+  /** Throws for the name of a handler that does not exist. Default: any name may. */
   readonly requireNames?: (handlers: readonly string[]) => void
   /** Whether one of these handlers matches a message. Default: they do. */
   readonly isFor?: (job: HandledJob, handlers: readonly string[]) => boolean
@@ -193,7 +213,7 @@ const REPLAY = [
 const ID = /^[\w.-]{1,100}$/
 
 /** @throws TypeError that names the option. */
-export function requireReplayOptions(options: ReplayOptions): void {
+function requireReplayOptions(options: ReplayOptions): void {
   requireOptions('replay', options, REPLAY)
   requireFilter('replay', options)
   const { id, ids, handlers, maxPerSecond, dryRun, signal, onProgress } = options
@@ -206,23 +226,26 @@ export function requireReplayOptions(options: ReplayOptions): void {
       "Pass one such as 'fix-42'.",
     )
   }
-  for (const [name, list] of Object.entries({ ids, handlers })) {
-    if (
-      list === undefined ||
-      (Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string'))
-    )
-      continue
-    throw invalidOption(
-      `replay: ${name}`,
-      'must be a list of texts',
-      kindOf(list),
-      'Pass one at least, or leave it out.',
-    )
-  }
-  if (ids !== undefined) readIds(ids)
+  requireIds('replay: ids', ids)
+  requireTexts('replay: handlers', handlers)
   if (maxPerSecond !== undefined) requireInteger('replay: maxPerSecond', maxPerSecond, 1)
   requireSignal('replay: signal', signal)
   if (onProgress !== undefined) requireFunction('replay: onProgress', onProgress)
+}
+
+function requireIds(option: string, ids: unknown): void {
+  requireTexts(option, ids)
+  if (ids !== undefined) readIds(ids as readonly string[])
+}
+
+function requireTexts(option: string, list: unknown): void {
+  const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
+  if (list === undefined || isList) return
+  throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass one at least, or leave it out.')
+}
+
+function requireHandlerNames(names: readonly string[]): void {
+  for (const name of names) requireHandlerName('replay: handlers', name)
 }
 
 function requireSignal(option: string, signal: unknown): void {
@@ -235,8 +258,17 @@ const AT_ONCE = 100
 const LATE_MS = 250
 const LOOK_MS = 20
 
+/** What a replay needs of a message, and counts: the message itself is let go. */
+interface Meant extends Replayed {
+  readonly type: string
+  readonly event: string | undefined
+  readonly handlers: readonly string[]
+}
+
+/** @throws TypeError (as a rejection) that names the option. */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  const { queue, clock, requireNames = () => {}, isFor = () => true } = context
+  requireReplayOptions(options)
+  const { queue, clock, requireNames = requireHandlerNames, isFor = () => true } = context
   const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
   const { history } = queue
   if (options.handlers !== undefined) requireNames(options.handlers) // Before the id is used.
@@ -245,33 +277,49 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   const matches = matchMessage(options.userId === undefined ? filter : { ...filter, userId: options.userId })
   const types = new Map<string, number>()
   const events = new Map<string, number>()
+  const handledBy = new Map<string, number>()
   let count = 0
   let nextAt = clock.monotonic()
   let given = { at: (await history.replay([])).at, monotonic: clock.monotonic() }
 
-  function isMeant(job: HandledJob): boolean {
-    if (readKept(job.kept).replays?.includes(id) || !isWithin(filter, job) || !matches(bodyOf(job.body))) return false
-    if (readStored(job).receivedAt !== undefined) return handlers === undefined || isFor(job, handlers)
-    increment(types, 'unreadable')
-    return false
+  /** Undefined for a job that is not to be replayed. */
+  async function read(job: HandledJob): Promise<Meant | undefined> {
+    const { handlers: done, replays: before } = readKept(job.kept)
+    if (before?.includes(id) || !isWithin(filter, job) || !matches(bodyOf(job.body))) return undefined
+    const { receivedAt, bytes } = readStored(job)
+    if (receivedAt === undefined) {
+      increment(types, 'unreadable')
+      return undefined
+    }
+    await letOthersRun()
+    if (handlers !== undefined && !isFor(job, handlers)) return undefined
+    await letOthersRun()
+    const message = tryParse(bytes)
+    const only = handlers && { only: handlers }
+    const state = { id, at: firstOf(job).getTime(), ...only, ...(done && { done }), ...(before && { before }) }
+    return {
+      id: job.id,
+      cursor: job.cursor,
+      retryState: writeRetryState({ ...INITIAL, replay: state }),
+      type: message?.type ?? 'invalid',
+      event: message?.type === 'track' ? message.event : undefined,
+      handlers: done ?? [],
+    }
   }
 
-  function add(jobs: readonly HandledJob[]): void {
-    for (const { message } of jobs.map(readHandled)) {
-      increment(types, message?.type ?? 'invalid')
-      if (message?.type === 'track') increment(events, message.event)
+  function add(jobs: readonly Meant[]): void {
+    for (const { type, event, handlers } of jobs) {
+      increment(types, type)
+      if (event !== undefined) increment(events, event)
+      for (const name of handlers) if (name !== '') increment(handledBy, name)
     }
     count += jobs.length
   }
 
-  async function give(jobs: readonly HandledJob[]): Promise<void> {
+  async function give(jobs: readonly Meant[]): Promise<void> {
+    if (dryRun) return add(jobs)
     await untilNoneIsLate()
-    const again = jobs.map((job) => {
-      const { handlers: done, replays: before } = readKept(job.kept)
-      const only = handlers && { only: handlers }
-      const state = { id, at: firstOf(job).getTime(), ...only, ...(done && { done }), ...(before && { before }) }
-      return { id: job.id, cursor: job.cursor, retryState: writeRetryState({ ...INITIAL, replay: state }) }
-    })
+    const again = jobs.map(({ id, cursor, retryState }) => ({ id, cursor, retryState }))
     const { ids: taken, at } = await history.replay(again)
     given = { at, monotonic: clock.monotonic() }
     nextAt = Math.max(nextAt, given.monotonic) + (taken.length / maxPerSecond) * 1_000
@@ -309,23 +357,25 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   }
 
   const size = Math.min(AT_ONCE, maxPerSecond)
-  for await (const page of ids === undefined
-    ? pages(history, { ...filter, ...(signal && { signal }) })
-    : found(history, ids)) {
-    signal?.throwIfAborted()
-    const meant = page.filter(isMeant)
-    if (dryRun) add(meant)
-    else for (let start = 0; start < meant.length; start += size) await give(meant.slice(start, start + size))
+  let meant: Meant[] = []
+  for await (const job of walkHistory(history, { ...filter, ids, ...(signal && { signal }) })) {
+    const found = await read(job)
+    if (found === undefined || meant.push(found) < size) continue
+    await give(meant)
+    meant = []
   }
-  return { id, count, types: Object.fromEntries(types), events: Object.fromEntries(events) }
+  if (meant.length > 0) await give(meant)
+  return {
+    id,
+    count,
+    types: Object.fromEntries(types),
+    events: Object.fromEntries(events),
+    handlers: Object.fromEntries(handledBy),
+  }
 }
 
 function increment(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
-}
-
-async function* found(history: QueueHistory, ids: readonly string[]): AsyncGenerator<readonly HandledJob[]> {
-  for (let start = 0; start < ids.length; start += PAGE) yield history.find(ids.slice(start, start + PAGE))
 }
 
 interface ReplayPlan {
@@ -340,8 +390,7 @@ async function readPlan(history: QueueHistory, options: ReplayOptions, clock: Cl
   const user = userId && hash('sha256', `${id} ${userId}`)
   const given: Plan = { since: since?.getTime(), until: until?.getTime(), type, event, user, ids, handlers }
   const begun: Plan = { ...given, begunAt: clock.now() }
-  const noted = id && (await history.note(`replay ${id}`, dryRun ? undefined : JSON.stringify(begun)))
-  const plan: Plan = noted === undefined ? begun : JSON.parse(noted)
+  const plan = (id && (await readNote(history, id, dryRun ? undefined : begun))) || begun
   const others = Object.entries(given).filter(
     ([name, value]) => value !== undefined && JSON.stringify(plan[name as keyof Plan]) !== JSON.stringify(value),
   )
@@ -360,4 +409,23 @@ async function readPlan(history: QueueHistory, options: ReplayOptions, clock: Cl
     ...(plan.event !== undefined && { event: plan.event }),
   }
   return { filter, ids: plan.ids, handlers: plan.handlers }
+}
+
+/** Reads what was noted under an id. With a plan, notes that where nothing is. */
+async function readNote(history: QueueHistory, id: string, plan?: Plan): Promise<Plan | undefined> {
+  const noted = await history.note(`replay ${id}`, plan && JSON.stringify(plan))
+  return noted === undefined ? undefined : JSON.parse(noted)
+}
+
+/** @throws TypeError (as a rejection) for what is no id. */
+export async function findReplay(history: QueueHistory, id: string): Promise<BegunReplay | undefined> {
+  requireReplayOptions({ id })
+  const plan = await readNote(history, id)
+  if (plan?.begunAt === undefined) return undefined
+  const { begunAt, since, until } = plan
+  return {
+    begunAt: new Date(begunAt),
+    ...(since !== undefined && { since: new Date(since) }),
+    ...(until !== undefined && { until: new Date(until) }),
+  }
 }

@@ -19,7 +19,14 @@ import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
-import { type DeadLetterMessage, type InboxLetterFilter, readDeadLetter, readStored } from './stored.ts'
+import {
+  type DeadLetterMessage,
+  failedIn,
+  type InboxLetterFilter,
+  readDeadLetter,
+  readStored,
+  reasonOf,
+} from './stored.ts'
 
 interface Prepared {
   readonly job: Job
@@ -127,8 +134,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     },
     async replay(options: ReplayOptions): Promise<Replay> {
       const kept = historyFor('replay')
-      const { replay, requireReplayOptions } = await loadHistory()
-      requireReplayOptions(options)
+      const { replay } = await loadHistory()
       const requireNames = (names: readonly string[]): void => handlers.requireNames('replay: handlers', names)
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
@@ -142,9 +148,10 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     },
     ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
       read: readDeadLetter,
+      reasonOf,
       bodyOf,
       filter: 'handler',
-      isOf: ({ handlers: names }, handler) => names?.failed.includes(handler) === true,
+      isOf: failedIn,
     }),
     async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
       const isAbout = matchUser(ids)

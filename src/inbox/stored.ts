@@ -57,7 +57,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
 }
 
 /** Has JSON write the bytes as text, in place of a number for each. */
-function withText(stored: StoredMessage): StoredMessage {
+export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
 }
@@ -74,6 +74,15 @@ export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
     attempts,
     failedAt: letter.failedAt,
   })
+}
+
+export function reasonOf({ reason, retryState }: DeadLetter): DeadLetterReason {
+  return explain(reason, readRetryState(retryState).error).reason
+}
+
+/** Whether a named handler failed in the last attempt. */
+export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
+  return readRetryState(retryState).handlers?.failed.includes(handler) === true
 }
 
 /** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { invalidField, kindOf } from './error.ts'
 import type { Message, MessageType } from './message.ts'
-import { checkMessage } from './parse.ts'
+import { requireMessage } from './parse.ts'
 import { toTimestamp } from './timestamp.ts'
 import { CALL_OBJECTS } from './type-table.ts'
 
@@ -26,7 +26,7 @@ export function compose(type: MessageType, fields: object, now: number): Message
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
   requirePlain('toJSON', given)
-  return checkMessage(type === 'delete' ? { type, userId: given.userId, timestamp } : fill(type, given, timestamp))
+  return requireMessage(type === 'delete' ? { type, userId: given.userId, timestamp } : fill(type, given, timestamp))
 }
 
 /** An object with a `toJSON` is written as something else than what was checked. */

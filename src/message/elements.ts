@@ -23,9 +23,14 @@ export function firstElement(bytes: Uint8Array): Uint8Array {
   return slices(bytes).next().value ?? bytes.subarray(0, 0)
 }
 
-/** The bytes of each element, without the white space around it. */
-export function elementsOf(bytes: Uint8Array): Uint8Array[] {
-  return [...slices(bytes)].filter(({ length }) => length > 0) // An empty array has one empty slice.
+/** The bytes of each element, without the white space around it. Reads no further than `most` of them. */
+export function elementsOf(bytes: Uint8Array, most: number = Number.POSITIVE_INFINITY): Uint8Array[] {
+  const found: Uint8Array[] = []
+  for (const slice of slices(bytes)) {
+    if (found.length === most) break
+    if (slice.length > 0) found.push(slice) // An empty array has one empty slice.
+  }
+  return found
 }
 
 export function trim(bytes: Uint8Array, from = 0, to: number = bytes.length): Uint8Array {

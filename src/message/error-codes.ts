@@ -19,6 +19,7 @@ export type HooklineErrorCode =
   | 'signature_mismatch'
   | 'header_missing'
   | 'header_mismatch'
+  | 'source_unknown'
   | 'secret_unavailable'
   | 'message_invalid'
   | 'message_type_unknown'
@@ -57,6 +58,7 @@ export const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   signature_mismatch: 401,
   header_missing: 401,
   header_mismatch: 401,
+  source_unknown: 401,
   secret_unavailable: 503,
   message_invalid: 422,
   message_type_unknown: 422,

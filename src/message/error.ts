@@ -23,7 +23,7 @@ export interface HooklineErrorOptions {
 
 /**
  * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a
- * body, so it is safe to log and to send.
+ * body but the beginning of an unknown `type`, escaped, so it is safe to log and to send.
  *
  * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
  */
@@ -53,7 +53,7 @@ export class HooklineError extends Error {
 /**
  * Creates the error for a field of a message: what it must be, what was found, what to do.
  *
- * @param found What kind of value it has; never the value, which came over the wire.
+ * @param found What kind of value it has; never the value, which came over the wire, but for an unknown `type`.
  * @param advice What to pass, after the word "Pass".
  */
 export function invalidField(

@@ -2,6 +2,7 @@
 
 import { kindOf } from './error.ts'
 import { isObject } from './json.ts'
+import { readId } from './normalise.ts'
 
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 
@@ -15,16 +16,16 @@ export function matchUser(ids: string | readonly string[]): (body: Uint8Array) =
 }
 
 /** @throws TypeError for what is no id of a user and no list of them. */
-export function readUsers(ids: string | readonly string[]): ReadonlySet<unknown> {
+export function readUsers(ids: string | readonly string[]): ReadonlySet<string> {
   const list: readonly unknown[] = typeof ids === 'string' ? [ids] : Array.isArray(ids) ? ids : [ids]
   const wrong = list.length === 0 ? [ids] : list.filter((id) => typeof id !== 'string' || id === '')
-  if (wrong.length === 0) return new Set(list)
+  if (wrong.length === 0) return new Set(list as readonly string[])
   const found = kindOf(wrong[0])
   throw new TypeError(`\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`)
 }
 
 /** Lists the ids of the users whom a body is about. */
-export function usersIn(body: Uint8Array): unknown[] {
+export function usersIn(body: Uint8Array): string[] {
   try {
     return usersOf(JSON.parse(decoder.decode(body)))
   } catch {
@@ -33,16 +34,14 @@ export function usersIn(body: Uint8Array): unknown[] {
 }
 
 /** Lists the ids of the users whom parsed JSON is about: one message, a list of messages, or a batch of calls. */
-export function usersOf(value: unknown): unknown[] {
+export function usersOf(value: unknown): string[] {
   const calls: unknown = isObject(value) ? value.batch : value
   return [value, ...(Array.isArray(calls) ? calls : [])].flatMap(idsOf)
 }
 
-/** A number is no id of a message, but an invalid message that has one is stored, too. */
-function idsOf(message: unknown): unknown[] {
+function idsOf(message: unknown): string[] {
   if (!isObject(message) || message.type === 'delete') return []
-  const ids = IDS.map((field) => message[field]).filter((id) => id !== undefined)
-  return ids.map((id) => (typeof id === 'number' ? String(id) : id))
+  return IDS.map((field) => readId(message[field])).filter((id) => id !== undefined)
 }
 
 /** As {@link parse} reads a body: without a byte order mark. */

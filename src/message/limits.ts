@@ -57,9 +57,6 @@ export const DISCARD_LIMIT = 1024 * 1024
 /** How long reading and dropping may take, in milliseconds. A sender that does not write is answered after this. */
 export const DISCARD_MS = 500
 
-/** How long a chunk of a streamed answer waits for its client to take it, in milliseconds, before the connection is cut. */
-export const CHUNK_TAKEN_MS = 30_000
-
 /** Most webhook URLs of a destination. Outbound event delivery, "Limits". */
 export const WEBHOOKS_LIMIT = 5
 

@@ -3,16 +3,21 @@
 import { invalidField, kindOf, requireBytes } from './error.ts'
 import { isObject, type Json, parseJson, parseObject } from './json.ts'
 import type { Message, ReceivedMessage } from './message.ts'
+import { normalise } from './normalise.ts'
+import { showText } from './shown.ts'
 import { ALIAS_IDS, isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
 
 /**
  * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
  * Does not check who sent it: verify the bytes first.
  *
- * Checks `type`; an id (`userId`, or `anonymousId` beside a null or absent `userId`; `delete` needs `userId`);
+ * Checks `type`; an id (`userId`, or `anonymousId` beside a null, empty or absent `userId`; `delete` needs `userId`);
  * `event` of a track, `groupId` of a group, both ids of an alias, in either spelling; that `timestamp` is a string and
  * `properties`, `traits` and `context` are objects when present. Keeps other fields, except `__proto__` and
  * `constructor.prototype`, which it drops at any depth.
+ *
+ * An id that is a number becomes its decimal text, a `timestamp` that is a number (milliseconds, or seconds below 100 000 000 000)
+ * ISO 8601. Null for an object or a `timestamp`, and an empty id beside another one, are left out.
  *
  * @param body UTF-8 bytes of one JSON object.
  * @throws HooklineError `body_not_json`, `message_type_unknown`, or `message_invalid` with the field as `path`.
@@ -33,15 +38,18 @@ export function checkReceived(value: unknown, takesCustom: boolean): ReceivedMes
   return checkMessage(value as Json, 'one of them, or set `custom` of the receiver to take other JSON')
 }
 
-/**
- * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to
- * it.
- */
-export function checkMessage(message: Json, types = 'one of them'): Message {
+/** Checks an object as {@link parse} does, and returns it as a message: normalised, and with both spellings of an alias's ids. */
+function checkMessage(message: Json, types?: string): Message {
+  normalise(message)
+  return requireMessage(message, types)
+}
+
+/** Checks an object that must have the documented form. Adds the missing spellings of an alias's ids to it. */
+export function requireMessage(message: Json, types = 'one of them'): Message {
   const { type } = message
   if (!isMessageType(type)) {
     const code = type === undefined ? 'message_invalid' : 'message_type_unknown'
-    throw invalidField(code, 'type', `must be one of ${TYPE_NAMES}`, kindOf(type), types)
+    throw invalidField(code, 'type', `must be one of ${TYPE_NAMES}`, showText(type), types)
   }
   for (const field of MESSAGE_OBJECTS) {
     const value = message[field]

@@ -11,6 +11,14 @@ export function toTimestamp(value: unknown): string | undefined {
   return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
 }
 
+/** Converts a number of milliseconds, or of seconds, to the same form. Undefined for a year before 0 or after 9999. */
+export function timestampOf(time: number): string | undefined {
+  return toTimestamp(new Date(Math.abs(time) < SECONDS_BELOW ? Math.round(time * 1_000) : time))
+}
+
+/** In milliseconds this is in 1973, in seconds in 5138. */
+const SECONDS_BELOW = 100_000_000_000
+
 const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 const LENGTH = '2026-01-15T09:30:00.000Z'.length

@@ -34,6 +34,7 @@ export const ALIAS_IDS = [
   ['User ID', 'userId'],
 ] as const
 
+/** The seven types of messages. */
 export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
 
 /** Those of a receiver. */

@@ -69,10 +69,15 @@ export function anything(): void {}
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    const near = nearest(name, known)
+    const near = nearest(name, known) ?? known.find((each) => isPart(each, name) || isPart(name, each))
     const advice = `${near === undefined ? '' : `Did you mean \`${near}\`? `}Valid options: ${known.join(', ')}.`
     throw invalidOption(prefix + name, 'is not an option', 'an unknown name', advice)
   }
+}
+
+/** Whether a name is another one with more words: `secret` of `sharedSecret`. */
+function isPart(part: string, whole: string): boolean {
+  return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
 }
 
 /** The name that was probably meant: the closest one, at most two changes away. */
@@ -102,6 +107,15 @@ export function requireText(name: string, value: unknown, example = 'orders'): a
   if (typeof value === 'string' && value !== '') return
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
 }
+
+export function requireHandlerName(name: string, value: unknown): void {
+  requireText(name, value, 'crm')
+  if (HANDLER_NAME.test(value)) return
+  const rule = 'must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
+  throw invalidOption(name, rule, show(value), `Pass for example 'crm'.`)
+}
+
+const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 export function requireSecret(name: string, value: unknown, what: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return

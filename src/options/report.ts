@@ -12,8 +12,8 @@ export interface ReportOptions<Request> {
   readonly logger?: Logger | undefined
 }
 
-/** Reports an error. The caller may replace any part of its line. Never throws, and nothing waits for it. */
-export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line>) => void
+/** Reports an error. The caller may replace any part of its line; null: no line. Never throws, and nothing waits for it. */
+export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
 
 /** Prepares the reports of what has `onError` and `logger`. `shutting_down` makes no line: the sender sends again. */
 export function createReport<Request>(
@@ -29,7 +29,8 @@ export function createReport<Request>(
       if (onError !== undefined) notify(() => onError(error, request), warn)
       const { code, status, message, cause: thrown } = error
       const level = status < 500 ? 'warn' : 'error'
-      if (code !== 'shutting_down') log.write({ level, code, text: `${code}: ${message}`, thrown, ...line })
+      if (code !== 'shutting_down' && line !== null)
+        log.write({ level, code, text: `${code}: ${message}`, thrown, ...line })
     },
   }
 }

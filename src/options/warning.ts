@@ -1,6 +1,9 @@
 /** Warnings of the process about a function of the developer that failed: bounded and escaped, as the lines of the log are. */
 
 import { describeError } from '../message/error.ts'
+import { escaped } from '../message/shown.ts'
+
+export { escaped }
 
 /** Warns that the function failed, with what it threw. Never throws, whatever that is. */
 export type WarnOfFailure = (failure: unknown) => void
@@ -21,9 +24,4 @@ export function createWarning(name: string, code: string): WarnOfFailure {
     if (count > MAX_WARNINGS) return
     process.emitWarning(`${name} failed`, { code, detail: escaped(describeError(failure).slice(0, MAX_DETAIL)) })
   }
-}
-
-/** Text on one line: control and format characters are written as `\\u{1b}`. */
-export function escaped(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }

@@ -124,6 +124,8 @@ export interface DeadLetterPage {
   readonly after?: string
   /** The most to return. Default 100. */
   readonly limit?: number
+  /** The most bytes of their bodies: the page ends before it has more, but not before the first one. Default: any number. */
+  readonly maxBytes?: number
   /** Lists them from the newest on. Default: from the oldest on. */
   readonly newestFirst?: boolean
 }
@@ -173,6 +175,8 @@ export interface HistoryPage {
   readonly after?: string
   /** The most to return. Default 100. */
   readonly limit?: number
+  /** The most bytes of their bodies, as of {@link DeadLetterPage}. Default: any number. */
+  readonly maxBytes?: number
 }
 
 /** How long handled jobs are kept. */
@@ -244,8 +248,8 @@ export interface WorkOptions {
 
 /** How to close a queue. */
 export interface CloseOptions {
-  /** How long running jobs may still take, in milliseconds. */
-  readonly graceMs: number
+  /** How long running jobs may still take, in milliseconds. Default 10 000. */
+  readonly graceMs?: number
 }
 
 /**
@@ -291,7 +295,13 @@ export interface Queue {
   /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
   pause(): void
   resume(): void
-  /** Resolves when no job is due and none is claimed here, or the queue is closed. A job that waits for its time is not due. */
+  /**
+   * For tests. The queue of an inbox or a destination: resolves when every message is complete or a dead letter, retries included. It
+   * waits for them by its clock: move one that stands still. A queue that is used by hand: resolves when no job is due and none is
+   * claimed here, because others may wait for their time for long. Either: when it is closed.
+   *
+   * @throws TypeError (as a rejection) when it is the queue of a receiver that was not started.
+   */
   drain(): Promise<void>
   counts(): Promise<QueueCounts>
   /** The dead letters, the oldest first unless the page says otherwise. */
@@ -324,5 +334,5 @@ export interface Queue {
    * other workers. Calls under way get the grace, too. Resolves to the jobs that would be lost with this process, the oldest
    * first; a durable queue loses none. Takes at most a second more than the grace. Closing again waits for the same end.
    */
-  close(options: CloseOptions): Promise<readonly Job[]>
+  close(options?: CloseOptions): Promise<readonly Job[]>
 }

@@ -33,6 +33,7 @@ import type {
   StoredDeadLetterFilter,
 } from './api.ts'
 import type { CheckedHistoryPage, CheckedPage, QueueStore } from './store.ts'
+import type { PageBounds } from './walk.ts'
 
 /** What `createQueue` takes beside the store. */
 export interface CreateQueueOptions {
@@ -137,19 +138,24 @@ export function readFilter(
 }
 
 export function readPage(page: DeadLetterPage): CheckedPage {
-  const { after, limit = 100, newestFirst = false } = page
+  const { after, newestFirst = false } = page
   if (after !== undefined) requireId('after', after)
   requireBoolean('newestFirst', newestFirst)
-  return { after, limit: requireInteger('limit', limit, 1), newestFirst }
+  return { after, newestFirst, ...readBounds(page) }
 }
 
 export function readHistoryPage(page: HistoryPage): CheckedHistoryPage {
-  requireOptions('history', page, ['since', 'until', 'after', 'limit'])
-  const { since, until, after, limit = 100 } = page
+  requireOptions('history', page, ['since', 'until', 'after', 'limit', 'maxBytes'])
+  const { since, until, after } = page
   requireTime('since', since)
   requireTime('until', until)
   if (after !== undefined) requireCursor('after', after)
-  return { since, until, after, limit: requireInteger('limit', limit, 1) }
+  return { since, until, after, ...readBounds(page) }
+}
+
+function readBounds({ limit = 100, maxBytes = Number.MAX_SAFE_INTEGER }: Partial<PageBounds>): PageBounds {
+  requireInteger('maxBytes', maxBytes, 1, Number.MAX_SAFE_INTEGER)
+  return { limit: requireInteger('limit', limit, 1), maxBytes }
 }
 
 const CURSOR = /^\d{1,16}\.[0-9a-f-]{1,36}$/

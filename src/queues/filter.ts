@@ -1,6 +1,6 @@
 /** Which messages are meant: one filter for the history, replays and dead letters. */
 
-import { usersIn } from '../message/identity.ts'
+import { usersOf } from '../message/identity.ts'
 import { isObject } from '../message/json.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { isMessageType, RECEIVED_TYPES } from '../message/type-table.ts'
@@ -43,6 +43,11 @@ export function requireFilter(call: string, { since, until, type, event, userId 
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
 }
 
+/** Returns a function that says whether a time is at `since` or later, and before `until`. */
+export function matchTimes({ since, until }: MessageFilter): (at: Date) => boolean {
+  return (at) => (since === undefined || at >= since) && (until === undefined || at < until)
+}
+
 /** Returns a function that says whether the body of a message matches all but the times. */
 export function matchMessage({ type, event, userId }: MessageFilter): (body: Uint8Array) => boolean {
   const texts = [type === 'custom' ? undefined : type, event, userId]
@@ -52,9 +57,9 @@ export function matchMessage({ type, event, userId }: MessageFilter): (body: Uin
     // A body without these texts is not parsed, unless it has an escape: to parse each takes a seventh of the time of a walk.
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(ESCAPE)) return false
-    if (userId !== undefined && !usersIn(body).includes(userId)) return false
-    if (type === undefined && event === undefined) return true
+    if (texts.length === 0 && type === undefined) return true
     const message = readJson(body)
+    if (userId !== undefined && !usersOf(message).includes(userId)) return false
     const { type: typeOf, event: eventOf } = isObject(message) ? message : {}
     if (type === 'custom') return message !== undefined && !isMessageType(typeOf)
     if (type !== undefined && typeOf !== type) return false

@@ -27,8 +27,13 @@ export interface QueueCounts {
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {
   /**
-   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` while messages
-   * cannot be stored, and while there are dead letters, which wait for you: no restart changes that.
+   * Whether to send traffic: false once `close` was called, while the queue does not answer, and when the last message, less than a
+   * minute ago, could not be stored.
+   */
+  readonly ready: boolean
+  /**
+   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` when the last message
+   * could not be stored, and while the circuit of a URL is not closed. Dead letters are a count, and change no status.
    */
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
   /** Why the queue is unavailable, or why the last message, less than a minute ago, could not be stored. */
@@ -54,6 +59,7 @@ export async function checkHealth(
   readCounts: (() => Promise<QueueCounts>) | undefined,
   isClosing: boolean,
   clock: Clock,
+  hasOpenCircuit = false,
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
   const counted = await within(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
@@ -62,10 +68,11 @@ export async function checkHealth(
   const answer = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
   const counts = answer instanceof Error ? NO_JOBS : answer
   const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError } = counts
-  const isDegraded = deadLetters > 0 || pushError !== undefined
-  const state = answer instanceof Error ? 'unavailable' : isDegraded ? 'degraded' : 'ok'
   const reason = answer instanceof Error ? answer.message : pushError
+  const isDegraded = reason !== undefined || hasOpenCircuit
+  const state = answer instanceof Error ? 'unavailable' : isDegraded ? 'degraded' : 'ok'
   return {
+    ready: !isClosing && reason === undefined,
     status: isClosing ? 'closing' : state,
     ...(reason !== undefined && { reason }),
     waiting,

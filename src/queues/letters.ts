@@ -4,13 +4,16 @@ import {
   invalidOption,
   kindOf,
   requireBoolean,
-  requireInteger,
+  requireHandlerName,
   requireOneOf,
   requireOptions,
   requireText,
 } from '../options/checks.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from './api.ts'
-import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from './filter.ts'
+import { readPage } from './arguments.ts'
+import { changeSome } from './drop.ts'
+import { MESSAGE_FILTERS, type MessageFilter, matchMessage, matchTimes, requireFilter } from './filter.ts'
+import { type LettersFrom, letOthersRun, PAGE, walkLetters } from './walk.ts'
 
 /** Which dead letters are meant: those that match all that is given. */
 export interface LetterFilter<Reason extends string = string> extends MessageFilter {
@@ -25,53 +28,73 @@ export interface LetterCount {
   readonly reasons: Readonly<Record<string, number>>
 }
 
-interface Owner<Seen> {
+export interface LettersOwner<Seen> {
   readonly read: (letter: DeadLetter) => Seen
+  /** Why it failed, as {@link LettersOwner.read} says. */
+  readonly reasonOf: (letter: DeadLetter) => string
   readonly bodyOf: (body: Uint8Array) => Uint8Array
   /** All reasons, where they are known. */
   readonly reasons?: readonly string[]
   /** The filter that only this owner has. */
   readonly filter: 'handler' | 'url'
-  readonly isOf: (seen: Seen, value: string) => boolean
+  readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
 type Which<Filter> = readonly string[] | 'all' | Filter
+type Matches = (letter: DeadLetter) => boolean
 
-/** The bodies of so many are in memory at once. */
-const PAGE = 500
-
-export function createLetters<Seen extends { readonly reason: string }, Filter extends LetterFilter>(
-  queue: Pick<Queue, 'deadLetters' | 'redrive' | 'drop'>,
-  { read, bodyOf, reasons, filter: own, isOf }: Owner<Seen>,
-) {
-  function readFilter(call: string, filter: object, more: readonly string[] = []): (letter: DeadLetter) => boolean {
-    requireOptions(call, filter, [...MESSAGE_FILTERS, 'reason', own, ...more])
-    const { [own]: owned, ...rest } = filter as MessageFilter & { reason?: string; handler?: string; url?: string }
-    const { reason, since, until } = rest
-    requireFilter(call, rest)
-    if (reason !== undefined && reasons !== undefined) requireOneOf(`${call}: reason`, reason, reasons)
-    else if (reason !== undefined) requireText(`${call}: reason`, reason, 'handler_failed')
-    if (owned !== undefined)
-      requireText(`${call}: ${own}`, owned, own === 'url' ? 'https://example.com/webhooks' : 'crm')
-    const matches = matchMessage(rest)
-    return (letter) => {
-      if ((since !== undefined && letter.failedAt < since) || (until !== undefined && letter.failedAt >= until))
-        return false
-      if (!matches(bodyOf(letter.body))) return false
-      if (reason === undefined && owned === undefined) return true
-      const seen = read(letter)
-      return (reason === undefined || seen.reason === reason) && (owned === undefined || isOf(seen, owned))
-    }
+/** Reads the dead letters that a filter means, each once. */
+export async function* listLetters<Seen>(
+  queue: Pick<Queue, 'deadLetters'>,
+  owner: LettersOwner<Seen>,
+  { after, newestFirst, ...filter }: LetterFilter & LettersFrom,
+): AsyncGenerator<Seen> {
+  const isMeant = readFilter(owner, 'deadLetters', filter)
+  const from = { ...(after !== undefined && { after }), ...(newestFirst !== undefined && { newestFirst }) }
+  readPage(from)
+  for await (const letter of walkLetters(queue.deadLetters, from)) {
+    if (!isMeant(letter)) continue
+    await letOthersRun()
+    yield owner.read(letter)
   }
+}
 
-  function selectorOf(call: string, which: Which<Filter>): (letter: DeadLetter) => boolean {
+function readFilter(
+  { reasonOf, bodyOf, reasons, filter: own, isOf }: LettersOwner<unknown>,
+  call: string,
+  filter: object,
+  more: readonly string[] = [],
+): Matches {
+  requireOptions(call, filter, [...MESSAGE_FILTERS, 'reason', own, ...more])
+  const { [own]: owned, ...rest } = filter as MessageFilter & { reason?: string; handler?: string; url?: string }
+  const { reason } = rest
+  requireFilter(call, rest)
+  if (reason !== undefined && reasons !== undefined) requireOneOf(`${call}: reason`, reason, reasons)
+  else if (reason !== undefined) requireText(`${call}: reason`, reason, 'handler_failed')
+  if (owned !== undefined && own === 'handler') requireHandlerName(`${call}: handler`, owned)
+  else if (owned !== undefined) requireText(`${call}: url`, owned, 'https://example.com/webhooks')
+  const isThen = matchTimes(rest)
+  const matches = matchMessage(rest)
+  return (letter) => {
+    if (!isThen(letter.failedAt)) return false
+    if ((reason !== undefined && reasonOf(letter) !== reason) || (owned !== undefined && !isOf(letter, owned)))
+      return false
+    return matches(bodyOf(letter.body))
+  }
+}
+
+export function createLetters<Seen, Filter extends LetterFilter>(
+  queue: Pick<Queue, 'deadLetters' | 'redrive' | 'drop'>,
+  owner: LettersOwner<Seen>,
+) {
+  function selectorOf(call: string, which: Which<Filter>): Matches {
     if (which === 'all') return () => true
     if (Array.isArray(which)) {
       const ids = new Set(which)
       return ({ id }) => ids.has(id)
     }
     requireAny(call, which as Filter)
-    return readFilter(call, which as Filter)
+    return readFilter(owner, call, which as Filter)
   }
 
   async function redrive(which: Which<Filter>): Promise<number>
@@ -90,26 +113,30 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
     for await (const letter of walkLetters(queue.deadLetters)) {
       if (!isMeant(letter)) continue
       ids.push(letter.id)
-      const { reason } = read(letter)
+      const reason = owner.reasonOf(letter)
       counts[reason] = (counts[reason] ?? 0) + 1
     }
     if (dryRun) return { count: ids.length, reasons: counts }
-    let count = 0
-    for (let start = 0; start < ids.length; start += PAGE) count += await queue.redrive(ids.slice(start, start + PAGE))
-    return count
+    return changeSome(ids, queue.redrive)
   }
 
   return {
     async deadLetters(
       page: DeadLetterPage & Partial<Filter> = {} as DeadLetterPage & Partial<Filter>,
     ): Promise<readonly Seen[]> {
-      const { after, limit = 100, newestFirst = false, ...filter } = page
-      if (Object.keys(filter).length === 0) return (await queue.deadLetters(page)).map(read)
-      const isMeant = readFilter('deadLetters', filter)
-      requireInteger('deadLetters: limit', limit, 1)
+      const { after: _, limit: __, maxBytes: ___, newestFirst: ____, ...filter } = page
+      const { limit, maxBytes, ...from } = readPage(page)
+      const isMeant = readFilter(owner, 'deadLetters', filter)
+      const isAll = Object.keys(filter).length === 0
+      const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
-      for await (const letter of walkLetters(queue.deadLetters, { after, newestFirst })) {
-        if (isMeant(letter) && found.push(read(letter)) === limit) break
+      let bytes = 0
+      for await (const letter of walkLetters(queue.deadLetters, from, isAll ? bounds : PAGE)) {
+        if (!isMeant(letter)) continue
+        bytes += letter.body.byteLength
+        if (found.length > 0 && bytes > maxBytes) break
+        await letOthersRun()
+        if (found.push(owner.read(letter)) === limit) break
       }
       return found
     },
@@ -120,7 +147,7 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
       }
       requireAny('drop', which)
       const { olderThan, ...filter } = which as LetterFilter & { readonly olderThan?: Date }
-      const matches = readFilter('drop', filter, ['olderThan'])
+      const matches = readFilter(owner, 'drop', filter, ['olderThan'])
       return queue.drop({ matches, ...(olderThan !== undefined && { olderThan }) })
     },
   }
@@ -132,25 +159,4 @@ function requireAny(call: string, filter: object): void {
   if (isFilter && Object.values(filter).some((value) => value !== undefined)) return
   const found = isFilter ? 'a filter without a value' : kindOf(filter)
   throw invalidOption(call, "must be given ids, 'all' or a filter", found, `To ${call} all dead letters, pass 'all'.`)
-}
-
-interface Walk {
-  readonly newestFirst?: boolean
-  readonly after?: string | undefined
-}
-
-/** Reads dead letters page by page, each once: when the last one of a page is gone, the next page begins anew. */
-export async function* walkLetters<Letter extends { readonly id: string }>(
-  list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
-  { newestFirst = false, after }: Walk = {},
-  limit: number = PAGE,
-): AsyncGenerator<Letter> {
-  const seen = new Set<string>()
-  for (let last = after; ; ) {
-    const page = await list({ limit, newestFirst, ...(last !== undefined && { after: last }) })
-    for (const letter of page) if (seen.size < seen.add(letter.id).size) yield letter
-    last = page.at(-1)?.id
-    if (page.length < limit) return
-    await new Promise((resolve) => setTimeout(resolve)) // A queue in memory answers at once, and others would wait for all of it.
-  }
 }

@@ -238,7 +238,13 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     },
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),
-    drain: worker.drain,
+    async drain() {
+      if (reservedFor === 'inbox' && !hasHandler && closed === undefined) {
+        const rule = `\`drain\` of queue ${name} needs a receiver that handles its messages`
+        throw new TypeError(`${rule}. Got one that was not started. Call receiver.start() first.`)
+      }
+      await worker.drain(reservedFor !== undefined)
+    },
     async counts() {
       const counts = await ask(() => store.counts())
       if (pushFailure === undefined || clock.monotonic() - pushFailure.at >= PUSH_FAILURE_MS) return counts
@@ -262,8 +268,8 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       worker.wake() // A drain may have waited for what is gone.
       return forgotten
     },
-    async close(options) {
-      const graceMs = requireInteger('graceMs', options?.graceMs, 0)
+    async close(options = {}) {
+      const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)
       closed ??= close(graceMs)
       return closed
     },
@@ -273,6 +279,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 }
 
 const CLOSE_MS = 300
+const GRACE_MS = 10_000
 const CLOCK_SET_MS = 60_000
 const DROPPED_AT_ONCE = 500
 const HISTORY_EVERY_MS = 60_000

@@ -17,6 +17,7 @@ import type {
   StoredJob,
 } from './api.ts'
 import type { QueueCounts } from './health.ts'
+import type { PageBounds } from './walk.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
 export type Answer<T> = T | Promise<T>
@@ -91,17 +92,18 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   nextDueAt(): Answer<Date | undefined>
   counts(): Answer<QueueCounts>
-  /** Dead letters in the order that the page asks for; those after the id `after` when it is one of them. */
-  deadLetters(page: {
-    readonly after: string | undefined
-    readonly limit: number
-    readonly newestFirst: boolean
-  }): Answer<readonly DeadLetter[]>
+  /**
+   * Dead letters in the order that the page asks for; those after the id `after` when it is one of them. None when no other follows:
+   * a page that is full of bytes may have fewer than `limit`.
+   */
+  deadLetters(
+    page: PageBounds & { readonly after: string | undefined; readonly newestFirst: boolean },
+  ): Answer<readonly DeadLetter[]>
   redrive(ids: readonly string[] | 'all'): Answer<number>
   drop(ids: readonly string[] | 'all'): Answer<number>
   /**
-   * Lists the jobs that wait or are claimed, in any order, some at a time: all that were stored before the call and are still
-   * there; and the history. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
+   * Lists the jobs that wait or are claimed, in any order, some at a time, of at most 4 MB together unless it is one: all that were
+   * stored before the call and are still there; and the history. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
    */
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
   /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
@@ -117,13 +119,14 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
 
 /** The history of a store: see {@link QueueHistory}. */
 export interface HistoryStore extends Pick<QueueHistory, 'countsBytes'> {
-  /** The oldest first. Its cursors are a number, a dot, and digits `0-9a-f` or `-`. */
-  list(page: {
-    readonly since: Date | undefined
-    readonly until: Date | undefined
-    readonly after: string | undefined
-    readonly limit: number
-  }): Answer<readonly HandledJob[]>
+  /** The oldest first. None when no other follows. Its cursors are a number, a dot, and digits `0-9a-f` or `-`. */
+  list(
+    page: PageBounds & {
+      readonly since: Date | undefined
+      readonly until: Date | undefined
+      readonly after: string | undefined
+    },
+  ): Answer<readonly HandledJob[]>
   find(ids: readonly string[]): Answer<readonly HandledJob[]>
   replay(jobs: readonly Replayed[]): Answer<ReplayResult>
   note(name: string, text: string | undefined): Answer<string | undefined>

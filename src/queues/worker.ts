@@ -40,6 +40,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   let claimedThisTurn = 0
   let failures = 0
   let drains: (() => void)[] = []
+  let waitsForAll = false
 
   function wake(): void {
     if (isClaiming) {
@@ -65,6 +66,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   async function claimDue(): Promise<void> {
     wasWoken = false
     let hasAnswered = true
+    let hasWaiting = false
     let nextAt: number | undefined
     try {
       const most = findRoom()
@@ -74,7 +76,12 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
         else run(claims)
       }
       hasRoom = findRoom() > 0
-      if (hasRoom || (drains.length > 0 && running.size === 0)) {
+      const isAsked = drains.length > 0 && running.size === 0
+      if (isAsked && waitsForAll) {
+        const counts = store.counts()
+        hasWaiting = (isThenable(counts) ? await counts : counts).waiting > 0
+      }
+      if (hasRoom || isAsked) {
         const next = store.nextDueAt()
         nextAt = (isThenable(next) ? await next : next)?.getTime()
       }
@@ -87,7 +94,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     }
     isClaiming = false
     if (wasWoken) wake()
-    else setAlarm(nextAt, hasAnswered)
+    else setAlarm(nextAt, hasAnswered, hasWaiting)
   }
 
   function mayClaim(): boolean {
@@ -125,11 +132,12 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   }
 
   /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
-  function setAlarm(nextAt: number | undefined, hasAnswered: boolean): void {
+  function setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasWaiting: boolean): void {
     if (phase === 'closed') return
     const isDue = nextAt !== undefined && nextAt <= clock.now()
-    const isWaitedFor = phase === 'open' || mayClaim() // Closing does not wait for jobs that nothing claims.
-    if (hasAnswered && running.size === 0 && !(isDue && isWaitedFor)) resolveDrains()
+    // Closing waits neither for retries nor for jobs that nothing claims.
+    const isWaitedFor = phase === 'open' ? isDue || hasWaiting : isDue && mayClaim()
+    if (hasAnswered && running.size === 0 && !isWaitedFor) resolveDrains()
     if (!hasAnswered) alarm.set(nextAt)
     else if (hasRoom) alarm.set(soonest(nextAt))
     else alarm.set(drains.length > 0 ? soonest(roomAt()) : roomAt())
@@ -150,8 +158,10 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     drains = []
   }
 
-  function drain(): Promise<void> {
+  /** @param isForAll Whether it waits for jobs whose time is still to come, too. */
+  function drain(isForAll = false): Promise<void> {
     if (phase === 'closed') return Promise.resolve()
+    waitsForAll ||= isForAll
     wake()
     return new Promise((resolve) => drains.push(resolve))
   }

@@ -5,7 +5,7 @@ import type { AudienceHandlers } from '../handling/handlers.ts'
 import type { ReceiverObserver } from '../handling/observer.ts'
 import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Handler, HandlerOptions } from '../handling/selection.ts'
-import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from '../inbox/history.ts'
 import type { DeadLetterReason } from '../inbox/retry-state.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from '../inbox/stored.ts'
@@ -32,7 +32,7 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * For a batch, `ok` means that each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
  * sender come again, else the first one. An invalid element alone does not: it is answered 200.
  */
-export type Received<M extends ReceivedMessage = ReceivedMessage> = TextAnswer & {
+export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnswer & {
   /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
   readonly elements?: readonly ReceivedElement<M>[]
 } & (
@@ -44,6 +44,8 @@ export type Received<M extends ReceivedMessage = ReceivedMessage> = TextAnswer &
 export interface ReceiveOptions {
   /** Its path, from which `secret.source` may name the source. Default `/`. */
   readonly path?: string | undefined
+  /** Its query, without `?`. Default: none. */
+  readonly query?: string | undefined
 }
 
 /** Whose messages to forget. */

@@ -1,6 +1,6 @@
 /** Bodies that are arrays of messages: what their signature covers, and a delivery for each element. */
 
-import { memoryDedupe } from '../dedupe/memory/index.ts'
+import { memoryDedupe } from '../dedupe/memory.ts'
 import type { Dedupe } from '../dedupe/store.ts'
 import { toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'

@@ -3,7 +3,7 @@
 import type { ReceivedElement } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
-import { describeRequest } from '../handling/log-lines.ts'
+import { describeRequest, MISMATCH } from '../handling/log-lines.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import { accepted, duplicate, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
@@ -28,7 +28,8 @@ export interface OpenRequest {
 }
 
 /** Without a method: a call of `receive`. */
-export type GivenRequest = FailedRequest & Partial<Pick<EndpointRequest, 'method' | 'originalPath'>>
+export type GivenRequest = FailedRequest &
+  Partial<Pick<EndpointRequest, 'method' | 'rawHeaders'>> & { readonly query?: string | undefined }
 
 type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 
@@ -45,7 +46,7 @@ export function createAnswer(
   let isStopped = false
 
   function answer(given: GivenRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
-    const key = headerName && given.headers[headerName]
+    const key = headerName && keyOf(given, headerName)
     const request = headerName === undefined ? given : withoutHeader(given, headerName)
     const delivery = new OpenDelivery(request.headers, clock.now(), request.method)
     delivery.setObserved(observers.current)
@@ -87,7 +88,7 @@ export function createAnswer(
   function interrupt({ request, delivery, deliveries }: OpenRequest, failure: HooklineError): void {
     delivery.expire(failure)
     if (delivery.isHandled) tap.failedLate(delivery, failure, request)
-    else tap.refused(delivery, failure, request, describeRequest(failure, delivery, false, onRejected))
+    else tap.refused(delivery, failure, request, describeRequest(failure, delivery, request.path, onRejected))
     for (const each of deliveries) {
       if (each.result !== undefined) continue
       const { dispatched } = each
@@ -118,11 +119,17 @@ export function createAnswer(
 
 const NONE: readonly OpenDelivery[] = []
 
+/** What a request has in place of a signature: a list when it is repeated. */
+function keyOf({ headers, rawHeaders = [] }: GivenRequest, name: string): EndpointHeaders[string] {
+  const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
+  return values.length > 1 ? values : headers[name]
+}
+
 /** Nothing that observes, logs or stores the request has the header with the secret. */
 function withoutHeader(request: GivenRequest, name: string): GivenRequest {
   const { [name]: _, ...headers } = request.headers
-  const { method, path, originalPath, remoteAddress } = request
-  return { ...(method && { method }), headers, path, originalPath, remoteAddress }
+  const { method, path, remoteAddress } = request
+  return { ...(method && { method }), headers, path, remoteAddress }
 }
 
 /** The result of a request. Of a batch, what makes the sender come again comes first; an invalid element does not. */
@@ -151,7 +158,9 @@ function summarize(
 }
 
 function refused(error: HooklineError, methods?: readonly string[]) {
-  return { ...problem(error, methods), ok: false as const, error }
+  // A stranger does not learn which sources there are.
+  const told = error.code === 'source_unknown' ? new HooklineError('signature_mismatch', MISMATCH) : error
+  return { ...problem(told, methods), ok: false as const, error }
 }
 
 function refuse(): never {

@@ -1,20 +1,15 @@
-/** What an inspector reads of a receiver: its secrets, and what has a schema. Nothing that a copy or a console shows. */
+/** What an inspector reads of a receiver: its secrets, and what has a schema. Nothing leads to them from the receiver itself. */
 
 import { SOURCE_NAME_LIMIT } from '../message/limits.ts'
 import type { ReceiverOptions } from './options.ts'
 import { isSourceSecrets, type SourceRequest } from './secrets.ts'
 
-const OPTIONS = Symbol('options')
+/** Those of each receiver; of what `createReceiver` did not make, none. */
+const optionsOf = new WeakMap<object, ReceiverOptions>()
 
 /** Lets {@link secretsOf} and {@link schemasOf} read the options of a receiver. */
 export function tellOptions(receiver: object, options: ReceiverOptions): void {
-  Object.defineProperty(receiver, OPTIONS, { value: () => options })
-}
-
-/** Undefined for what `createReceiver` did not make. */
-function optionsOf(receiver: object): ReceiverOptions | undefined {
-  const { [OPTIONS]: read }: { [OPTIONS]?: () => ReceiverOptions } = receiver
-  return read?.()
+  optionsOf.set(receiver, options)
 }
 
 /**
@@ -24,7 +19,7 @@ function optionsOf(receiver: object): ReceiverOptions | undefined {
  * not make.
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
-  const secret = optionsOf(receiver)?.secret
+  const secret = optionsOf.get(receiver)?.secret
   const read = async () => {
     if (typeof secret === 'function') return secret()
     if (!isSourceSecrets(secret)) return secret
@@ -44,7 +39,7 @@ export interface Schemas {
 }
 
 export function schemasOf(receiver: object): Schemas {
-  const { events, traits, custom } = optionsOf(receiver) ?? {}
+  const { events, traits, custom } = optionsOf.get(receiver) ?? {}
   return {
     events: events && Object.keys(events),
     traits: traits && Object.keys(traits),

@@ -93,7 +93,8 @@ export interface ReceiverOptions<
   /**
    * Receives an authentic message that is invalid or does not match its schema, to store it: the sender will not send it
    * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Not together with an
-   * inbox, which stores such messages itself.
+   * inbox, which stores such messages itself. Also receives `source_unknown`, for a request of a source without a secret: then without
+   * its body, which is not authentic, and neither awaited nor answered otherwise when it throws.
    */
   readonly onRejected?: OnRejected
   /**
@@ -120,12 +121,14 @@ export interface ReceiverOptions<
   readonly clock?: Clock
 }
 
-/** An authentic message that is invalid or does not match its schema. */
+/** An authentic message that is invalid or does not match its schema; or a request of an unknown source. */
 export interface RejectedMessage {
-  /** The exact bytes of the body, or of the element of a batch; their signature was checked. */
+  /** The exact bytes of the body, or of the element of a batch; their signature was checked. Empty for `source_unknown`. */
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
+  /** The path that the endpoint saw. */
+  readonly path: string | undefined
   /** The source of the message, of a receiver with many. */
   readonly source: string | undefined
 }

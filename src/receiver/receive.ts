@@ -7,10 +7,13 @@ import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { bodyConsumed, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { shownUrl } from '../http/shown.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { createKey, isWellFormed } from '../message/signature.ts'
+import { notify } from '../options/callbacks.ts'
+import { createWarning } from '../options/warning.ts'
 import type { Batches, createBatches } from './batches.ts'
 import {
   createAnswer,
@@ -22,6 +25,7 @@ import {
 } from './deadline.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { OnRejected, ReceiverSettings } from './options.ts'
+import type { SecretMatch } from './secrets.ts'
 
 export function createReceive(
   settings: ReceiverSettings,
@@ -32,6 +36,7 @@ export function createReceive(
   const { matchSecret, headerName, takesCustom, validate, onRejected, unplanned, tap } = settings
   const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
+  const warnOfRejected = createWarning('onRejected', 'HOOKLINE_ON_REJECTED')
   return createAnswer(settings, run)
 
   /**
@@ -52,12 +57,13 @@ export function createReceive(
     if (matchSecret !== undefined) {
       // 401 signature_missing, signature_malformed; header_missing
       const signature = headerName === undefined ? signatureOf(delivery) : signWith(open.key, headerName, delivery)
-      const isSigned: boolean = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
-      delivery.hasHeader = isSigned && headerName !== undefined
+      const isSigned: SecretMatch = yield matchSecret(delivery, signature, request) // 503 secret_unavailable
+      delivery.hasHeader = isSigned === true && headerName !== undefined
       if (!isSigned && headerName !== undefined) throw new HooklineError('header_mismatch', anotherValue(headerName))
       if (!isSigned && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
         throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
       }
+      if (isSigned === undefined) throw refuseSource(request)
       if (!isSigned) throw new HooklineError('signature_mismatch', MISMATCH)
     }
 
@@ -86,10 +92,18 @@ export function createReceive(
         finish(open, each, message)
       } catch (thrown) {
         const error = toError(thrown)
-        const final: HooklineError = isKept(error, each) ? yield reject(onRejected, error, each) : error
+        const final: HooklineError = isKept(error, each) ? yield reject(onRejected, error, each, request) : error
         finish(open, each, final)
       }
     }
+  }
+
+  /** Tells `onRejected` after the answer: a stranger would notice how long it takes. */
+  function refuseSource({ path, headers }: GivenRequest): HooklineError {
+    const error = sourceUnknown(path)
+    const rejected = { bytes: new Uint8Array(), headers, path, source: undefined }
+    if (onRejected !== undefined) setImmediate(() => notify(() => onRejected(error, rejected), warnOfRejected))
+    return error
   }
 
   /** Prepares a message for the inbox. An error does not keep an authentic one that is invalid from being stored. */
@@ -116,7 +130,13 @@ export function createReceive(
     if (error === undefined) tap.handled(delivery)
     else {
       const isStored = inbox !== undefined && isKept(error, delivery)
-      tap.refused(delivery, error, request, describeRequest(error, delivery, isStored, onRejected))
+      // The log has one line of a message: that of its dead letter.
+      tap.refused(
+        delivery,
+        error,
+        request,
+        isStored ? null : describeRequest(error, delivery, request.path, onRejected),
+      )
     }
   }
 
@@ -158,8 +178,22 @@ function signatureOf({ headers }: OpenDelivery): string {
   throw new HooklineError('signature_malformed', text)
 }
 
+function sourceUnknown(path = '/'): HooklineError {
+  const found = JSON.stringify(shownUrl(path).slice(0, PATH_SHOWN))
+  const advice =
+    'Return its name from `secret.source` and its secret from `secret.secrets`. Else the request is forged.'
+  return new HooklineError(
+    'source_unknown',
+    `The source of the request must have a secret. Got the path ${found}. ${advice}`,
+  )
+}
+
+/** So many characters of a path are shown: a stranger chose them. */
+const PATH_SHOWN = 100
+
 /** The signature that a header in its place would have made: the comparison of both is that of signatures. */
 function signWith(given: EndpointHeaders[string], name: string, { bytes }: OpenDelivery): string {
+  if (typeof given === 'object' && given.length > 1) throw new HooklineError('header_mismatch', anotherValue(name))
   if (given !== undefined && given.length > 0) return createKey(Buffer.from(String(given))).sign(bytes)
   const text = `The request must have the header ${name}. Got none. Set it at the sender.`
   throw new HooklineError('header_missing', text)
@@ -193,9 +227,10 @@ async function reject(
   onRejected: OnRejected | undefined,
   error: HooklineError,
   { bytes, headers, source }: OpenDelivery,
+  { path }: GivenRequest,
 ): Promise<HooklineError> {
   try {
-    await onRejected?.(error, { bytes, headers, source })
+    await onRejected?.(error, { bytes, headers, path, source })
     return error
   } catch (cause) {
     const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'

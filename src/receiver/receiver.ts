@@ -62,8 +62,8 @@ export function createReceiver<
     },
     receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
-      const path = options === undefined ? undefined : readPath(options)
-      return answer({ headers: readHeaders(headers), path, remoteAddress: undefined }, () => {
+      const { path, query } = readReceiveOptions(options)
+      return answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
@@ -131,11 +131,12 @@ const GRACE_MS = 10_000
 /** How long requests under way may take to be answered when the grace is shorter, in milliseconds. */
 const ANSWERS_MS = 300
 
-function readPath(options: ReceiveOptions): string | undefined {
-  requireOptions('receive', options, ['path'])
-  const { path } = options
+function readReceiveOptions(options: ReceiveOptions = {}) {
+  requireOptions('receive', options, ['path', 'query'])
+  const { path, query } = options
   if (path !== undefined) requireText('path', path, '/webhooks')
-  return path
+  if (query !== undefined && query !== '') requireText('query', query, 'source=shop')
+  return { path, query }
 }
 
 function readHeaders(headers: HeadersLike): EndpointHeaders {

@@ -11,7 +11,8 @@ import {
   SOURCES_LIMIT,
   UNKNOWN_SOURCES_LIMIT,
 } from '../message/limits.ts'
-import { createKeys, type Key } from '../message/signature.ts'
+import { createKey, createKeys, type Key } from '../message/signature.ts'
+import { isThenable } from '../options/callbacks.ts'
 import {
   invalidOption,
   isToken,
@@ -44,6 +45,8 @@ export interface HeaderKey {
 export interface SourceRequest {
   /** The path as the adapter has it: below where a router mounted it, without the query. */
   readonly path: string
+  /** The query as it was sent, without its `?`; empty when there is none. */
+  readonly query: string
   /** Names in lower case. */
   readonly headers: EndpointHeaders
 }
@@ -52,18 +55,25 @@ export interface SourceRequest {
 export interface SourceSecrets {
   /**
    * Names the source of a request; undefined when it is none of yours. Called for each request that has a signature, forged
-   * ones too: look at the path or a header and nothing else. A name has at most 200 characters.
+   * ones too: look at the path, the query or a header and nothing else. A name has at most 200 characters.
    */
   readonly source: (request: SourceRequest) => string | undefined
   /** Provides the secret of a source; undefined when there is no such source. Its answer is cached by the name. */
   readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
 }
 
+/** Whether a secret made a signature; undefined for a source that has none. */
+export type SecretMatch = boolean | undefined
+
 /**
  * Finds the secret that made the signature of a delivery, and says on the delivery which it is, and which source it is of. Returns
  * a promise only while a provider is asked.
  */
-export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => boolean | Promise<boolean>
+export type MatchSecret = (
+  delivery: OpenDelivery,
+  signature: string,
+  request: { readonly path: string | undefined; readonly query?: string | undefined },
+) => SecretMatch | Promise<SecretMatch>
 
 export function readSecret(
   {
@@ -175,11 +185,17 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
     known.set(name, cache)
   }
 
-  return (delivery, signature, path) => {
-    const name = nameOf(source, { path, headers: delivery.headers })
-    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return false
+  return (delivery, signature, { path = '/', query = '' }) => {
+    const name = nameOf(source, { path, query, headers: delivery.headers })
+    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) {
+      findSecret([], delivery, signature)
+      return undefined
+    }
     delivery.source = name
-    return cacheOf(name).match(delivery, signature)
+    const cache = cacheOf(name)
+    const known = (isMatch: boolean): SecretMatch => (cache.isEmpty ? undefined : isMatch)
+    const isMatch = cache.match(delivery, signature)
+    return isThenable(isMatch) ? isMatch.then(known) : known(isMatch)
   }
 }
 
@@ -254,6 +270,10 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     get isAsking() {
       return pending !== undefined
     },
+    /** Whether the provider has answered that there is no secret. */
+    get isEmpty() {
+      return keys.length === 0
+    },
     /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
     match(delivery: Signed, signature: string): boolean | Promise<boolean> {
       const find = (): boolean => findSecret(keys, delivery, signature)
@@ -269,6 +289,9 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 }
 
+/** Signs for a source without a secret, which would be answered sooner otherwise: a stranger could tell. */
+const DECOY = createKey(Buffer.from('decoy'))
+
 /**
  * Names the delivery by the signature of the last secret, which is the oldest: a retry that the sender signs with a newer one is the
  * same delivery.
@@ -281,5 +304,6 @@ function findSecret(keys: readonly Key[], delivery: Signed, signature: string): 
     delivery.setSignature(last?.sign(signed) ?? signature, index)
     return true
   }
+  if (keys.length === 0) delivery.bytesSignedBy(DECOY, signature)
   return false
 }

@@ -84,7 +84,8 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   requireDispatcher(dispatcher, { ca: ca !== undefined, 'allowPrivateAddresses: false': !allowPrivateAddresses })
   return {
     targets: readWebhooks(options.webhooks),
-    key: readKey(options),
+    // An option that is there and undefined is a variable that is not set, not the wish to send unsigned.
+    key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'leave the option out') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     connections: CONNECTIONS,
@@ -95,10 +96,8 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** An option that is present and undefined is an unset variable, not the wish to send unsigned. */
-function readKey(options: SenderOptions): Key | undefined {
-  if (!('sharedSecret' in options)) return undefined
-  const { sharedSecret } = options
-  requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
+/** @param unsigned How to send unsigned. */
+export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
+  requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
   return createKeys(sharedSecret)[0]
 }

@@ -126,7 +126,7 @@ export function hasTables(database: DatabaseSync, { name, version }: Tables): bo
   )
 }
 
-export function otherVersion(version: number, found: unknown = 'none'): UnusableFile {
+function otherVersion(version: number, found: unknown = 'none'): UnusableFile {
   const rule = `this Hookline knows version ${version} of its tables. Got version ${found}`
   return new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
 }

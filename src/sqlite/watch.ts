@@ -7,6 +7,8 @@ import {
   closeSync,
   existsSync,
   type FSWatcher,
+  fdatasync,
+  fstatSync,
   ftruncateSync,
   openSync,
   readFileSync,
@@ -19,15 +21,27 @@ import { checkpoint, inodeOf, removeIfPossible, retryWhileBusy, UnusableFile } f
 
 export interface WatchedFile {
   requireUnchanged(): void
+  /** Resolves when the disk has what was committed before, in a log that others will find. */
+  sync(): Promise<void>
   close(): void
 }
 
 export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   const before = identityOf(path)
-  const isUnchanged = (): boolean => before !== undefined && identityOf(path) === before
   const areLocksGone = watchLocks(path)
-  const log = before === undefined ? undefined : openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing would drop.
+  const log = before === undefined ? undefined : openLog(database, path)
   const header = Buffer.alloc(LOG_MAGIC.length)
+  let syncs = 0 // In flight.
+  let isClosed = false
+
+  /** A file that cannot be looked at, because no file descriptor is left, for instance, has not changed. */
+  function isUnchanged(): boolean {
+    try {
+      return before !== undefined && identityOf(path) === before
+    } catch {
+      return true
+    }
+  }
 
   /** Whether the log has lost its header: then all of it is ignored when the file is opened again. It may be empty. */
   function isLogTruncated(): boolean {
@@ -42,30 +56,72 @@ export function watchFile(database: DatabaseSync, path: string): WatchedFile {
     for (const end of ['-wal', '-shm']) removeIfPossible(path + end)
   }
 
-  return {
-    requireUnchanged() {
-      if (areLocksGone()) {
-        throw new UnusableFile(
-          'this process copied it, or opened it by other means, which drops all locks on it. Got no lock. Call again: the next call opens it anew.',
-        )
-      }
-      if (isLogTruncated()) {
-        throw new UnusableFile(
-          'the log beside it was truncated while it was in use, and what was in the log is lost. Got a log without its header. Call again: the next call opens it anew.',
-        )
-      }
-      if (isUnchanged()) return
+  function closeLog(): void {
+    if (isClosed && syncs === 0 && log !== undefined) closeSync(log)
+  }
+
+  function requireUnchanged(): void {
+    if (areLocksGone()) {
       throw new UnusableFile(
-        'it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
+        'this process copied it, or opened it by other means, which drops all locks on it. Got no lock. Call again: the next call opens it anew.',
       )
+    }
+    if (isLogTruncated()) throw truncated()
+    if (!isUnchanged()) throw removed()
+  }
+
+  return {
+    requireUnchanged,
+    async sync() {
+      syncs += 1
+      try {
+        if (log !== undefined && MAY_SYNC) await syncLog(log)
+      } finally {
+        syncs -= 1
+        closeLog()
+      }
+      if (isClosed || (log !== undefined && fstatSync(log).nlink === 0)) throw removed()
+      if (isLogTruncated()) throw truncated()
     },
     close() {
       if (isLogTruncated()) dropLog()
       else if (!isUnchanged() && !existsSync(`${path}-wal`)) saveLog(database, path)
-      if (log !== undefined) closeSync(log)
       database.close()
+      isClosed = true
+      closeLog()
     },
   }
+}
+
+function truncated(): UnusableFile {
+  return new UnusableFile(
+    'the log beside it was truncated while it was in use, and what was in the log is lost. Got a log without its header. Call again: the next call opens it anew.',
+  )
+}
+
+function removed(): UnusableFile {
+  return new UnusableFile(
+    'it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
+  )
+}
+
+/** SQLite has no locks on the log, which closing it would drop. */
+function openLog(database: DatabaseSync, path: string): number {
+  try {
+    return openSync(`${path}-wal`, 'r+')
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Node's permission model allows no program to do so. */
+export const MAY_SYNC: boolean = process.permission === undefined
+
+function syncLog(log: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(log, (error) => (error ? reject(error) : resolve()))
+  })
 }
 
 const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
@@ -124,7 +180,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
 
   function lookLater(): void {
     clearTimeout(looking)
-    looking = setTimeout(lookAgain, Math.max(LOOK_AFTER_MS[looks] ?? 0, tookMs / MAX_SHARE))
+    looking = setTimeout(lookAgain, Math.max(LOOK_AFTER_MS[looks] ?? 0, tookMs / MAX_SHARE)).unref()
   }
 
   function lookAgain(): void {
@@ -155,7 +211,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   }
 
   function resume(): void {
-    resuming = performance.now() - usedAt < BUSY_MS ? setTimeout(resume, BUSY_MS) : undefined
+    resuming = performance.now() - usedAt < BUSY_MS ? setTimeout(resume, BUSY_MS).unref() : undefined
     if (resuming !== undefined) return
     open()
     noteWrite() // It may have missed one.
@@ -169,7 +225,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
       usedAt = now
       if (!isBusy) return
       stop()
-      resuming ??= setTimeout(resume, BUSY_MS)
+      resuming ??= setTimeout(resume, BUSY_MS).unref()
       if (now - lookedAt > tookMs / MAX_SHARE) look()
     },
     close() {
@@ -194,12 +250,12 @@ export function watchLocks(path: string): () => boolean {
   return () => {
     if (!wasLocked || performance.now() - lookedAt < LOCKS_EVERY_MS) return false
     lookedAt = performance.now()
-    return !isLocked(path)
+    return isLocked(path) === false
   }
 }
 
-/** Whether this process has a lock on a file. False where that cannot be seen: on other systems than Linux. */
-export function isLocked(path: string): boolean {
+/** Whether this process has a lock on a file. Undefined when that cannot be seen: without a file descriptor, or not on Linux. */
+export function isLocked(path: string): boolean | undefined {
   try {
     const inode = `:${statSync(path).ino}`
     const locks = readFileSync('/proc/locks', 'utf8').split('\n')
@@ -208,7 +264,7 @@ export function isLocked(path: string): boolean {
       return fields[4] === `${process.pid}` && fields[5]?.endsWith(inode)
     })
   } catch {
-    return false
+    return undefined
   }
 }
 

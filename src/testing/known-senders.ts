@@ -16,18 +16,22 @@ export interface SenderForm {
   readonly userAgent: string
   /** What its signature covers of a batch; `header` for one that does not sign, and sends the secret as a header. */
   readonly signs: 'body' | 'first' | 'header'
+  /** The header with its signature, or with the secret: that one has any name. */
+  readonly proofHeader: string
   /** Fields of each message beside its own; undefined where the message is delivered as the specification shows it. */
   readonly fields?: Json
 }
 
+const proofHeader = 'X-Signature'
 const recorded = { channel: 'server', integrations: {} }
 
 export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
-  segment: { methods: ['POST'], userAgent: USER_AGENT, signs: 'body' },
+  segment: { methods: ['POST'], userAgent: USER_AGENT, signs: 'body', proofHeader },
   'segment-actions': {
     methods: ['POST', 'PUT', 'PATCH'],
     userAgent: 'Segment (Actions)',
     signs: 'first',
+    proofHeader,
     fields: { ...recorded, version: 2 },
   },
   // How it signs a batch is not documented.
@@ -35,20 +39,19 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
     methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
     userAgent: USER_AGENT,
     signs: 'body',
+    proofHeader,
     fields: { ...recorded, version: 2 },
   },
   rudderstack: {
     methods: ['POST', 'PUT', 'PATCH'],
     userAgent: 'RudderLabs',
     signs: 'header',
+    proofHeader: 'x-webhook-key',
     fields: { ...recorded, integrations: { All: true } },
   },
 }
 
 export const SENDER_NAMES: readonly KnownSender[] = Object.keys(KNOWN_SENDERS) as KnownSender[]
-
-/** The header with the secret of a sender that does not sign, unless another is named. */
-export const KEY_HEADER = 'x-webhook-key'
 
 /** Gives a message the form of a sender. What is none of the seven messages is a body of the user, and stays as it is. */
 export function dress(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {

@@ -6,7 +6,6 @@ import { isObject } from '../message/json.ts'
 import { invalidOption, isToken, kindOf, requireOneOf, requireOptions, show } from '../options/checks.ts'
 import {
   dress,
-  KEY_HEADER,
   KNOWN_SENDERS,
   type KnownSender,
   proofOf,
@@ -89,7 +88,7 @@ export function signedRequest(
     headers: {
       'content-type': 'application/json',
       'user-agent': form.userAgent,
-      [signs === 'header' ? (header ?? KEY_HEADER).toLowerCase() : 'x-signature']: proof,
+      [(header ?? form.proofHeader).toLowerCase()]: proof,
     },
     body,
     bytes: Buffer.from(body),
@@ -110,7 +109,7 @@ function requireKeyHeader(header: unknown, { signs }: SenderForm): void {
     'signedRequest: header',
     rule,
     show(header),
-    `Pass for example { as: 'rudderstack', header: '${KEY_HEADER}' }.`,
+    `Pass for example { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`,
   )
 }
 

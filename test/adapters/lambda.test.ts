@@ -8,7 +8,6 @@ import { type LambdaEvent, serve } from '../../adapters/lambda.ts'
 import { createCollector } from '../../src/collector/collector.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
-import type { AnswerBody } from '../../src/http/endpoint.ts'
 import type { HooklineError } from '../../src/message/error.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
@@ -145,30 +144,6 @@ describe('the headers of a request', () => {
     const { handler } = setUp()
     const event = { ...eventOf('REST API', signed(track)), headers: null, multiValueHeaders: null }
     expect(codeOf(await handler(event))).toBe('content_type_unsupported')
-  })
-})
-
-describe('the body of an answer', () => {
-  const answerOf = (body: AnswerBody) =>
-    serve({ handle: async () => ({ status: 200, headers: {}, body }) })({ httpMethod: 'GET', path: '/' })
-
-  it('is text where it can be, for REST APIs without binary media types', async () => {
-    expect(await answerOf(Buffer.from('é'))).toMatchObject({ body: 'é', isBase64Encoded: false })
-    expect(await answerOf(Uint8Array.of(255))).toMatchObject({ body: '/w==', isBase64Encoded: true })
-  })
-
-  it('rejects when it is longer than Lambda takes, and ends the source', async () => {
-    let pulled = 0
-    let isEnded = false
-    async function* long() {
-      try {
-        for (; pulled < 20; pulled++) yield Buffer.alloc(1024 * 1024)
-      } finally {
-        isEnded = true
-      }
-    }
-    await expect(answerOf(long())).rejects.toThrow('must have at most 6291456 bytes. Got more.')
-    expect([pulled, isEnded]).toEqual([6, true])
   })
 })
 

@@ -18,6 +18,7 @@ import { type LambdaEvent, serve as serveLambda } from '../../adapters/lambda.ts
 import { serve as serveNode } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+import type { SourceRequest } from '../../src/receiver/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 
@@ -84,8 +85,13 @@ const hosts: readonly (readonly [string, (receiver: Receiver) => Post | Promise<
 
 it.each(hosts)('%s', async (_name, start) => {
   const sources: (string | undefined)[] = []
+  const queries: string[] = []
+  const source = ({ path, query }: SourceRequest): string | undefined => {
+    queries.push(query)
+    return /^\/webhooks\/(\w+)$/.exec(path)?.[1]
+  }
   const receiver = createReceiver({
-    secret: { source: ({ path }) => /^\/webhooks\/(\w+)$/.exec(path)?.[1], secrets: (source) => `of ${source}` },
+    secret: { source, secrets: (source) => `of ${source}` },
     onError: () => {},
   })
   receiver.on('*', (_message, delivery) => sources.push(delivery.source))
@@ -98,4 +104,5 @@ it.each(hosts)('%s', async (_name, start) => {
   expect(await send('/webhooks/app', 'of app')).toBe(200)
   expect(await send('/webhooks/app', 'of shop')).toBe(401)
   expect(sources).toEqual(['shop', 'app'])
+  expect(queries).toEqual(['x=1', '', ''])
 })

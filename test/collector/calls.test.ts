@@ -114,13 +114,13 @@ describe('Go client library, Message types: what is required', () => {
     ['Alias in the spelling of messages', { type: 'alias', 'User ID': 'u', 'Previous ID': 'p' }, undefined],
     ['Alias with two previous ids', { type: 'alias', ...who, previousId: 'p', 'Previous ID': 'q' }, 'previousId'],
     ['Alias with two ids', { type: 'alias', ...who, previousId: 'p', 'User ID': 'user-2' }, 'userId'],
-    ['UserId that is a number', { type: 'identify', userId: 5 }, 'userId'],
+    ['UserId that is an object', { type: 'identify', userId: {} }, 'userId'],
+    ['UserId and AnonymousId that are empty', { type: 'identify', userId: '', anonymousId: '' }, 'userId'],
     ['Traits that are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
     ['Page traits that are text', { type: 'page', ...who, traits: 'abc' }, 'traits'],
     ['Page properties that are text', { type: 'page', ...who, properties: 'abc', traits: {} }, 'properties'],
-    ['AnonymousId that is a number', { type: 'identify', ...who, anonymousId: 5 }, 'anonymousId'],
+    ['AnonymousId that is a list', { type: 'identify', ...who, anonymousId: [] }, 'anonymousId'],
     ['AnonymousId that is null', { type: 'identify', ...who, anonymousId: null }, undefined],
-    ['messageId that is a number', { type: 'identify', ...who, messageId: 5 }, 'messageId'],
     ['messageId that is an object', { type: 'alias', ...who, previousId: 'p', messageId: {} }, 'messageId'],
     ['messageId that is false', { type: 'identify', ...who, messageId: false }, 'messageId'],
     ['Context that is text', { type: 'page', ...who, context: 'abc' }, 'context'],
@@ -151,6 +151,24 @@ describe('Go client library, Message types: what is required', () => {
       index: 0,
       code: 'call_invalid',
       detail: `A call must be a JSON object. Got ${found}. Send each call as an object.`,
+    })
+  })
+})
+
+describe('what real clients write in place of the documented form', () => {
+  it.each<[string, object, object]>([
+    ['an empty userId, as browsers send it of a visitor', { userId: '', anonymousId: 'a' }, { anonymousId: 'a' }],
+    ['numeric ids', { userId: 5, anonymousId: 6, messageId: 7 }, { userId: '5', anonymousId: '6', messageId: '7' }],
+    ['milliseconds', { ...who, timestamp: 1_768_469_400_000 }, { ...who, timestamp: '2026-01-15T09:30:00.000Z' }],
+    ['seconds', { ...who, timestamp: 1_768_469_400 }, { ...who, timestamp: '2026-01-15T09:30:00.000Z' }],
+  ])('%s', async (_what, call, read) => {
+    const page = { type: 'page', messageId: 'm' }
+    expect(await deliver({ ...page, ...call })).toEqual(await deliver({ ...page, ...read }))
+  })
+
+  it('an empty messageId is none', async () => {
+    expect(await deliver({ ...who, type: 'page', messageId: '' })).toMatchObject({
+      messageId: expect.stringMatching(UUID),
     })
   })
 })
@@ -189,7 +207,7 @@ describe('Timestamp', () => {
     expect(await deliver({ ...page, timestamp })).toMatchObject({ timestamp: delivered, receivedAt: NOW })
   })
 
-  it.each(['yesterday', '2026-02-30', '', 1_700_000_000, {}])('%j is refused', async (timestamp) => {
+  it.each(['yesterday', '2026-02-30', '', 1e15, {}])('%j is refused', async (timestamp) => {
     expect(await refuse({ ...page, timestamp })).toMatchObject({ code: 'call_invalid', path: 'timestamp' })
   })
 

@@ -8,6 +8,7 @@ type ReceiverOnly =
   | 'signature_missing'
   | 'signature_malformed'
   | 'signature_mismatch'
+  | 'source_unknown'
   | 'secret_unavailable'
   | 'message_invalid'
   | 'schema_mismatch'
@@ -113,10 +114,14 @@ it.each([
   [
     'prints a fault of ours, with the stack',
     () => Promise.reject(new Error('disk')),
-    [/^hookline: internal: [^\n]+\n {4}Error: disk\n/],
+    [/^hookline: internal at \/v1\/\w+: [^\n]+\n {4}Error: disk\n/],
   ],
   ['does not print that a destination is closed', fails('shutting_down'), []],
-  ['prints a fault of the client on one line', fails('body_aborted'), [/^hookline: body_aborted: [^\n]+$/]],
+  [
+    'prints a fault of the client on one line',
+    fails('body_aborted'),
+    [/^hookline: body_aborted at \/v1\/batch: [^\n]+$/],
+  ],
 ] as const)('without onError it %s', async (_what, readBody, lines) => {
   const printed = watchConsole()
   const { post } = setUpCollector({ onError: undefined } as never)
@@ -135,7 +140,10 @@ it('a logger gets the lines in place of the console, with the path', async () =>
   }
   await clock.advance(60_000)
   expect(logged).toEqual([
-    [{ code: 'write_key_unknown', path: '/v1/page' }, expect.stringMatching(/^write_key_unknown: The write key must/)],
+    [
+      { code: 'write_key_unknown', path: '/v1/page' },
+      expect.stringMatching(/^write_key_unknown at \/v1\/page: The write key must/),
+    ],
     [{ code: 'write_key_unknown', more: 499 }, '499 more write_key_unknown in the last minute.'],
   ])
   expect(JSON.stringify(logged)).not.toContain('gu3ss')

@@ -93,7 +93,7 @@ describe('is refused', () => {
     const { status, json } = await post('/v1/batch', '', { headers, readBody: () => expect.fail('It was read.') })
     expect([status, json.detail]).toEqual([
       415,
-      'The content encoding must be identity or gzip or deflate or x-gzip. Got another one. ' +
+      "The content encoding must be identity or gzip or deflate or x-gzip. Got 'zstd'. " +
         'Send the body without compression.',
     ])
   })

@@ -164,7 +164,6 @@ describe('the key of a submission', () => {
         path: '/v1/track',
         headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
         query: '',
-        signal: new AbortController().signal,
         remoteAddress: undefined,
         readBody: () => ({ bytes, source: 'stream' }),
       })

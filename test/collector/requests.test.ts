@@ -386,11 +386,11 @@ describe('hostile bodies', () => {
     expect(json).toMatchObject({ code: 'body_not_json', detail: expect.stringContaining('UTF-8') })
   })
 
-  it('an answer quotes nothing but a messageId', async () => {
+  it('an answer quotes nothing but a messageId and an unknown type', async () => {
     const { post } = setUpCollector()
     const secret = 'hunter2'
     expect((await post('/v1/batch', `{"password":"${secret}" x`)).body).not.toContain(secret)
-    const call = { type: secret, event: secret, userId: secret, context: secret, timestamp: secret }
+    const call = { type: 'purchase', event: secret, userId: secret, context: secret, timestamp: secret }
     expect((await post('/v1/batch', { batch: [call, { ...call, type: 'track' }, secret] })).body).not.toContain(secret)
   })
 })

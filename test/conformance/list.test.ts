@@ -24,7 +24,7 @@ test('every row of the list has its test, and every test its row', () => {
   expect([...listed].sort()).toEqual([...tested].sort())
 })
 
-test('each row has a fault that must turn it red, for `npm run mutate`', () => {
+test('each row has a fault that must turn it red, for test/mutations', () => {
   const broken = [...outbound, ...client].flatMap((patch) => findRows(patch, listed))
   expect([...new Set(broken)].sort()).toEqual([...listed].sort())
 })

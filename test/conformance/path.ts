@@ -101,7 +101,6 @@ export function layPath(options: PathOptions = {}) {
         path: `/v1/${type}`,
         headers: { 'content-type': 'application/json' },
         query: '',
-        signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
         readBody: readBody(body),
       })
@@ -137,7 +136,6 @@ function toCollector(collector: Collector, requests: ClientRequest[]): Dispatche
         path: path.replace(/\?.*$/, ''),
         headers: named,
         query: '',
-        signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
         readBody: readBody(bytes),
       })

@@ -4,7 +4,7 @@ import process from 'node:process'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import type { BodySource } from '../../src/http/body.ts'
-import type { AnswerBody, EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
 import type { HooklineError } from '../../src/message/error.ts'
 import { idOfDigest } from '../../src/message/id.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
@@ -13,7 +13,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { Before, Host, Running } from '../support/hosts.ts'
 import { until } from '../support/until.ts'
-import { type Reply, readAll, type Wire } from '../support/wire.ts'
+import type { Reply, Wire } from '../support/wire.ts'
 import { type Condition, conditions, type Fidelity, type Outcome, secret, signed } from './conditions.ts'
 
 const FIDELITY: Readonly<Record<Before, Fidelity>> = {
@@ -130,6 +130,19 @@ export function adapterContract(host: Host): void {
       expect(errors.map(({ code }) => code)).toEqual(['method_not_allowed'])
       const forged = await send({ ...wire, method, headers: { ...wire.headers, 'x-signature': '0'.repeat(40) } })
       expect(forged?.status).toBe(401)
+    },
+  )
+
+  // Node sends no repeated `authorization` over HTTP/2.
+  it.each(host.http === 2 ? ['x-webhook-key'] : ['x-webhook-key', 'authorization', 'user-agent'])(
+    'refuses %s, sent twice, in place of a signature',
+    async (name) => {
+      const value = 'a long random value'
+      const { send, errors, handled } = await start({ secret: undefined, header: { name, value } })
+      const one = signed(track, { [name]: value })
+      expectSuccess(await send(one))
+      expectProblem(await send(signed(track, { [name]: [value, 'x'] })), 'header_mismatch', errors)
+      expect(handled).toHaveLength(1)
     },
   )
 
@@ -253,10 +266,6 @@ export function adapterContract(host: Host): void {
     return running
   }
 
-  /** Starts an endpoint that answers 200 with a body. */
-  const startBody = (body: () => AnswerBody) =>
-    startEndpoint(() => ({ status: 200, headers: { 'x-kept': '1' }, body: body() }))
-
   it.each([
     ['/webhooks?a=1&b=%20', 'a=1&b=%20'],
     ['/webhooks?a=?&b', 'a=?&b'],
@@ -271,239 +280,38 @@ export function adapterContract(host: Host): void {
   })
 
   describe.each(Object.entries(host.mounts))('mounted by %s', (_how, start) => {
-    it.each<readonly [path: string, seen: string, whole: string]>([
-      ['/tools/hookline', '/', '/tools/hookline'],
-      ['/tools/hookline/', '/', '/tools/hookline/'],
-      ['/tools/hookline?a=/b', '/', '/tools/hookline'],
-      ['/tools/hookline/?a=/b', '/', '/tools/hookline/'],
-      ['/tools/hookline/v1/batch?a=1?b', '/v1/batch', '/tools/hookline/v1/batch'],
-      ...(host.http === 1 ? [['http://h.example/tools/hookline/?a', '/', '/tools/hookline/'] as const] : []),
-    ])('an endpoint with routes is reached at %s and told the whole path', async (path, seen, whole) => {
+    it.each<readonly [path: string, seen: string]>([
+      ['/tools/hookline', '/'],
+      ['/tools/hookline/', '/'],
+      ['/tools/hookline?a=/b', '/'],
+      ['/tools/hookline/?a=/b', '/'],
+      ['/tools/hookline/v1/batch?a=1?b', '/v1/batch'],
+      ...(host.http === 1 ? [['http://h.example/tools/hookline/?a', '/'] as const] : []),
+    ])('an endpoint with routes is reached at %s', async (path, seen) => {
       const running = await start({
         routes: ['/', '/v1/batch'],
         async handle(request) {
-          return { status: 200, headers: {}, body: JSON.stringify([request.path, request.originalPath]) }
+          return { status: 200, headers: {}, body: request.path }
         },
       })
       open.push(running)
       const reply = await running.send({ ...empty, path })
-      const expected = `${host.stage ?? ''}${whole}`
-      expect([reply?.status, JSON.parse(reply?.text ?? '')]).toEqual([200, [seen, expected]])
+      expect([reply?.status, reply?.text]).toEqual([200, seen])
     })
   })
 
-  describe('the body of an answer', () => {
-    it('may be bytes', async () => {
-      const { open } = await startBody(() => Uint8Array.of(1, 0, 255, 128, 2).subarray(1, 4))
-      const reply = await open(empty)
-      expect([reply?.status, reply?.headers['x-kept']]).toEqual([200, '1'])
-      if (host.http !== undefined) expect(reply?.headers['content-length']).toBe('3')
-      expect(reply && [...(await readAll(reply))]).toEqual([0, 255, 128])
-    })
-
-    it.each([
-      ['text', 200, ''],
-      ['bytes', 200, new Uint8Array()],
-      ['text', 204, ''],
-      ['bytes', 304, new Uint8Array()],
-    ])('may be empty: %s, %i', async (_what, status, body) => {
-      const { send } = await startEndpoint(() => ({ status, headers: { 'x-kept': '1' }, body }))
-      const reply = await send(empty)
-      expect([reply?.status, reply?.headers['x-kept'], reply?.text]).toEqual([status, '1', ''])
-      if (status !== 200) expect(reply?.headers['content-length']).toBeUndefined()
-    })
-
-    it('may be streamed: text, bytes and empty chunks', async () => {
-      const source = watched(async function* () {
-        yield 'é'
-        yield ''
-        yield new Uint8Array()
-        yield Uint8Array.of(1, 255, 2).subarray(1, 2)
-        yield '!'
-      })
-      const { send, open } = await startBody(source.body)
-      const reply = await open(empty)
-      expect([reply?.status, reply?.headers['x-kept'], reply?.headers['content-length']]).toEqual([200, '1', undefined])
-      expect(reply && (await readAll(reply))).toEqual(Buffer.from([...Buffer.from('é'), 255, ...Buffer.from('!')]))
-      expect((await send(empty))?.status).toBe(200)
-      expect(source.returned).toBe(0)
-    })
-
-    it('may be streamed and hold nothing', async () => {
-      const { send } = await startBody(async function* () {})
-      expect(await send(empty)).toMatchObject({ status: 200, text: '' })
-    })
-
-    it('is not streamed to HEAD', async () => {
-      const source = watched(endless)
-      const { send } = await startBody(source.body)
-      const reply = await send({ ...empty, method: 'HEAD' })
-      expect([reply?.status, reply?.headers['x-kept'], reply?.text]).toEqual([200, '1', ''])
-      expect(source.pulled).toBe(0)
-    })
-
-    if (!host.isBuffered) {
-      it('is pulled only as the client reads it', async () => {
-        const source = watched(endless)
-        const { open } = await startBody(source.body)
-        const client = new AbortController()
-        const reply = await open({ ...empty, leave: client.signal })
-        await stalled(() => source.pulled)
-        const buffered = source.pulled
-        if (host.http === undefined) expect(buffered).toBe(0)
-        expect(buffered * CHUNK.length).toBeLessThan(host.http === 1 ? SOCKET_BUFFERS : 8 * CHUNK.length)
-        for (let read = 0; read <= buffered * CHUNK.length; ) read += (await reply?.read())?.length ?? Number.NaN
-        expect(source.pulled).toBeGreaterThan(buffered)
-        client.abort()
-        await until(() => source.returned === 1)
-        await stalled(() => source.pulled)
-      })
-    }
-
-    if (host.http !== undefined) {
-      it('is cut off when the client takes nothing for 30 seconds, and not while it has nothing to say', async () => {
-        vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-        try {
-          let isSilent = true
-          let speak = (): void => {}
-          const source = watched(async function* () {
-            yield CHUNK
-            await new Promise<void>((resolve) => {
-              speak = resolve
-            })
-            isSilent = false
-            yield* endless()
-          })
-          const { open } = await startBody(source.body)
-          const reply = await open(empty)
-          for (let read = 0; read < CHUNK.length; ) read += (await reply?.read())?.length ?? Number.NaN
-          await until(() => source.pulled === 2)
-          vi.advanceTimersByTime(120_000)
-          await stalled(() => source.returned)
-          expect([isSilent, source.returned]).toEqual([true, 0])
-          speak()
-          await stalled(() => source.pulled)
-          vi.advanceTimersByTime(29_999)
-          const before = source.pulled
-          while (source.pulled <= before) expect(await reply?.read()).toBeDefined()
-          await stalled(() => source.pulled)
-          vi.advanceTimersByTime(29_999)
-          await stalled(() => source.returned)
-          expect(source.returned).toBe(0)
-          vi.advanceTimersByTime(1)
-          await until(() => source.returned === 1)
-          await expect(reply && readAll(reply)).rejects.toThrow()
-        } finally {
-          vi.useRealTimers()
-        }
-      })
-    }
-
-    it.each([
-      ['after a chunk', ['partial']],
-      ['before the first chunk', []],
-    ])('that fails %s closes the connection', async (_when, chunks) => {
-      const { open, send } = await startEndpoint(({ query }) => ({
-        status: 200,
-        headers: {},
-        body: query === 'fine=1' ? 'fine' : failing(chunks),
-      }))
-      const broken = open(empty).then((reply) => reply && readAll(reply))
-      await expect(broken).rejects.toThrow()
-      expect((await send({ ...empty, path: '/webhooks?fine=1' }))?.text).toBe('fine')
-    })
-
-    it('that yields neither text nor bytes closes the connection', async () => {
-      const source = watched(async function* () {
-        yield 'partial'
-        yield 5 as unknown as string
-      })
-      const { open } = await startBody(source.body)
-      await expect(open(empty).then((reply) => reply && readAll(reply))).rejects.toThrow()
-      if (host.http !== undefined) await until(() => source.returned === 1)
-    })
+  it.each([
+    [200, 'é', '2'],
+    [200, '', '0'],
+    [204, '', undefined],
+  ])('sends the body of an answer: %i, %j', async (status, body, length) => {
+    const { send } = await startEndpoint(() => ({ status, headers: { 'x-kept': '1' }, body }))
+    const reply = await send(empty)
+    expect([reply?.status, reply?.headers['x-kept'], reply?.text]).toEqual([status, '1', body])
+    if (host.http !== undefined) expect(reply?.headers['content-length']).toBe(length)
+    const head = await send({ ...empty, method: 'HEAD' })
+    expect([head?.status, head?.headers['x-kept'], head?.text]).toEqual([status, '1', ''])
   })
-
-  if (!host.isBuffered) {
-    describe('the signal', () => {
-      it('aborts when the client disconnects in the middle of a streamed answer, which lets a waiting body end', async () => {
-        const signals: AbortSignal[] = []
-        const source = watched(async function* (signal: AbortSignal) {
-          yield 'first'
-          await aborted(signal)
-        })
-        const { open } = await startEndpoint(({ signal }) => {
-          signals.push(signal)
-          return { status: 200, headers: {}, body: source.body(signal) }
-        })
-        const client = new AbortController()
-        const reply = await open({ ...empty, leave: client.signal })
-        expect(Buffer.from((await reply?.read()) ?? []).toString()).toBe('first')
-        expect(signals.map((signal) => signal.aborted)).toEqual([false])
-        reply?.read().catch(() => {})
-        await until(() => source.pulled === 2)
-        client.abort()
-        await until(() => source.ended)
-        expect(signals.map((signal) => signal.aborted)).toEqual([true])
-      })
-
-      it.each(['before', 'after'])(
-        'aborts when the client disconnects while it sends its body, read %s that',
-        async (when) => {
-          const requests: EndpointRequest[] = []
-          const { open } = await startEndpoint(async (request) => {
-            if (when === 'before') expect(request.signal.aborted).toBe(false)
-            await expect(request.readBody(1000)).rejects.toMatchObject({ code: 'body_aborted' })
-            requests.push(request)
-            return { status: 400, headers: {}, body: '' }
-          })
-          void open({ ...empty, chunks: [Buffer.from('{')], contentLength: 100, ending: 'abort' })
-          await until(() => requests.length === 1)
-          await until(() => requests[0]?.signal.aborted === true)
-        },
-      )
-
-      it('aborts when the client disconnects while it waits for the answer', async () => {
-        const bodies: string[] = []
-        const source = watched(endless)
-        let isAborted = false
-        const { open } = await startEndpoint(async (request) => {
-          bodies.push(Buffer.from((await request.readBody(1000)).bytes).toString())
-          await aborted(request.signal)
-          isAborted = true
-          return { status: 200, headers: {}, body: source.body() }
-        })
-        const client = new AbortController()
-        void open({ ...empty, chunks: [Buffer.from('{}')], leave: client.signal })
-        await until(() => bodies.length === 1)
-        client.abort()
-        await until(() => isAborted)
-        expect(bodies).toEqual(['{}'])
-        await stalled(() => source.pulled)
-        expect(source.pulled).toBe(0)
-      })
-
-      it.each(['text', 'streamed'])('does not abort after a whole answer: %s', async (what) => {
-        const signals: AbortSignal[] = []
-        const { send, close } = await startEndpoint(({ signal }) => {
-          signals.push(signal)
-          return {
-            status: 200,
-            headers: {},
-            body:
-              what === 'text'
-                ? 'whole'
-                : watched(async function* () {
-                    yield 'whole'
-                  }).body(),
-          }
-        })
-        expect((await send(empty))?.text).toBe('whole')
-        await close()
-        expect(signals.map((signal) => signal.aborted)).toEqual([false])
-      })
-    })
-  }
 
   it.each([
     ['/webhooks/v1/batch?x=1', 200, '/v1/batch x=1'],
@@ -529,61 +337,6 @@ export function adapterContract(host: Host): void {
 
 /** A request without a body. */
 const empty: Wire = { headers: {}, chunks: [] }
-
-const CHUNK = Buffer.alloc(64 * 1024, 'x')
-const SOCKET_BUFFERS = 32 * 1024 * 1024
-
-async function* endless(): AsyncGenerator<Uint8Array> {
-  for (;;) yield CHUNK
-}
-
-async function* failing(chunks: readonly string[]): AsyncGenerator<string> {
-  yield* chunks
-  throw new Error('The body failed.')
-}
-
-function watched<Args extends unknown[]>(source: (...args: Args) => AsyncGenerator<string | Uint8Array, void>) {
-  const seen = {
-    pulled: 0,
-    returned: 0,
-    ended: false,
-    body(...args: Args): AsyncIterable<string | Uint8Array> {
-      const chunks = source(...args)
-      const iterator: AsyncIterator<string | Uint8Array> = {
-        async next() {
-          seen.pulled++
-          const result = await chunks.next()
-          seen.ended ||= result.done === true
-          return result
-        },
-        async return() {
-          seen.returned++
-          return chunks.return()
-        },
-      }
-      return { [Symbol.asyncIterator]: () => iterator }
-    },
-  }
-  return seen
-}
-
-/** Resolves when a signal aborts. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve())
-  })
-}
-
-/** Waits until a number has not changed for a while. Gives up when it is far too large. */
-async function stalled(read: () => number): Promise<void> {
-  let last = read()
-  for (let quiet = 0; quiet < 300 && last < 10_000; quiet++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (read() !== last) quiet = 0
-    last = read()
-  }
-}
 
 function outcomeOf({ outcome, streamOnly }: Condition, before: Before): Outcome | undefined {
   if (streamOnly && before !== 'nothing') return undefined

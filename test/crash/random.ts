@@ -11,7 +11,17 @@ export function createRandom(seed: number): () => number {
   }
 }
 
+/** @throws TypeError for what is no number: no round would run, and all would look green. */
 export function readSettings(): { readonly rounds: number; readonly seed: number } {
-  const { CRASH_ROUNDS = '3', CRASH_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env
-  return { rounds: Number(CRASH_ROUNDS), seed: Number(CRASH_SEED) }
+  return {
+    rounds: readNumber('CRASH_ROUNDS', '3'),
+    seed: readNumber('CRASH_SEED', `${Math.floor(Math.random() * 2 ** 31)}`),
+  }
+}
+
+function readNumber(name: string, otherwise: string): number {
+  const text = process.env[name] ?? otherwise
+  if (!/^\d+$/.test(text))
+    throw new TypeError(`${name} must be a whole number. Got '${text}'. Set it to ${otherwise}, for example.`)
+  return Number(text)
 }

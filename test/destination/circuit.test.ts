@@ -14,7 +14,8 @@ const ok = attempt({ status: 200 })
 const failed = attempt({ status: 503 })
 
 function setUp(options: Partial<CircuitPolicy> = {}) {
-  const circuit = createCircuit({ failures: 3, maxProbeMs: 8_000, concurrency: 50, random: () => 0.999999, ...options })
+  const policy = { failures: 3, maxProbeMs: 8_000, maxPerSecond: undefined, concurrency: 50, random: () => 0.999999 }
+  const circuit = createCircuit({ ...policy, ...options })
   const once = (result: Attempt, now = 0): boolean => circuit.begin(now)(result, now)
   const open = (now = 0): void => {
     while (circuit.state === 'closed') once(failed, now)
@@ -148,17 +149,15 @@ describe('an open circuit', () => {
 
 describe('a pace', () => {
   it('admits a tenth of a second at once, then as many as were asked for', () => {
-    const { circuit, once } = setUp({ concurrency: 1_000 })
-    circuit.setPace(100)
+    const { circuit, once } = setUp({ concurrency: 1_000, maxPerSecond: 100 })
     const begun = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].filter((now) => circuit.room(now) > 0 && !once(ok, now))
     expect(begun).toHaveLength(10)
     expect(circuit.roomAt(0)).toBe(10)
     expect([5, 10, 40, 9_999].map((now) => circuit.room(now))).toEqual([0, 1, 4, 10])
   })
 
-  it.each([1, 3, 7, 30, 1_000])('of %i a second is kept, and reached', (perSecond) => {
-    const { circuit, once } = setUp({ concurrency: 10_000 })
-    circuit.setPace(perSecond)
+  it.each([1, 3, 7, 30, 1_000])('of %i a second is kept, and reached', (maxPerSecond) => {
+    const { circuit, once } = setUp({ concurrency: 10_000, maxPerSecond })
     let posts = 0
     for (let now = 0; now < 20_000; now = circuit.roomAt(now) ?? now) {
       while (circuit.room(now) > 0) {
@@ -166,13 +165,12 @@ describe('a pace', () => {
         posts += 1
       }
     }
-    expect(posts).toBeGreaterThanOrEqual(20 * perSecond)
-    expect(posts).toBeLessThanOrEqual(20 * perSecond + Math.max(1, perSecond / 10) + 1)
+    expect(posts).toBeGreaterThanOrEqual(20 * maxPerSecond)
+    expect(posts).toBeLessThanOrEqual(20 * maxPerSecond + Math.max(1, maxPerSecond / 10) + 1)
   })
 
   it('holds a probe, too', () => {
-    const { circuit, open, once } = setUp({ failures: 1 })
-    circuit.setPace(1)
+    const { circuit, open, once } = setUp({ failures: 1, maxPerSecond: 1 })
     open()
     expect(circuit.roomAt(0)).toBe(1_000)
     once(failed, 1_000)

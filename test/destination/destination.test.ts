@@ -320,9 +320,10 @@ describe('failed messages', () => {
       clock,
       queue: {
         ...queue,
-        deadLetters: async () => [
-          { id, body: new Uint8Array([255]), reason: 'unreadable: body', retryState: undefined, failedAt: new Date(1) },
-        ],
+        deadLetters: async ({ after } = {}) => {
+          const found = { body: new Uint8Array([255]), reason: 'unreadable: body', failedAt: new Date(1) }
+          return after === id ? [] : [{ id, ...found, retryState: undefined }]
+        },
         drop: async (ids) => dropped.push(ids),
       },
     })

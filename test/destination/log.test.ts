@@ -58,14 +58,6 @@ describe('by default a destination prints', () => {
     expect(lines().at(-1)).toMatch(/: switched_off, because the destination was disabled when its four hours ended\./)
   })
 
-  it('nothing for a message that any URL accepted', async () => {
-    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
-    const { printed, destination } = setUp([500, 200], { webhooks })
-    await destination.track(call)
-    await destination.close()
-    expect(printed).toEqual([])
-  })
-
   it('what it left out in the last minute when it closes', async () => {
     const { clock, lines, destination } = setUp([400])
     for (let index = 0; index < 7; index++) await destination.track(call)
@@ -139,15 +131,100 @@ it.each([
   expect(create).toThrow(`\`${option}\` must be a function.`)
 })
 
-it('its health is degraded while it has dead letters', async () => {
-  const { clock, destination } = setUp([400, 200])
-  expect(await destination.health()).toMatchObject({ status: 'ok', deadLetters: 0 })
-  await destination.track(call)
-  await clock.advance(0)
-  expect(await destination.health()).toMatchObject({ status: 'degraded', deadLetters: 1 })
-  await destination.redrive('all')
-  await clock.advance(0)
-  expect(await destination.health()).toMatchObject({ status: 'ok', deadLetters: 0 })
-  await destination.close()
-  expect(await destination.health()).toMatchObject({ status: 'closing' })
+describe('its health', () => {
+  it('counts dead letters, which change no status', async () => {
+    const { clock, destination } = setUp([400, 200])
+    await destination.track(call)
+    await clock.advance(0)
+    expect(await destination.health()).toMatchObject({ ready: true, status: 'ok', deadLetters: 1 })
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(await destination.health()).toMatchObject({ ready: true, status: 'ok', deadLetters: 0 })
+    await destination.close()
+    expect(await destination.health()).toMatchObject({ ready: false, status: 'closing' })
+  })
+
+  it('is degraded, and ready, until an open circuit closes again', async () => {
+    const { clock, destination } = setUp([500, 200], { circuit: { failures: 1 } })
+    await destination.track(call)
+    await clock.advance(0)
+    const open = await destination.health()
+
+    await clock.advance(HOUR)
+
+    expect(open).toMatchObject({ ready: true, status: 'degraded', urls: [{ circuit: 'open' }] })
+    expect(open).not.toHaveProperty('reason')
+    expect(await destination.health()).toMatchObject({ ready: true, status: 'ok', urls: [{ circuit: 'closed' }] })
+  })
+
+  it('is not ready while its queue is full', async () => {
+    const { clock, destination } = setUp([503], { queue: memoryQueue({ maxJobs: 1, clock: manualClock() }) })
+    await destination.track(call)
+    await expect(destination.track(call)).rejects.toMatchObject({ code: 'queue_full' })
+    expect(await destination.health()).toMatchObject({ ready: false, status: 'degraded', reason: expect.any(String) })
+    await clock.advance(0)
+  })
+})
+
+describe('of several URLs, of which one fails', () => {
+  const [up, down] = ['https://up.example/', 'https://down.example/hooks?…']
+  const world = { answer: 500 }
+  const setUpTwo = (options: Partial<DestinationOptions> = {}) => {
+    world.answer = 500
+    return setUp([({ url }) => (url.includes('down') ? world.answer : 200)], {
+      webhooks: [{ url: up }, { url: 'https://down.example/hooks?token=t0ken' }],
+      ...options,
+    })
+  }
+  const coded = (logged: readonly { code: string; url?: string }[], code: string) =>
+    logged.filter((each) => each.code === code).map(({ url }) => url)
+
+  it('health() says how many each got, and how the last attempt failed', async () => {
+    const { clock, destination } = setUpTwo()
+    for (let i = 0; i < 40; i++) {
+      await destination.track(call)
+      await clock.advance(0)
+    }
+    const { urls } = await destination.health()
+    const lastFailure = { at: expect.any(Date), status: 500 }
+    expect(urls).toEqual([
+      { url: up, circuit: 'closed', delivered: 40, failed: 0 },
+      expect.objectContaining({ url: down, circuit: 'open', delivered: 0, failed: 10, lastFailure }),
+    ])
+    expect(JSON.stringify(urls)).not.toContain('t0ken')
+  })
+
+  it('one warning says so until it accepts again, and no line claims that it gets what the other accepted', async () => {
+    const logged: { code: string; url?: string }[] = []
+    const texts: string[] = []
+    const keep = (fields: object, text: string) => {
+      logged.push(fields as { code: string })
+      texts.push(text)
+    }
+    const logger = { error: keep, warn: keep, info: keep }
+    const { clock, destination } = setUpTwo({ logger, circuit: { failures: 2, maxProbeMs: 1_000 } })
+    const sendTwo = async () => {
+      for (let i = 0; i < 2; i++) {
+        await destination.track(call)
+        await clock.advance(60_000)
+      }
+    }
+    await sendTwo()
+    expect([coded(logged, 'url_failed'), coded(logged, 'circuit_open')]).toEqual([[down], [down]])
+    world.answer = 200
+    await sendTwo()
+    expect([coded(logged, 'url_failed'), coded(logged, 'circuit_closed')]).toEqual([[down], [down]])
+    world.answer = 500
+    await sendTwo()
+    expect(coded(logged, 'url_failed')).toEqual([down, down])
+    expect(texts.join()).not.toMatch(/Nothing is lost|others follow|were held are sent|t0ken/)
+  })
+
+  it('an attempt that close() ends is none of its failures', async () => {
+    const { clock, destination } = setUp(['hang'])
+    await destination.track(call)
+    await clock.advance(0)
+    await destination.close({ graceMs: 0 })
+    expect((await destination.health()).urls).toMatchObject([{ delivered: 0, failed: 0 }])
+  })
 })

@@ -78,7 +78,9 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   await clock.advance(graceMs)
   const left = new Set((await closing).map(({ messageId }) => messageId))
   const failed = new Set(
-    (await store.deadLetters({ after: undefined, limit: 1_000, newestFirst: false })).map(({ id }) => id),
+    (await store.deadLetters({ after: undefined, maxBytes: 1e9, limit: 1_000, newestFirst: false })).map(
+      ({ id }) => id,
+    ),
   )
   const delivered = new Set(reports.filter(({ status }) => status === 'delivered').map(({ id }) => id))
 

@@ -189,7 +189,7 @@ describe('of several URLs', () => {
       await destination.track({ userId: 'u', event: 'E' })
       await clock.advance(6 * SECOND)
     }
-    expect((await destination.health()).circuits).toMatchObject([{ state: 'open' }, { state: 'closed' }])
+    expect((await destination.health()).urls).toMatchObject([{ circuit: 'open' }, { circuit: 'closed' }])
     const before = reports.length
     await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(0)
@@ -231,7 +231,7 @@ describe('a circuit', () => {
     const openSince = expect.any(Date)
     const url = `${URL_A}?…`
     expect(events).toMatchObject([{ url, state: 'open', openSince, cause: { status: 503 } }])
-    expect(await outage.destination.health()).toMatchObject({ circuits: [{ url, state: 'open', openSince }] })
+    expect(await outage.destination.health()).toMatchObject({ urls: [{ url, circuit: 'open', openSince }] })
     await outage.clock.advance(10 * MINUTE)
     expect(events).toHaveLength(1)
     outage.recover()
@@ -252,7 +252,7 @@ describe('a circuit', () => {
     destination.update({ webhooks: [{ url: URL_B }] })
     await clock.advance(0)
     expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(100 - tried)
-    expect((await destination.health()).circuits).toEqual([{ url: URL_B, state: 'closed' }])
+    expect((await destination.health()).urls).toMatchObject([{ url: URL_B, circuit: 'closed' }])
   })
 
   it('keeps no process alive without messages', async () => {
@@ -270,14 +270,11 @@ describe('a circuit', () => {
   })
 })
 
-test('maxPerSecond limits the posts to each URL, and can be changed', async () => {
+test('maxPerSecond limits the posts to each URL', async () => {
   const { clock, destination, captured } = setUp([200], { maxPerSecond: 10 })
   for (let i = 0; i < 200; i++) await destination.track({ userId: 'u', event: 'E' })
   await clock.advance(5 * SECOND)
   expect(captured.requests.length).toBe(51)
-  destination.update({ maxPerSecond: null })
-  await clock.advance(0)
-  expect(captured.requests.length).toBe(200)
 })
 
 test.each([

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { readRetryState, writeRetryState } from '../../src/destination/retry-state.ts'
+import { readRetryState, toStoredThrown, writeRetryState } from '../../src/destination/retry-state.ts'
 import { planNextStep } from '../../src/destination/schedule.ts'
+import { shownBody } from '../../src/destination/stored.ts'
 import type { Attempt } from '../../src/sender/api.ts'
 import { readWebhooks } from '../../src/sender/webhooks.ts'
 
@@ -67,3 +68,18 @@ test.each(['', 'not JSON', '{}', 'null', '[]', '{"rounds":1,"ids":["x"],"kept":5
     expect(readRetryState(Buffer.from(text), targets)).toEqual(initial)
   },
 )
+
+test('the stack of an error that throws is left out', () => {
+  const error = new Error('no stack')
+  Object.defineProperty(error, 'stack', {
+    get() {
+      throw new Error('no')
+    },
+  })
+  expect(toStoredThrown(error)).toEqual({ message: 'no stack' })
+})
+
+test('a stored body that is no message is shown as it is', () => {
+  const body = Buffer.from(' no message')
+  expect(shownBody(body)).toBe(body)
+})

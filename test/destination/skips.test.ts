@@ -110,14 +110,23 @@ describe('health()', () => {
     await clock.advance(1_000)
 
     expect(await destination.health()).toEqual({
-      status: 'degraded',
+      ready: true,
+      status: 'ok',
       waiting: 2,
       active: 1,
       deadLetters: 1,
       oldestDueAgeMs: 1_000,
       retrying: 1,
       asOf: new Date(clock.now()),
-      circuits: [{ url: 'https://shop.example/webhooks', state: 'closed' }],
+      urls: [
+        {
+          url: 'https://shop.example/webhooks',
+          circuit: 'closed',
+          delivered: 0,
+          failed: 2,
+          lastFailure: { at: expect.any(Date), status: 500 },
+        },
+      ],
       skipped: { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 },
       transformFailed: 0,
     })

@@ -11,7 +11,7 @@ const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
 const pages = ['README.md', 'skills/hookline/SKILL.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
-const ELSEWHERE = ['command', 'followed'] // In test/cli/examples.test.ts and test/package/guides.test.ts.
+const ELSEWHERE = ['command', 'followed'] // In tools/command/test/examples.test.ts and test/package/guides.test.ts.
 const blocks = all.filter((block) => !ELSEWHERE.includes(kindOf(block)))
 const harness = createHarness([...blocks, ...wrong.map(([, block]) => block)])
 
@@ -76,7 +76,7 @@ describe('blocks', () => {
     }
   })
 
-  test('that run the command are for test/cli', () => {
+  test('that run the command are for the command', () => {
     expect(kindOf({ place: 'a.md:1', language: 'sh', code: 'npx hookline --help' })).toBe('command')
   })
 

@@ -78,7 +78,7 @@ describe('the server', () => {
     expect(await first.child.exit).toBeNull()
 
     const second = await start({ STATE_DIRECTORY: state })
-    await second.child.printed(/^track \S+ Order Completed$/m)
+    await second.child.printed(/event: 'Order Completed'/)
   })
 
   test('is alive and not ready while its queue is unavailable', async () => {
@@ -137,7 +137,7 @@ describe('the image', needs('bwrap', 'root'), () => {
     await first.printed(/listening/)
     expect(await get(port, '/readyz')).toEqual([200, 'ok\n'])
     expect(await post(port)).toEqual([200, '{"ok":true}'])
-    await first.printed(/^track \S+ Order Completed$/m)
+    await first.printed(/event: 'Order Completed'/)
     expect(first.exec(exec)).toMatch(/inbox/)
 
     first.kill('SIGTERM')

@@ -29,7 +29,7 @@ const COLLECTING = [
 /** What is reported of work in the background, and never answered. */
 const REPORTED = ['lease_lapsed']
 
-const RECEIVING = /^(signature|header|secret|schema|handler|inbox|duplicate|dedupe|batch)_|^message_invalid$/
+const RECEIVING = /^(signature|header|secret|source|schema|handler|inbox|duplicate|dedupe|batch)_|^message_invalid$/
 
 const pages: Readonly<Record<string, (code: string) => boolean>> = {
   'docs/collector.md': (code) => !RECEIVING.test(code) && !REPORTED.includes(code),

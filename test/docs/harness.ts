@@ -113,7 +113,8 @@ type Types = Readonly<Record<string, readonly string[]>>
 
 /** What a block that reads like this must have been tried as. */
 const TARGETS: readonly (readonly [RegExp, string])[] = [
-  [/\.listen\(/, 'listen'],
+  [/^(?!.*\binspector\.handler\b).*(?<!\binspector)\.listen\(/s, 'listen'],
+  [/\binspector\.(handler|listen)\b/, 'page'],
   [/\bexport const POST\b/, 'POST'],
   [/\bexport default app\b/, 'fetch'],
   [/\bexport (const|async function|function) handler\b/, 'handler'],

@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { Webhook } from 'standardwebhooks'
-import { Webhook as Svix } from 'svix'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { extractBlocks } from './blocks.ts'
 import { startNode } from './child.ts'
@@ -94,10 +93,9 @@ describe('@octokit/webhooks', () => {
   })
 })
 
-describe.each([
-  ['standardwebhooks', new Webhook(STANDARD_SECRET)],
-  ['svix', new Svix(STANDARD_SECRET)],
-])('%s', (_name, webhook) => {
+describe('standardwebhooks', () => {
+  const webhook = new Webhook(STANDARD_SECRET)
+
   test('accepts any of a list of signatures', () => {
     const { headers } = fromStandard(new Date())
     const list = `v1,${btoa('another')} ${headers['webhook-signature']}`

@@ -1,12 +1,13 @@
 /**
  * Runs blocks of code, one after the other, and sends messages to what each makes: a server that listens, an exported
  * `POST`, an exported default with `fetch`, or an exported `handler` of a serverless function. All seven messages,
- * signed, must be answered 200, and a forged one 401. Writes what came of each block into the file named first.
+ * signed, must be answered 200, and a forged one 401. A server with the page of an inspector must serve what that links to
+ * instead. Writes what came of each block into the file named first.
  *
- * Convention for the blocks: the secret is in HOOKLINE_SECRET, the path is /webhooks.
+ * Convention for the blocks: the secret is in HOOKLINE_SECRET, the path is /webhooks, and that of an inspector / or /hookline.
  */
 
-import { deepEqual } from 'node:assert/strict'
+import { deepEqual, equal } from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, Server } from 'node:net'
@@ -49,7 +50,13 @@ writeFileSync(report, JSON.stringify(results))
 process.exit()
 
 async function tryBlock(path: string): Promise<string[]> {
-  const targets = await findTargets(await import(pathToFileURL(path).href))
+  const block = await import(pathToFileURL(path).href)
+  const pages = (await Promise.all(servers.map(findPage))).filter((page) => page !== undefined)
+  for (const page of pages) {
+    const { status } = await fetch(new URL('page.js', page.url))
+    equal(status, 200, 'the page has no script')
+  }
+  const targets = findTargets(block, pages)
   const secret = process.env.HOOKLINE_SECRET ?? ''
   for (const [name, send] of targets) {
     const statuses: Record<string, number> = {}
@@ -59,16 +66,32 @@ async function tryBlock(path: string): Promise<string[]> {
     deepEqual(statuses, { ...signed, forged: 401 }, `${name}: wrong statuses ${JSON.stringify(statuses)}`)
   }
   await nextTurn() // A rejection that nobody handles is reported once the block is done.
-  return [...targets.keys()]
+  return [...targets.keys(), ...pages.map(() => 'page')]
 }
 
-async function findTargets(block: Readonly<Record<string, unknown>>): Promise<Map<string, Send>> {
+interface Page {
+  readonly server: Server
+  readonly url: string
+}
+
+async function findPage(server: Server): Promise<Page | undefined> {
+  if (!server.listening) await once(server, 'listening')
+  for (const path of ['/', '/hookline']) {
+    const answer = await fetch(originOf(server) + path)
+    if ((await answer.text()).includes('src="page.js"')) return { server, url: answer.url }
+  }
+  return undefined
+}
+
+function originOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function findTargets(block: Readonly<Record<string, unknown>>, pages: readonly Page[]): Map<string, Send> {
   const targets = new Map<string, Send>()
-  for (const server of servers) {
-    if (!server.listening) await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+  for (const server of servers.filter((each) => pages.every((page) => page.server !== each))) {
     targets.set('listen', async (request) => {
-      const answer = await fetch(`http://127.0.0.1:${port}/webhooks`, request)
+      const answer = await fetch(`${originOf(server)}/webhooks`, request)
       await answer.arrayBuffer()
       return answer.status
     })

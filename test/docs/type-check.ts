@@ -1,7 +1,7 @@
 /**
  * Run as a program: type-checks the files it is given, as a user's project with strict settings would, all in one program, and
  * the `compilerOptions` in those that are JSON. Prints the errors of each by its path. `hookline` is the sources, so that no
- * declarations have to be built; `npm run test:package` compiles against those that ship.
+ * declarations have to be built; the project `package` compiles against those that ship.
  */
 
 import { existsSync, readFileSync } from 'node:fs'

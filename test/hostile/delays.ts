@@ -1,12 +1,18 @@
 /** How long a stranger, or what a stranger sent, keeps the event loop busy: each attack alone, in this process. */
 
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { createReceiver, sign } from 'hookline'
+import { createReceiver, type Receiver, sign } from 'hookline'
 import { createCollector } from 'hookline/collector'
 import { createInspector } from 'hookline/inspector'
-import { createReasons } from '../../src/cli/requests/listen/reasons.ts'
+import { serve } from 'hookline/node'
+import { memoryQueue } from 'hookline/queues/memory'
+import { explainSignature } from 'hookline/testing'
+import { z } from 'zod'
 import { basic, recorder, request, writeKey } from '../support/collect.ts'
 
 const secret = 'a shared secret'
@@ -38,9 +44,48 @@ const create = () => {
     onError() {},
   })
   const inspector = createInspector({ receiver, collector, token: 't'.repeat(32) })
-  const collect = (body: Buffer, headers = {}) =>
-    collector.handle(request('/v1/batch', body, { headers: { 'content-type': 'application/json', ...headers } }))
+  const collect = (body: Buffer, headers = {}, path = '/v1/batch') =>
+    collector.handle(request(path, body, { headers: { 'content-type': 'application/json', ...headers } }))
   return { receiver, inspector, collect }
+}
+
+/** Messages of 480 KB in each state that they are stored in. */
+async function storeLarge() {
+  const filler = `[${Array(33_000).fill('{"a":1,"b":22}').join(',')}]`
+  async function store(fate: 'waits' | 'failed' | 'handled'): Promise<Receiver> {
+    const queue = memoryQueue({ name: fate })
+    if (fate === 'waits') queue.pause()
+    const inbox = { queue, retries: [], history: { maxAgeMs: 3_600_000 } }
+    const receiver = createReceiver({ secret, inbox, onError() {} }).on('track', () => {
+      if (fate === 'failed') throw new Error('no')
+    })
+    receiver.start()
+    for (let index = 0; index < 30; index += 1) {
+      const fields = `"type":"track","event":"Sold","userId":"user-${index}","messageId":"${index}"`
+      const body = Buffer.from(`{${fields},"properties":{"list":${filler}}}`)
+      await receiver.receive(body, { 'x-signature': sign(body, secret) })
+      await wait(1)
+    }
+    return receiver
+  }
+  return { waits: await store('waits'), failed: await store('failed'), handled: await store('handled') }
+}
+
+let large: ReturnType<typeof storeLarge> | undefined
+let users = 0
+const nextUser = (): string => `user-${users++}`
+
+const STORED: Readonly<Record<string, (stored: Awaited<ReturnType<typeof storeLarge>>) => Promise<unknown>>> = {
+  'a user is forgotten': ({ waits }) => waits.forget(nextUser()),
+  'ten users are forgotten at once': ({ waits }) =>
+    Promise.all(Array.from({ length: 10 }, (_, index) => waits.forget(`nobody-${index}`))),
+  'dead letters of a type are listed': ({ failed }) => failed.deadLetters({ type: 'track', limit: 10 }),
+  'a redrive is counted': ({ failed }) => failed.redrive({ type: 'track' }, { dryRun: true }),
+  'dead letters of a user are dropped': ({ failed }) => failed.drop({ type: 'track', userId: nextUser() }),
+  'a replay is counted': ({ handled }) => handled.replay({ dryRun: true, type: 'track' }),
+  async 'the history is listed'({ handled }) {
+    for await (const _ of handled.history({ type: 'track' }));
+  },
 }
 
 /** Prepares an attack, and returns what is measured. */
@@ -104,21 +149,59 @@ const ATTACKS: Readonly<Record<string, Prepare>> = {
     const body = Buffer.from(JSON.stringify({ batch: calls }))
     for (let index = 0; index < 2_000; index += 1) await collect(body, { authorization: basic(writeKey) })
     return async () => {
-      const headers = { ...local.headers, 'x-hookline-inspector': 't'.repeat(32) }
-      const answer = await inspector.handle({ ...request('/api/stream', ''), ...local, method: 'GET', headers })
-      if (answer?.status !== 200) throw new Error(`The stream was answered ${answer?.status}.`)
-      for await (const chunk of answer.body as AsyncIterable<unknown>) if (String(chunk).includes('rows')) break
+      const url = new URL('api/stream', await inspector.listen({ port: 0 }))
+      const answer = await fetch(url, { headers: { 'x-hookline-inspector': 't'.repeat(32) } })
+      if (answer.status !== 200) throw new Error(`The stream was answered ${answer.status}.`)
+      for await (const chunk of answer.body ?? []) if (Buffer.from(chunk).includes('rows')) break
+      await inspector.close()
     }
   },
-  'five signatures for `listen` to explain': () => {
-    const reasons = createReasons(secret)
+  'a signature for `listen` to explain': () => {
     const parts = [32, 40, 56, 64, 96, 128].map((digits) => 'ab'.repeat(digits / 2))
     const signature = ['t=1492774577', ...parts, ...Array(15).fill('ab'.repeat(16))].join(',').slice(0, 987)
     const body = Buffer.from(`{"type":"track","event":"${'x'.repeat(40)}"}`)
+    return () => explainSignature(body, signature, secret, { maxBytes: 3_000_000 })
+  },
+  ...mapped(STORED, 'stored', (run) => async () => {
+    large ??= storeLarge()
+    const stored = await large
+    return () => run(stored)
+  }),
+  'an inspector watches refused calls whose ids are trees': () => {
+    const { collect } = create()
+    const tree = Array(3_000).fill([[]])
+    const body = Buffer.from(JSON.stringify({ type: 'track', event: 'Sold', userId: tree, anonymousId: { a: tree } }))
     return async () => {
-      await Promise.all(Array.from({ length: 5 }, (_, index) => reasons.find(`${index}`, body, signature)))
-      await reasons.close()
+      for (let index = 0; index < 200; index += 1) {
+        await collect(body, { authorization: basic(writeKey) }, '/v1/track')
+        await wait(0)
+      }
     }
+  },
+  'a body that arrives byte by byte': () => {
+    const { receiver } = create()
+    const receive = serve(receiver, { path: '/' })
+    return async () => {
+      const server = createServer(receive).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setNoDelay()
+      socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 20000\r\nx-signature: ${'0'.repeat(40)}\r\n\r\n`)
+      for (let index = 0; index < 20_000; index += 1) {
+        socket.write(' ')
+        if (index % 50 === 0) await wait(0)
+      }
+      await once(socket, 'data')
+      socket.destroy()
+      server.close()
+    }
+  },
+  'a record keyed by e-mail, under a schema': () => {
+    const records = z.object({ owners: z.record(z.email(), z.number()) })
+    const receiver = createReceiver({ secret, events: { Sold: records }, onError() {} }).on('track', 'Sold', () => {})
+    const owners = Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`jane.${index}@shop.example`, 'no']))
+    const message = { type: 'track', userId: 'u', event: 'Sold', properties: { owners } }
+    const body = Buffer.from(JSON.stringify(message))
+    return () => receiver.receive(body, { 'x-signature': sign(body, secret) })
   },
   '10 000 sources that do not exist': () => {
     const secrets = () => wait(100, undefined, { ref: false })
@@ -135,8 +218,6 @@ const ATTACKS: Readonly<Record<string, Prepare>> = {
   },
 }
 
-const local = { remoteAddress: '127.0.0.1', headers: { host: 'localhost:3000' } }
-
 function mapped<Value>(values: Readonly<Record<string, Value>>, what: string, prepare: (value: Value) => Prepare) {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${what}: ${name}`, prepare(value)]))
 }
@@ -147,7 +228,6 @@ function mapped<Value>(values: Readonly<Record<string, Value>>, what: string, pr
  */
 export async function measureDelays(): Promise<Map<string, number>> {
   const delays = new Map<string, number>()
-  const staying = setInterval(() => {}, 1_000) // The thread that explains does not keep the process.
   for (const [name, prepare] of Object.entries(ATTACKS)) {
     for (let turn = 0; turn < 4; turn += 1) {
       const attack = await prepare()
@@ -160,6 +240,5 @@ export async function measureDelays(): Promise<Map<string, number>> {
       delays.set(name, Math.min(histogram.max / 1e6, delays.get(name) ?? Infinity))
     }
   }
-  clearInterval(staying)
   return delays
 }

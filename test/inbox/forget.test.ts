@@ -5,6 +5,7 @@ import type { Queue, StoredDeadLetterFilter } from '../../src/queues/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
+import { until } from '../support/until.ts'
 
 const SECOND = 1000
 const HOUR = 3_600_000
@@ -51,8 +52,10 @@ describe('a receiver forgets', () => {
     await clock.advance(0)
     await deliver(receiver, fixtures.delete)
     await clock.advance(0)
+    await until(() => results.length === 1) // A walk has turns of the event loop for itself.
     held.reject(new Error('no')) // It waits again.
     await clock.advance(SECOND)
+    await until(() => results.length === 2)
     expect(results).toEqual([
       { deleted: 0, active: 1 },
       { deleted: 1, active: 0 },

@@ -193,7 +193,7 @@ describe('the history of an inbox', () => {
     const { receiver } = setUp({ clock, inbox: { queue, history } })
     const expected = { message: undefined, receivedAt: undefined, handlers: [], ignored: false, replayId: undefined }
     expect(await listed(receiver)).toMatchObject([expected])
-    const nothing = { id: 'fix-42', count: 0, types: { unreadable: 1 }, events: {} }
+    const nothing = { id: 'fix-42', count: 0, types: { unreadable: 1 }, events: {}, handlers: {} }
     expect(await receiver.replay({ id: 'fix-42', dryRun: true })).toEqual(nothing)
     expect(await receiver.replay({ id: 'fix-42' })).toEqual(nothing)
     expect(await listed(receiver)).toMatchObject([expected])
@@ -218,7 +218,7 @@ describe('a replay', () => {
   it('gives what matches to the handlers again, who can tell, and counts it', async () => {
     const { receiver, handler, clock, hoursLater, startedAt } = await handleMessages()
     const result = await receiver.replay({ id: 'fix-42', event: 'Order Completed', since: hoursLater(0) })
-    expect(result).toEqual({ id: 'fix-42', count: 2, types: { track: 2 }, events: { 'Order Completed': 2 } })
+    expect(result).toMatchObject({ id: 'fix-42', count: 2, types: { track: 2 }, events: { 'Order Completed': 2 } })
     await clock.advance(0)
     const again = handler.mock.calls.slice(4)
     expect(again.map(([{ messageId }, { replay }]) => [messageId, replay])).toEqual([
@@ -393,11 +393,12 @@ describe('a replay', () => {
     expect(await listed(receiver)).toMatchObject([{ handlers: ['mail', 'crm'], replayId: 'fix-42' }])
   })
 
-  it('counts what it would do by type and event, and changes nothing', async () => {
+  it('counts what it would do by type, event and handler, and changes nothing', async () => {
     const { receiver, clock, handler } = await handleMessages()
     const result = await receiver.replay({ id: 'fix-42', dryRun: true })
     const events = { 'Order Completed': 2, 'Order Refunded': 1 }
-    expect(result).toEqual({ id: 'fix-42', count: 5, types: { track: 3, identify: 1, page: 1 }, events })
+    const types = { track: 3, identify: 1, page: 1 }
+    expect(result).toEqual({ id: 'fix-42', count: 5, types, events, handlers: {} })
     await clock.advance(0)
     expect(handler).toHaveBeenCalledTimes(4)
     expect(await receiver.replay({ id: 'fix-42', type: 'page' })).toMatchObject({ count: 1 })
@@ -413,7 +414,9 @@ describe('a replay', () => {
     receiver.start()
     for (let index = 0; index < 300; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
     await clock.advance(HOUR)
-    const replaying = receiver.replay({ id: 'fix-42' })
+    const begun = Promise.withResolvers()
+    const replaying = receiver.replay({ id: 'fix-42', onProgress: begun.resolve })
+    await begun.promise
     await clock.advance(500)
     await deliver(receiver, { ...fixtures.track, messageId: 'new' })
     expect(await overTime(clock, replaying)).toMatchObject({ count: 300 })

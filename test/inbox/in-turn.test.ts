@@ -68,6 +68,16 @@ describe('messages of one group', () => {
     expect(running()).toEqual(['a1', 'a2'])
   })
 
+  it('are those of a visitor, whose userId is empty, and of a user, whose id is a number', async () => {
+    const clock = manualClock()
+    const push = vi.fn(async () => undefined)
+    const receiver = createReceiver({ secret, inbox: { queue: { ...memoryQueue({ clock }), push }, groupBy }, clock })
+    await deliver(receiver, { ...fixtures.track, userId: '', anonymousId: 'a-1' })
+    await deliver(receiver, { ...fixtures.track, userId: 815 })
+    expect(push).toHaveBeenNthCalledWith(1, [expect.objectContaining({ group: 'a-1' })])
+    expect(push).toHaveBeenNthCalledWith(2, [expect.objectContaining({ group: '815' })])
+  })
+
   it('are those of one source', async () => {
     const clock = manualClock()
     const push = vi.fn(async () => undefined)

@@ -369,10 +369,12 @@ describe('an envelope that is unreadable', () => {
   })
 
   it('for the queue itself shows the reason of the queue', async () => {
-    const lost = { id: randomUUID(), body: bytes(''), reason: 'the row is broken', failedAt: new Date(5) }
+    const lost = { body: bytes(''), reason: 'the row is broken', failedAt: new Date(5) }
     const states = [undefined, 'junk', '{"attempts":0,"releases":0,"error":{"code":"handler_failed","causes":[]}}']
-    const letters = states.map((state) => ({ ...lost, retryState: state === undefined ? undefined : bytes(state) }))
-    const { receiver } = setUpInbox({}, {}, { deadLetters: async () => letters })
+    const letters = states.map((state) => {
+      return { ...lost, id: randomUUID(), retryState: state === undefined ? undefined : bytes(state) }
+    })
+    const { receiver } = setUpInbox({}, {}, { deadLetters: async ({ after } = {}) => (after ? [] : letters) })
     const error = { code: 'internal', message: 'the row is broken', causes: [] }
     const expected = { reason: 'unreadable', error, attempts: 0, failedAt: new Date(5) }
     expect(await receiver.deadLetters()).toMatchObject([expected, expected, expected])

@@ -159,6 +159,14 @@ describe('what is done', () => {
     expect([mail, handler, ignored].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0])
   })
 
+  it('of handlers that are gone is said of 20 at most', async () => {
+    const warnings = watchWarnings()
+    const failed = Array.from({ length: 30 }, (_, index) => `old-${index}`)
+    const state = { attempts: 1, releases: 0, handlers: { done: [], failed } }
+    await handleJob({ claimCount: 2, retryState: Buffer.from(JSON.stringify(state)) })
+    expect(warnings).toHaveBeenCalledTimes(20)
+  })
+
   it('of a handler that is gone is said once', async () => {
     const warnings = watchWarnings()
     const retryState = Buffer.from(

@@ -16,24 +16,28 @@ const LAYERS: Readonly<Record<string, number>> = {
   queues: 2,
   dedupe: 2,
   handling: 2,
-  'request-log': 2,
   inbox: 3,
   sender: 3,
   client: 3,
   receiver: 4,
   destination: 4,
   collector: 5,
+  inspection: 5,
   otel: 5,
   testing: 6,
-  inspector: 7,
-  cli: 8,
 }
 /** The files of src itself: faces of subpaths, which only re-export. */
-const FACES = 9
+const FACES = 7
+/** What the tools need and users do not: a list that a person can read. */
+const INTERNALS = 'src/internals.ts'
+const PAGE_SERVER = 'tools/inspector/src/page-server.ts'
+const MAX_INTERNALS = 45
+/** What the tools share. */
+const SHARED = /^tools\/[^/]+\.ts$/
 const ADAPTERS_REACH = 1
 
 export function findViolations(sources: Sources): string[] {
-  const graph = new Map([...sources].map(([path, text]) => [path, readImports(path, text)]))
+  const graph = readGraph(sources)
   const violations: string[] = []
   for (const [from, targets] of graph) {
     for (const to of targets) {
@@ -41,7 +45,24 @@ export function findViolations(sources: Sources): string[] {
       if (reason !== undefined) violations.push(`${from} → ${to}: ${reason}`)
     }
   }
-  return [...violations, ...findCycles(graph)]
+  return [...violations, ...findCycles(sources), ...findHidden(sources.get(INTERNALS) ?? '')]
+}
+
+/** The internals are names one by one, each from where it is declared: no whole modules, and nothing that is made here. */
+function findHidden(text: string): string[] {
+  const { statements } = ts.createSourceFile(INTERNALS, text, ts.ScriptTarget.Latest)
+  let count = 0
+  for (const statement of statements) {
+    const isList = ts.isExportDeclaration(statement) && statement.moduleSpecifier !== undefined
+    const clause = isList ? statement.exportClause : undefined
+    if (clause === undefined || !ts.isNamedExports(clause)) return [`${INTERNALS}: holds more than lists of names`]
+    count += clause.elements.length
+  }
+  return count <= MAX_INTERNALS ? [] : [`${INTERNALS}: ${count} names, and at most ${MAX_INTERNALS} are allowed`]
+}
+
+function readGraph(sources: Sources): ReadonlyMap<string, readonly string[]> {
+  return new Map([...sources].map(([path, text]) => [path, readImports(path, text)]))
 }
 
 /** What a file imports of this repository, type-only, dynamic and re-exported included: paths from its root. */
@@ -54,10 +75,20 @@ function readImports(path: string, text: string): string[] {
 }
 
 function refuse(from: string, to: string, sources: Sources): string | undefined {
-  if (to.startsWith('hookline')) return 'imports the package by its own name'
   if (to === 'package.json' || to.endsWith('.css')) return undefined
+  if (from.startsWith('tools/')) return refuseOfTool(from, to)
+  if (to.startsWith('hookline')) return 'imports the package by its own name'
   if (!sources.has(to)) return 'is no source file'
+  if (to === INTERNALS) return 'only tools import the internals'
   return from.startsWith('adapters/') ? refuseOfAdapter(from, to) : refuseOfSource(from, to)
+}
+
+/** A tool stands on the public names of the package, on the internals, and on what tools share and itself; the command serves the page by one file of it. */
+function refuseOfTool(from: string, to: string): string | undefined {
+  if (to.startsWith('hookline') || to === INTERNALS || SHARED.test(to)) return undefined
+  const [tool, target] = [from, to].map((path) => /^tools\/[^/]+\//.exec(path)?.[0])
+  if (target === undefined) return 'tools import public names and the internals only'
+  return tool === target || to === PAGE_SERVER ? undefined : 'goes sideways, to a sibling'
 }
 
 function refuseOfAdapter(from: string, to: string): string | undefined {
@@ -71,8 +102,9 @@ function refuseOfAdapter(from: string, to: string): string | undefined {
 }
 
 function refuseOfSource(from: string, to: string): string | undefined {
-  if (to === 'adapters/node.ts' && /^src\/(testing|cli)\//.test(from)) return undefined // They serve endpoints as an app does.
+  if (to === 'adapters/node.ts' && /^src\/testing\//.test(from)) return undefined // It serves endpoints as an app does.
   if (to.startsWith('adapters/')) return 'only adapters import adapters'
+  if (to.startsWith('tools/')) return 'is no layer of the library'
   const [above, below] = [layerOf(from), layerOf(to)]
   if (above === undefined || below === undefined) return 'a folder without a layer'
   if (below > above) return `goes up, from layer ${above} to layer ${below}`
@@ -89,7 +121,9 @@ function layerOf(path: string): number | undefined {
   return file === undefined ? FACES : LAYERS[folder ?? '']
 }
 
-function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+/** Finds files that import each other in a circle. */
+export function findCycles(sources: Sources): string[] {
+  const graph = readGraph(sources)
   const cycles: string[] = []
   const done = new Set<string>()
 

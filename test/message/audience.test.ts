@@ -9,6 +9,7 @@ describe('traitName', () => {
     ['high_value_users', 'high_value_users'],
     ['highValueUsers', 'high_value_users'],
     ['HTTPUsers', 'http_users'],
+    ['top10Users', 'top10_users'],
     ["VIP's, over $100!", 'vip_s_over_100'],
     ['Top10 Buyers', 'top10_buyers'],
     ['  Trial  —  expired ', 'trial_expired'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { matchUser } from '../../src/message/identity.ts'
+import { matchUser, usersIn } from '../../src/message/identity.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 const bytes = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -37,9 +37,15 @@ describe('a message is about a user', () => {
     expect(matchUser('ada')(bytes(message))).toBe(false)
   })
 
-  it('by an id that is a number, in a message that is not valid', () => {
+  it('by an id that is a number', () => {
     expect(matchUser('815')(bytes({ userId: 815 }))).toBe(true)
     expect(matchUser('81')(bytes({ userId: 815 }))).toBe(false)
+    expect(matchUser('1234567890123456800')(bytes('{"userId":1234567890123456789}'))).toBe(false)
+  })
+
+  it('only by an id that it has: not by an empty one, nor by null', () => {
+    const visitor = { type: 'page', userId: '', anonymousId: 'ada', previousId: null }
+    expect(usersIn(bytes(visitor))).toEqual(['ada'])
   })
 
   it('whose bytes are a part of others', () => {

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/message/error.ts'
+import { HooklineError, kindOf } from '../../src/message/error.ts'
 import { parse } from '../../src/message/parse.ts'
-import { TYPE_NAMES } from '../../src/message/type-table.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -54,6 +53,90 @@ describe('messages', () => {
   })
 })
 
+describe('what real senders write in place of the documented form', () => {
+  const visitor = {
+    channel: 'web',
+    type: 'track',
+    event: 'Product Viewed',
+    anonymousId: 'a-1',
+    userId: '',
+    integrations: { All: true },
+    properties: { price: 12 },
+  }
+  const { userId: _, ...anonymous } = visitor
+
+  it.each<[string, object, object]>([
+    ['an empty userId, as browsers send it of a visitor', visitor, anonymous],
+    [
+      'an empty anonymousId',
+      { ...anonymous, userId: 'u', anonymousId: '' },
+      { ...visitor, userId: 'u', anonymousId: undefined },
+    ],
+    ['an empty messageId', { ...anonymous, messageId: '' }, anonymous],
+    [
+      'numeric ids',
+      { ...anonymous, userId: 815, anonymousId: 0, messageId: 7 },
+      { ...visitor, userId: '815', anonymousId: '0', messageId: '7' },
+    ],
+    [
+      'an empty userId beside a numeric anonymousId',
+      { ...visitor, anonymousId: 5 },
+      { ...anonymous, anonymousId: '5' },
+    ],
+    ['a numeric groupId', { type: 'group', userId: 1, groupId: 2 }, { type: 'group', userId: '1', groupId: '2' }],
+    [
+      'numeric ids of an alias',
+      { type: 'alias', previousId: 1, 'User ID': 2 },
+      { type: 'alias', previousId: '1', 'Previous ID': '1', userId: '2', 'User ID': '2' },
+    ],
+    ['a numeric userId to delete', { type: 'delete', userId: 815 }, { type: 'delete', userId: '815' }],
+    [
+      'null for an object or a time',
+      { ...anonymous, context: null, properties: null, traits: null, integrations: null, timestamp: null },
+      { ...anonymous, properties: undefined, integrations: undefined },
+    ],
+    [
+      'milliseconds',
+      { ...anonymous, timestamp: 1_768_469_400_123 },
+      { ...anonymous, timestamp: '2026-01-15T09:30:00.123Z' },
+    ],
+    ['seconds', { ...anonymous, timestamp: 1_768_469_400.5 }, { ...anonymous, timestamp: '2026-01-15T09:30:00.500Z' }],
+  ])('%s', (_what, sent, message) => {
+    const expected = JSON.parse(JSON.stringify(message))
+    expect(parse(bytesOf(sent))).toStrictEqual(expected)
+    expect(parse(bytesOf(expected))).toStrictEqual(expected)
+  })
+
+  it.each([
+    ['-0', '0'],
+    ['1e3', '1000'],
+    ['0.1', '0.1'],
+    ['9007199254740991', '9007199254740991'],
+    ['-9007199254740991', '-9007199254740991'],
+  ])('an id of %s is %s', (number, id) => {
+    expect(parse(bytesOf(`{"type":"page","userId":${number}}`)).userId).toBe(id)
+  })
+
+  it.each(['9007199254740993', '1234567890123456789', '1e21', '1e400'])(
+    'refuses %s, which has lost digits',
+    (number) => {
+      expect(errorOf(bytesOf(`{"type":"delete","userId":${number}}`)).path).toBe('userId')
+    },
+  )
+
+  it('leaves the other fields alone', () => {
+    const message = {
+      ...anonymous,
+      version: 2,
+      name: null,
+      category: '',
+      originalTimestamp: 5,
+      properties: { userId: '', id: 5 },
+    }
+    expect(parse(bytesOf(message))).toStrictEqual(message)
+  })
+})
+
 describe('body_not_json', () => {
   it.each([
     ['', 'Got 0 bytes'],
@@ -91,8 +174,11 @@ describe('message_invalid names the field', () => {
     ['userId', { ...page, userId: undefined }],
     ['userId', { ...screen, userId: null }],
     ['userId', { ...identify, userId: '' }],
-    ['userId', { ...track, userId: 5 }],
+    ['userId', { ...track, userId: true }],
+    ['userId', { ...track, userId: '', anonymousId: '' }],
+    ['userId', { ...track, userId: '', anonymousId: {} }],
     ['userId', { ...group, userId: null, anonymousId: '' }],
+    ['userId', { ...deletion, userId: '', anonymousId: 'a' }],
     ['userId', { ...deletion, userId: undefined, anonymousId: 'a' }],
     ['event', { ...track, event: undefined }],
     ['event', { ...track, event: '' }],
@@ -102,18 +188,25 @@ describe('message_invalid names the field', () => {
     ['User ID', { type: 'alias', previousId: 'old' }],
     ['User ID', { ...alias, 'User ID': '', userId: '' }],
     ['User ID', { ...alias, 'User ID': undefined, userId: null }],
-    ['User ID', { ...alias, 'User ID': 5 }],
+    ['User ID', { ...alias, 'User ID': [] }],
     ['Previous ID', { ...alias, 'Previous ID': false }],
-    ['timestamp', { ...track, timestamp: 1_700_000_000_000 }],
-    ['timestamp', { ...track, timestamp: null }],
+    ['timestamp', { ...track, timestamp: 8.64e15 }],
+    ['timestamp', { ...track, timestamp: false }],
     ['properties', { ...track, properties: [] }],
     ['properties', { ...page, properties: 'x' }],
-    ['traits', { ...identify, traits: null }],
+    ['traits', { ...identify, traits: '' }],
     ['context', { ...screen, context: 5 }],
   ])('%s of %j', (path, message) => {
     const error = errorOf(bytesOf(message))
     expect([error.code, error.status, error.path]).toEqual(['message_invalid', 422, path])
     expect(error.message).toMatch(new RegExp(`^\`${path}\` must be [^]+\\. Got [^]+\\. Pass [^]+\\.$`))
+  })
+
+  it.each([
+    { ...deletion, userId: '', anonymousId: 'a' },
+    { type: 'alias', previousId: 'old', userId: '', anonymousId: 'a' },
+  ])('with what was found: an empty id in %j', (message) => {
+    expect(errorOf(bytesOf(message)).message).toContain('Got an empty string.')
   })
 
   it.each([
@@ -133,7 +226,7 @@ describe('message_invalid names the field', () => {
     for (const message of [
       { ...page, userId: [secret] },
       { ...page, context: secret },
-      { ...page, type: secret },
+      { ...page, timestamp: [secret] },
     ]) {
       expect(errorOf(bytesOf(message)).message).not.toContain(secret)
     }
@@ -142,9 +235,13 @@ describe('message_invalid names the field', () => {
   it.each(['purchase', 'Track', 'constructor', '__proto__', 5, null])('message_type_unknown: %j', (type) => {
     const error = errorOf(bytesOf({ type, userId: 'u' }))
     expect([error.code, error.status, error.path]).toEqual(['message_type_unknown', 422, 'type'])
-    expect(error.message).toBe(
-      `\`type\` must be one of ${TYPE_NAMES}. Got ${type === null ? 'null' : `a ${typeof type}`}. Pass one of them.`,
-    )
+    expect(error.message).toContain(`Got ${typeof type === 'string' ? `'${type}'` : kindOf(type)}. `)
+  })
+
+  it('shows the beginning of an unknown type, escaped', () => {
+    const type = `a\u009b31m\n\u202eb${'x'.repeat(90)}`
+    const { message } = errorOf(bytesOf({ type, userId: 'u' }))
+    expect(message).toContain(`Got 'a\\u{9b}31m\\u{a}\\u{202e}b${'x'.repeat(32)}…'. `)
   })
 })
 
@@ -154,6 +251,7 @@ describe('hostile keys', () => {
     '{"type":"track","userId":"u","event":"e","properties":{"\\u005f_proto__":{"admin":true},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"constructor":{"prototype":{"admin":true}},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"\\u0063onstructor":{"prototype":{"admin":true}},"total":1}}',
+    '{"type":"track","userId":"u","event":"e","properties":{"__\\u0070roto__":{"admin":true},"total":1}}',
   ])('drops them wherever they stand: %s', (body) => {
     const { properties = {} } = parse(bytesOf(body)) as { properties?: Record<string, unknown> }
     expect(properties.total).toBe(1)
@@ -215,7 +313,7 @@ describe('properties', () => {
   })
 
   it('throws nothing but its own error for any bytes', () => {
-    fc.assert(fc.property(fc.uint8Array(), (bytes) => void errorOf(bytes)))
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void errorOf(bytes)))
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toTimestamp } from '../../src/message/timestamp.ts'
+import { timestampOf, toTimestamp } from '../../src/message/timestamp.ts'
 
 describe('ISO 8601 in UTC with milliseconds and Z', () => {
   it.each([
@@ -43,6 +43,7 @@ describe('undefined for what is none', () => {
     '2026-00-01',
     '2026-02-30',
     '2026-02-29',
+    '2026-02-29T00:00:00.000Z',
     '2026-04-31T00:00:00Z',
     '2026-01-15Z',
     '2026-01-15T09Z',
@@ -63,6 +64,22 @@ describe('undefined for what is none', () => {
     new Date(8.64e15),
   ])('%j', (value) => {
     expect(toTimestamp(value)).toBeUndefined()
+  })
+})
+
+describe('numbers', () => {
+  it.each([
+    [1_768_469_400_000, '2026-01-15T09:30:00.000Z'],
+    [1_768_469_400, '2026-01-15T09:30:00.000Z'],
+    [1_768_469_400.123, '2026-01-15T09:30:00.123Z'],
+    [100_000_000_000, '1973-03-03T09:46:40.000Z'],
+    [99_999_999_999, '5138-11-16T09:46:39.000Z'],
+    [0, '1970-01-01T00:00:00.000Z'],
+    [-1, '1969-12-31T23:59:59.000Z'],
+    [253_402_300_800_000, undefined],
+    [1e300, undefined],
+  ])('%d', (time, timestamp) => {
+    expect(timestampOf(time)).toBe(timestamp)
   })
 })
 

@@ -58,9 +58,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a destination that is disabled posts what is queued',
-    file: 'src/destination/current-settings.ts',
-    from: 'settings = { ...settings, enabled }',
-    to: 'settings = { ...settings }',
+    file: 'src/destination/options.ts',
+    from: 'return { ...settings, targets, key, enabled }',
+    to: 'return { ...settings, targets, key }',
     rows: ['Outbound · States'],
   },
   {
@@ -125,8 +125,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'requests are signed without a secret',
     file: 'src/sender/options.ts',
-    from: "if (!('sharedSecret' in options)) return undefined",
-    to: "if (!('sharedSecret' in options)) return createKeys('default')[0]",
+    from: "'leave the option out') : undefined",
+    to: "'leave the option out') : createKeys('default')[0]",
     rows: ['Outbound · Settings · sharedSecret', 'Outbound · Delivery · X-Signature', 'Outbound · Authentication · 1'],
   },
   {
@@ -409,8 +409,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'each byte of a response begins the 5 seconds anew',
     file: 'src/http/post.ts',
-    from: 'this.#size += chunk.length',
-    to: 'this.#size += chunk.length; this.#timing.deadlines.clear(this.#deadline); this.#deadline = this.#timing.deadlines.set(() => this.stop(TIMED_OUT))',
+    from: 'this.#body.add(chunk)',
+    to: 'this.#body.add(chunk); this.#timing.deadlines.clear(this.#deadline); this.#deadline = this.#timing.deadlines.set(() => this.stop(TIMED_OUT))',
     rows: ['Outbound · Limits · Response time'],
   },
   {
@@ -562,9 +562,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'an update silently leaves out the sixth URL',
-    file: 'src/destination/current-settings.ts',
-    from: 'const next = readDestinationOptions(changed)',
-    to: 'const next = readDestinationOptions({ ...changed, webhooks: changed.webhooks.slice(0, 5) })',
+    file: 'src/destination/options.ts',
+    from: "'webhooks' in changes ? readWebhooks(changes.webhooks)",
+    to: "'webhooks' in changes ? readWebhooks(changes.webhooks?.slice(0, 5))",
     rows: ['Outbound · Limits · Webhook URLs'],
   },
   {

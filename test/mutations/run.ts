@@ -1,6 +1,6 @@
 /**
- * `npm run mutate`: proves that the tests of docs/conformance.md notice faults. Puts one fault after the other into a copy of
- * the sources, runs the tests of the rows that it breaks, and expects each to fail. `-- Limits` takes the rows with that text.
+ * Run as a program: proves that the tests of docs/conformance.md notice faults. Puts one fault after the other into a copy of the
+ * sources, runs the tests of the rows that it breaks, and expects each to fail. `run.ts Limits` takes the rows with that text.
  */
 
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -39,6 +39,14 @@ describe('checks of options', () => {
       '`limt` is not an option. Got an unknown name. Did you mean `limit`? Valid options: limit, path.',
     ],
     [
+      () => refuseUnknown({ secret: 1 }, ['url', 'sharedSecret']),
+      '`secret` is not an option. Got an unknown name. Did you mean `sharedSecret`? Valid options: url, sharedSecret.',
+    ],
+    [
+      () => refuseUnknown({ sharedSecret: 1 }, ['url', 'secret']),
+      '`sharedSecret` is not an option. Got an unknown name. Did you mean `secret`? Valid options: url, secret.',
+    ],
+    [
       () => refuseUnknown({ c: 1 }, ['size'], 'list[0].'),
       '`list[0].c` is not an option. Got an unknown name. Valid options: size.',
     ],

@@ -24,7 +24,8 @@ it('stops: nothing is subscribed, observed or collected any more', async () => {
   expect(health).not.toHaveBeenCalled()
 })
 
-const counts: Health = { status: 'ok', waiting: 3, active: 2, deadLetters: 1, oldestDueAgeMs: 1500, asOf: undefined }
+const rest = { waiting: 3, active: 2, deadLetters: 1, oldestDueAgeMs: 1500, asOf: undefined }
+const counts: Health = { ready: true, status: 'ok', ...rest }
 
 it('reads the gauges of the health check whenever metrics are collected', async () => {
   const { collect } = setUpTelemetry()
@@ -68,7 +69,15 @@ it('takes the health of a destination', async () => {
 it('records nothing of an inbox that does not answer: its zeros are not measured', async () => {
   const { collect } = setUpTelemetry()
   const health = async () =>
-    ({ status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf: undefined }) as const
+    ({
+      ready: false,
+      status: 'unavailable',
+      waiting: 0,
+      active: 0,
+      deadLetters: 0,
+      oldestDueAgeMs: 0,
+      asOf: undefined,
+    }) as const
   onTestFinished(observe({ health }))
   expect([...(await collect()).keys()]).toEqual([])
 })

@@ -3,9 +3,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { InboxLetterFilter } from '../../src/inbox/stored.ts'
-import type { DeadLetterPage } from '../../src/queues/api.ts'
 import { matchMessage } from '../../src/queues/filter.ts'
-import { walkLetters } from '../../src/queues/letters.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
@@ -85,18 +83,6 @@ describe('the dead letters of an inbox', () => {
     const counted = await receiver.redrive([first?.id ?? ''], { dryRun: true })
     expect(counted).toEqual({ count: 1, reasons: { handler_failed: 1 } })
     expect(await receiver.redrive([], { dryRun: true })).toEqual({ count: 0, reasons: {} })
-  })
-
-  it('are read once each, also when the last one of a page goes', async () => {
-    const letters = Array.from({ length: 7 }, (_, index) => ({ id: `${index}` }))
-    const list = async ({ after, limit }: DeadLetterPage) => {
-      if (after === '2') letters.splice(2, 1) // Then the first page follows.
-      const start = letters.findIndex(({ id }) => id === after) + 1
-      return letters.slice(start, start + (limit ?? 0))
-    }
-    const read: string[] = []
-    for await (const { id } of walkLetters(list, {}, 3)) read.push(id)
-    expect(read).toEqual(['0', '1', '2', '3', '4', '5', '6'])
   })
 
   it('are dropped by the same filters', async () => {

@@ -9,12 +9,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import type { Outcome, Queue } from '../../src/queues/api.ts'
-import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
-import { listQueues as listBullmq } from '../../src/queues/bullmq/server.ts'
-import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
-import { listQueues as listPgBoss } from '../../src/queues/pg-boss/prepare.ts'
-import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import { listQueues as listSqlite } from '../../src/queues/sqlite/store.ts'
+import { bullmqQueue, listQueues as listBullmq } from '../../src/queues/bullmq/index.ts'
+import { listQueues as listPgBoss, pgBossQueue } from '../../src/queues/pg-boss/index.ts'
+import { listQueues as listSqlite, sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { leaveJobs } from '../support/left-jobs.ts'
 import type { Need } from '../support/left-out.ts'
@@ -41,8 +38,8 @@ interface Engine {
   readonly engine: string
   readonly needed: readonly Need[]
   open(name: string, observe?: boolean): Queue
-  list(): Promise<string[]>
-  /** All that the engine stores, of every queue. While workers run, without the times at which they supervised. */
+  list(): Promise<readonly string[]>
+  /** All that the engine stores, of every queue. While workers run, without what they wake for and when they supervised. */
   read(whileWorking?: boolean): Promise<unknown>
 }
 
@@ -54,7 +51,7 @@ const engines: readonly Engine[] = [
     engine: 'SQLite',
     needed: [],
     open: (name, observe = false) => sqliteQueue({ path, name, observe, onError }),
-    list: () => listSqlite(path, 1_000),
+    list: () => listSqlite({ path, timeoutMs: 1_000 }),
     async read() {
       if (!existsSync(path)) return readdirSync(folder)
       const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
@@ -69,8 +66,9 @@ const engines: readonly Engine[] = [
     needed: ['Redis'],
     open: (name, observe = false) => bullmqQueue({ name, connection: redisUrl, prefix, observe, onError }),
     list: () => listBullmq({ connection: redisUrl, prefix }),
-    async read() {
-      const keys = (await redis?.keys(`${prefix}:*`)) ?? []
+    async read(whileWorking = true) {
+      const all = (await redis?.keys(`${prefix}:*`)) ?? []
+      const keys = whileWorking ? all.filter((key) => !key.endsWith(':marker')) : all
       // Of a key that expires, the time that is left changes the dump of none.
       return Promise.all(keys.sort().map(async (key) => [key, `${(await redis?.dumpBuffer(key))?.toString('hex')}`]))
     },
@@ -124,7 +122,7 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       const { name, open } = setUp()
       const before = await read()
       const observer = open(true)
-      const refusal = { name: 'HooklineError', code: 'queue_unavailable', message: expect.stringContaining('Got no') }
+      const refusal = { name: 'HooklineError', code: 'queue_unavailable' }
       await expect(observer.counts()).rejects.toMatchObject(refusal)
       await expect(observer.deadLetters()).rejects.toMatchObject(refusal)
       await expect(observer.redrive('all')).rejects.toMatchObject(refusal)
@@ -274,7 +272,7 @@ describe('tables that an observer does not know', () => {
 
   it.each([
     ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (1)', 'Got version 1.'],
-    ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (5)', 'Got version 5.'],
+    ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (6)', 'Got version 6.'],
     ['CREATE TABLE theirs (a)', 'it holds no queues. Got none of their tables.'],
   ])('of a SQLite file with %s: refused, and left as they are', async (sql, found) => {
     const file = fileWith(sql)

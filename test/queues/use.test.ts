@@ -22,7 +22,6 @@ import { createSchema } from '../support/postgres.ts'
 import { work } from '../support/queues.ts'
 import { secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
-import { sqliteQueueHere } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 import { watchStore } from './stores.ts'
 
@@ -48,7 +47,6 @@ interface Engine {
 const path = join(folder, 'jobs')
 const engines: readonly Engine[] = [
   { engine: 'SQLite', needed: [], open: (name, onError) => sqliteQueue({ path, name, onError }) },
-  { engine: 'SQLite here', needed: [], open: (name, onError) => sqliteQueueHere({ path, name, onError }) },
   {
     engine: 'BullMQ',
     needed: ['Redis'],

@@ -626,6 +626,21 @@ describe('leases', () => {
       expect(blockedMsOf(parts.seen)).toEqual([undefined, 2000])
     })
 
+    it('are remembered for the last thousand jobs', async () => {
+      const { clock, push, work, block, seen } = setUpLeases()
+      const held = Promise.withResolvers<Outcome>()
+      const jobs = Array.from({ length: 1_001 }, () => jobOf())
+      work(({ claimCount }) => (claimCount === 1 ? held.promise : complete), jobs.length)
+      await push(...jobs)
+      await clock.advance(500)
+      await block(2500)
+      held.resolve({ retryAt: new Date(clock.now()) })
+      await clock.advance(0)
+      const again = seen.slice(jobs.length)
+      expect(again.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id))
+      expect(blockedMsOf(again)).toEqual([undefined, ...Array(1_000).fill(2000)])
+    })
+
     it('are renewed in time after all when it was blocked for less than is left of the lease', async () => {
       const parts = setUpLeases()
       await lapse(parts, 500, 2499)

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import { idOfDigest } from '../../src/message/id.ts'
 import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -52,6 +52,16 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(received).toMatchObject({ ok: true, message: fixtures.track })
     expect('elements' in received).toBe(false)
     expect(set.seen[0]?.delivery.id).toBe(idOfDigest(sign(body, secret)))
+  })
+
+  it('reads an element as it would alone, and leaves its bytes alone', async () => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    const sent = { ...track(''), anonymousId: 815, context: null }
+    const { userId: _, ...read } = { ...track(''), anonymousId: '815' }
+    expect(await set.post([sent])).toMatchObject({ ok: true, status: 200 })
+    expect(set.seen[0]?.message).toStrictEqual(read)
+    expect(Buffer.from(set.seen[0]?.delivery.bytes ?? []).toString()).toBe(JSON.stringify(sent))
   })
 
   it('handles copies of one message each: their places tell them apart', async () => {

@@ -74,6 +74,11 @@ const cases: Readonly<Record<ReceiverCode, Case>> = {
     request: { headers: { 'content-type': 'application/json', 'x-key': 'wrong' } },
     headers: { 'www-authenticate': 'Header realm="webhooks"' },
   },
+  source_unknown: {
+    status: 401,
+    options: { secret: { source: () => undefined, secrets: () => undefined } },
+    headers: { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' },
+  },
   secret_unavailable: { status: 503, options: { secret: async () => undefined } },
   message_invalid: { status: 422, body: '{}' },
   message_type_unknown: { status: 422, body: '{"type":"purchase"}' },

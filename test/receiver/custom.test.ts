@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import type { HistoryFilter } from '../../src/inbox/history.ts'
 import type { ReceivedMessage } from '../../src/message/message.ts'
@@ -68,6 +68,13 @@ describe('with `custom`', () => {
     receiver.on(message.type, (each) => void got.push(each))
     expect(await send(message)).toMatchObject({ ok: true })
     expect([got.length, seen]).toEqual([1, []])
+  })
+
+  it('one of the seven that a browser sends of a visitor stays what it is', async () => {
+    const { send, seen } = setUp()
+    const message = { type: 'page', anonymousId: 'a-1' }
+    expect(await send({ ...message, userId: '' })).toMatchObject({ ok: true, message })
+    expect(seen).toEqual([])
   })
 
   it.each<[string, object | string, string, string | undefined]>([

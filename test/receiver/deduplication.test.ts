@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Claim, Dedupe } from '../../src/dedupe/store.ts'
 import type { Message } from '../../src/message/message.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Dedupe } from '../../src/dedupe/store.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { OpenDelivery } from '../../src/handling/open-delivery.ts'

@@ -87,6 +87,29 @@ describe('by default a receiver prints', () => {
     expect(printed[0]?.text).toContain('(page): Error: down (and 1 more).')
   })
 
+  it('for a handler that fails: at most 500 characters of what it threw', async () => {
+    const { printed, receiver } = setUp()
+    receiver.on('page', () => Promise.reject(new Error('m'.repeat(2_000))))
+    await deliver(receiver, fixtures.page)
+    const [line = ''] = printed[0]?.text.split('\n') ?? []
+    expect(/\(page\): (Error: m+)\./.exec(line)?.[1]).toHaveLength(500)
+  })
+
+  it('the path of a request, the method and the media type that it refuses, each on one line', async () => {
+    const { lines, receiver } = setUp()
+    const path = `/hooks/\u202e\n${'x'.repeat(200)}`
+    await receiver.handle(hostRequest({ method: 'PUT' }))
+    await receiver.handle(hostRequest({ headers: { 'content-type': `TEXT/\u009b;token=s3cret` }, path }))
+    await receiver.handle(hostRequest({ headers: {} }))
+    const [method = '', type = '', none = ''] = lines()
+    expect(method).toMatch(/^hookline: method_not_allowed at \/webhooks: .* Got 'PUT'\. /)
+    expect(type).toMatch(
+      /^hookline: content_type_unsupported at \/hooks\/\\u\{202e\}\\u\{a\}x{91}: .* Got 'text\/\\u\{9b\}'\. /,
+    )
+    expect(type).not.toContain('s3cret')
+    expect(none).toContain('Got a request without one.')
+  })
+
   it('nothing for a request that comes while it closes, or after', async () => {
     const { printed, receiver } = setUp()
     await receiver.close()
@@ -120,7 +143,7 @@ describe('with an inbox it prints', () => {
     expect(await receiver.redrive([id])).toBe(1)
   })
 
-  it('an authentic message that is unusable: when it is stored, and when it is a dead letter', async () => {
+  it('one line for an authentic message that is unusable: that of its dead letter', async () => {
     const { clock, printed, receiver } = setUpInbox()
     const message = { type: 'page' }
     await deliver(receiver, message)
@@ -129,7 +152,6 @@ describe('with an inbox it prints', () => {
     const id = idOf(message)
     const what = `message_invalid in delivery ${id}`
     expect(printed).toEqual([
-      { level: 'warn', text: expect.stringMatching(`^hookline: ${what}: .* It becomes a dead letter\\.$`) },
       { level: 'error', text: expect.stringMatching(`^hookline: dead letter: ${what}: .*redrive`) },
     ])
   })
@@ -290,7 +312,7 @@ describe('no output holds anything of a message, a secret or a stranger', () => 
     const key = 's3cret'
     const message = fc.record(
       {
-        type: fc.constantFrom('track', 'page', 'identify', 'b0dy type', 5),
+        type: fc.constantFrom('track', 'page', 'identify', 'other type', 5),
         userId: fc.constantFrom('u5er', '', null, ['u5er']),
         event: fc.constantFrom('b0dy event', 'b0dy other', 7),
         properties: fc.dictionary(marked, marked),

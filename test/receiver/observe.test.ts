@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/observer.ts'
 import { HooklineError } from '../../src/message/error.ts'
@@ -145,7 +145,6 @@ it('every refusal, with its bytes as far as they were read', async () => {
   ])
   expect(events[3]?.[1].request).toEqual({
     method: 'POST',
-    originalPath: undefined,
     path: '/webhooks',
     remoteAddress: '192.0.2.1',
     headers: forged.headers,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 

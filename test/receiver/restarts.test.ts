@@ -3,22 +3,22 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { needs } from '../support/needs.ts'
 import { startProgram } from '../support/program.ts'
 import { deliver, secret } from '../support/receive.ts'
-import { sqliteQueueHere } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookline-restarts-'))
-afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
 
 it('a message that no handler saw in eight processes, each closed as it began, is handled once and not dead', async () => {
   const seen: string[] = []
   const open = () => {
-    const inbox = sqliteQueueHere({ path: join(folder, 'inbox.sqlite') })
+    const inbox = sqliteQueue({ path: join(folder, 'inbox.sqlite') })
     const receiver = createReceiver({ secret, inbox })
     receiver.on('*', ({ type }) => seen.push(type))
     return { inbox, receiver }
@@ -48,7 +48,7 @@ it('a message that ends the process dies alone: of 100 that are handled together
 }, async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'hookline-poison-')), 'inbox.sqlite')
   onTestFinished(() => rm(join(path, '..'), { recursive: true, force: true, maxRetries: 9 }))
-  const queue = sqliteQueueHere({ path })
+  const queue = sqliteQueue({ path })
   const receiver = createReceiver({ secret, inbox: queue })
   receiver.on('track', () => {})
   for (let index = 0; index < 100; index += 1) {

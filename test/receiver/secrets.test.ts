@@ -244,7 +244,7 @@ describe('a module that is imported before the secret is set', () => {
 })
 
 describe('secretsOf', () => {
-  const request = { path: '/webhooks/shop', headers: { 'x-shop': 'a' } }
+  const request = { path: '/webhooks/shop', query: '', headers: { 'x-shop': 'a' } }
 
   it.each([
     ['one', 'a secret', ['a secret']],

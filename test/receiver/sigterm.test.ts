@@ -79,7 +79,7 @@ it('answers what is under way, refuses what is new, lets handlers end, and exits
   expect([503, 'ECONNRESET', 'ECONNREFUSED']).toContain(await next)
   agent.destroy()
   expect(await child.exit).toBe(0)
-  const handled = [...child.stdout.matchAll(/^handled (.*)$/gm)].map(([, event]) => event)
+  const handled = [...child.stdout.matchAll(/^handled \{[^}]* event: '(.*?)'/gm)].map(([, event]) => event)
   expect(handled.sort()).toEqual(['Just Before', 'Stored Before', 'Under Way'])
   expect(child.output).not.toContain('not handled')
 })

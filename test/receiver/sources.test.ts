@@ -1,17 +1,19 @@
 /** Many sources that post to one receiver, each with a secret of its own. */
 
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, describe, expect, it, vi } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
+import { OpenDelivery } from '../../src/handling/open-delivery.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import type { OnRejected, ReceiverOptions } from '../../src/receiver/options.ts'
 import type { SourceRequest, SourceSecrets } from '../../src/receiver/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
-import { setUp } from '../support/receive.ts'
+import { setUp, watchWarnings } from '../support/receive.ts'
 
 const SECRETS: Readonly<Record<string, string | string[]>> = { shop: 'of the shop', app: ['new', 'of the app'] }
 const source = ({ path }: SourceRequest) => /^\/webhooks\/([a-z0-9-]+)$/.exec(path)?.[1]
@@ -28,6 +30,15 @@ function setUpSources(given: Partial<SourceSecrets> = {}, options: ReceiverOptio
     return set.receiver.receive(signed.bytes, { ...signed.headers, ...headers }, { path })
   }
   return { ...set, secrets, deliveries, deliver }
+}
+
+/** What a channel publishes during the test. */
+function diagnosticsOf(name: string): unknown[] {
+  const events: unknown[] = []
+  const keep = (event: unknown): unknown => events.push(event)
+  subscribe(name, keep)
+  onTestFinished(() => void unsubscribe(name, keep))
+  return events
 }
 
 describe('a request', () => {
@@ -58,14 +69,24 @@ describe('a request', () => {
       expect(await receiver.receive(bytes, headers, options)).toMatchObject({ status: 200 })
     }
     expect(named).toHaveBeenCalledTimes(3)
-    expect(named).toHaveBeenCalledWith({ path: '/', headers: { ...headers } })
+    expect(named).toHaveBeenCalledWith({ path: '/', query: '', headers: { ...headers } })
   })
 
-  it.each([{ path: '' }, { path: 5 }, { paht: '/' }, null])('with the options %j is a TypeError', async (options) => {
-    const { receiver } = setUpSources()
+  it('may be of a source that its query names', async () => {
+    const { receiver, deliveries } = setUpSources({ source: ({ query }) => query.split('=')[1] })
     const { bytes, headers } = signedRequest(JSON.stringify(fixtures.track), 'of the shop')
-    await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
+    await receiver.receive(bytes, headers, { query: 'source=shop' })
+    expect(deliveries.map((delivery) => delivery.source)).toEqual(['shop'])
   })
+
+  it.each([{ path: '' }, { path: 5 }, { query: 5 }, { paht: '/' }, null])(
+    'with the options %j is a TypeError',
+    async (options) => {
+      const { receiver } = setUpSources()
+      const { bytes, headers } = signedRequest(JSON.stringify(fixtures.track), 'of the shop')
+      await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
+    },
+  )
 })
 
 describe('secrets', () => {
@@ -112,6 +133,57 @@ describe('an unknown source', () => {
     await clock.advance(10_000)
     await Promise.all([1, 2, 3].map(() => deliver('/webhooks/none', 'guess')))
     expect(secrets).toHaveBeenCalledTimes(3)
+  })
+
+  it.each([
+    ['has no name', { source: () => undefined }],
+    ['has no secret', { secrets: () => undefined }],
+    ['has none yet that a slow provider knows', { secrets: async () => undefined }],
+  ])('that %s is told with its path, to all but the stranger', async (_what, given) => {
+    const forged = await setUpSources().deliver('/webhooks/shop', 'guess')
+    const [rejected, answered] = [vi.fn(), vi.fn()]
+    const onRejected: OnRejected = (...args) => {
+      rejected(...args)
+      throw new Error('full')
+    }
+    const warn = watchWarnings()
+    const { deliver, receiver, errors, failed } = setUpSources(given, { onRejected })
+    receiver.observe({ answered })
+    const channel = diagnosticsOf('hookline:rejected')
+    const path = `/webhooks/${'none\u001b'.repeat(100)}`
+
+    const answer = await deliver(path, 'guess')
+
+    expect(rejected).not.toHaveBeenCalled()
+    await new Promise(setImmediate)
+    expect([answer.status, answer.headers, answer.body]).toEqual([forged.status, forged.headers, forged.body])
+    expect(errors).toMatchObject([{ code: 'source_unknown', status: 401 }])
+    expect(errors[0]?.message).toContain('/webhooks/none')
+    expect(errors[0]?.message.length).toBeLessThan(400)
+    expect(failed).toMatchObject([{ path }])
+    expect(rejected.mock.calls).toEqual([[errors[0], expect.objectContaining({ bytes: new Uint8Array(), path })]])
+    expect(answered).toHaveBeenCalledWith(expect.objectContaining({ status: 401, error: errors[0] }))
+    expect(channel).toMatchObject([{ error: { code: 'source_unknown' }, request: { path } }])
+    expect(warn.mock.calls.map(([, options]) => options)).toMatchObject([{ code: 'HOOKLINE_ON_REJECTED' }])
+  })
+
+  it('costs as many signatures as a forged request of one that exists', async () => {
+    const signed = vi.spyOn(OpenDelivery.prototype, 'bytesSignedBy')
+    const cost = async (given: Partial<SourceSecrets>, path: string) => {
+      const { deliver } = setUpSources(given)
+      await deliver(path, 'guess')
+      await deliver(path, 'guess')
+      return signed.mock.calls.splice(0).length
+    }
+    const known = await cost({}, '/webhooks/shop')
+    expect(known).toBe(2)
+    expect(await cost({}, '/webhooks/none')).toBe(known)
+    expect(await cost({}, '/other')).toBe(known)
+  })
+
+  it('is not waited for while `onRejected` hangs', async () => {
+    const { deliver } = setUpSources({}, { onRejected: () => new Promise(() => {}) })
+    expect(await deliver('/webhooks/none', 'guess')).toMatchObject({ status: 401 })
   })
 
   it('that is added is known ten seconds later', async () => {
@@ -203,7 +275,7 @@ describe('forged requests for ever new sources', () => {
     await clock.advance(4_500)
     expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([503]))
     expect(secrets).toHaveBeenCalledTimes(MOST + MOST_UNKNOWN)
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('two sources with one secret that send the same bytes', () => {

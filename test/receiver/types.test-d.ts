@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import {
   type AliasMessage,
   type CustomMessage,

@@ -2,7 +2,7 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { onTestFinished } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'

@@ -3,7 +3,7 @@
 import { createCollector } from '../../src/collector/collector.ts'
 import type { CollectorOptions } from '../../src/collector/options.ts'
 import type { Queued, Submission } from '../../src/destination/api.ts'
-import type { EndpointRequest, TextAnswer } from '../../src/http/endpoint.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
 import type { HooklineError } from '../../src/message/error.ts'
 import { isMeantFor } from '../../src/message/integrations.ts'
 import { INTEGRATION_NAME } from '../../src/message/limits.ts'
@@ -58,7 +58,6 @@ export function request(path: string, body: unknown, changes: Partial<EndpointRe
     path,
     headers: { 'content-type': 'application/json', authorization: basic(writeKey) },
     query: '',
-    signal: new AbortController().signal,
     remoteAddress: '192.0.2.1',
     readBody: async () => ({ bytes, source: 'stream' }),
     ...changes,
@@ -69,7 +68,7 @@ export function basic(user: string, password = ''): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-function poster(collector: { handle(request: EndpointRequest): Promise<TextAnswer> | undefined }) {
+function poster(collector: { handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined }) {
   return async (path: string, body: unknown, changes: Partial<EndpointRequest> = {}) => {
     const answer = await collector.handle(request(path, body, changes))
     if (answer === undefined) throw new Error(`nobody answers ${path}`)

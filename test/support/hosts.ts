@@ -35,7 +35,6 @@ export interface Host {
   readonly http: 1 | 2 | undefined
   /** Whether the host reads whole requests before it calls the adapter, and sends whole answers. */
   readonly isBuffered?: boolean
-  readonly stage?: string
   readonly befores: readonly Before[]
   /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
   readonly hasNeighbour: boolean
@@ -262,7 +261,6 @@ export const bufferedHosts: readonly Host[] = Object.entries(GATEWAYS)
       name: `Lambda: ${name}`,
       http: undefined,
       isBuffered: true,
-      ...(['REST API', 'HTTP API, format 1.0'].includes(name) && { stage: '/prod' }),
       befores: ['raw'],
       hasNeighbour: false,
       start: (endpoint) => start(endpoint, '/webhooks'),

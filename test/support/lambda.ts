@@ -1,5 +1,6 @@
 /** Events of AWS Lambda in the shapes that AWS documents, and a client that sends what a gateway would make of a request. */
 
+import { Readable } from 'node:stream'
 import type { LambdaAnswer, LambdaContext, LambdaEvent } from '../../adapters/lambda.ts'
 import { type Client, clientOf, headersOf, type Wire } from './wire.ts'
 
@@ -166,11 +167,10 @@ export function clientOfLambda(handler: Handler, toEvent: ToEvent, isBase64Encod
     const answer = await handler(JSON.parse(JSON.stringify(event)), { getRemainingTimeInMillis: () => 30_000 })
     const { statusCode, headers = {}, multiValueHeaders, body } = answer
     const lists = Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name, values.join(', ')])
-    const chunks = [Buffer.from(body, answer.isBase64Encoded ? 'base64' : 'utf8')]
     return {
       status: statusCode,
       headers: multiValueHeaders === undefined ? headers : Object.fromEntries(lists),
-      read: async () => chunks.pop(),
+      body: Readable.from([Buffer.from(body)]),
     }
   })
 }

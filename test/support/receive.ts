@@ -1,6 +1,5 @@
 /** A receiver, what its callbacks saw, and a message sent to it without a host. */
 
-import '../../src/handling/schema-issues.ts' // A clock of a test does not wait for a module that is loaded late.
 import { onTestFinished, vi } from 'vitest'
 import type { FailedRequest } from '../../src/handling/diagnostics.ts'
 import type { EventSchemas, Schema, TraitSchemas } from '../../src/handling/schema.ts'
@@ -41,7 +40,6 @@ export function hostRequest(
     query: '',
     headers: { ...headers },
     remoteAddress: '192.0.2.1',
-    signal: new AbortController().signal,
     readBody: () => ({ bytes, source: 'stream' }),
     ...changes,
   }

@@ -2,6 +2,7 @@
 
 import http from 'node:http'
 import http2 from 'node:http2'
+import { Readable } from 'node:stream'
 
 export interface Wire {
   readonly method?: string
@@ -15,8 +16,6 @@ export interface Wire {
   readonly chunked?: boolean
   /** What follows the chunks: the end, nothing (the body stays open), or the client disconnects. */
   readonly ending?: 'end' | 'nothing' | 'abort'
-  /** The client disconnects when it aborts. */
-  readonly leave?: AbortSignal
 }
 
 interface ReplyHead {
@@ -28,19 +27,16 @@ export interface Reply extends ReplyHead {
   readonly text: string
 }
 
-/** An answer whose body is read only when the test asks for the next chunk. */
-export interface OpenReply extends ReplyHead {
-  /** The next chunk, or undefined at the end. Rejects when the connection closes before the end. */
-  read(): Promise<Uint8Array | undefined>
+interface OpenReply extends ReplyHead {
+  readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Undefined stands for a client that disconnected before it had an answer. */
-type Send = (wire: Wire) => Promise<Reply | undefined>
-type Open = (wire: Wire) => Promise<OpenReply | undefined>
+/** The client disconnects when `leave` aborts. Undefined stands for one that did before it had an answer. */
+type Open = (wire: Wire, leave: AbortSignal) => Promise<OpenReply | undefined>
 
 export interface Client {
-  readonly send: Send
-  readonly open: Open
+  /** Returns undefined when it disconnected before it had an answer. */
+  send(wire: Wire): Promise<Reply | undefined>
 }
 
 export function headersOf(wire: Wire): Record<string, string | readonly string[]> {
@@ -48,37 +44,24 @@ export function headersOf(wire: Wire): Record<string, string | readonly string[]
   return wire.chunked ? { ...wire.headers } : { ...wire.headers, 'content-length': String(length) }
 }
 
-export async function readAll({ read }: OpenReply): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for (let chunk = await read(); chunk !== undefined; chunk = await read()) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
 export function clientOf(open: Open): Client {
   return {
-    open,
     async send(wire) {
       const left = new AbortController()
-      const reply = await open({ leave: left.signal, ...wire })
+      const reply = await open(wire, left.signal)
       if (reply === undefined) return undefined
-      const text = (await readAll(reply)).toString()
+      const { status, headers, body } = reply
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body) chunks.push(chunk)
       if (wire.ending === 'nothing') left.abort()
-      return { status: reply.status, headers: reply.headers, text }
+      return { status, headers, text: Buffer.concat(chunks).toString() }
     },
-  }
-}
-
-function reader(body: AsyncIterable<Uint8Array>): OpenReply['read'] {
-  const chunks = body[Symbol.asyncIterator]()
-  return async () => {
-    const { done, value } = await chunks.next()
-    return done ? undefined : value
   }
 }
 
 export function clientOfHttp1(port: number): Client {
   return clientOf(
-    (wire) =>
+    (wire, leave) =>
       new Promise((resolve, reject) => {
         const request = http.request({
           host: '127.0.0.1',
@@ -90,12 +73,10 @@ export function clientOfHttp1(port: number): Client {
         })
         request.setNoDelay(true)
         request.on('response', (response) =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, read: reader(response) }),
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
         )
-        request.on('error', (error) =>
-          wire.ending === 'abort' || wire.leave?.aborted ? resolve(undefined) : reject(error),
-        )
-        wire.leave?.addEventListener('abort', () => request.destroy())
+        request.on('error', (error) => (wire.ending === 'abort' || leave.aborted ? resolve(undefined) : reject(error)))
+        leave.addEventListener('abort', () => request.destroy())
         void writeAll(request, () => request.destroy(), wire)
       }),
   )
@@ -103,7 +84,7 @@ export function clientOfHttp1(port: number): Client {
 
 export function clientOfHttp2(port: number): Client {
   return clientOf(
-    (wire) =>
+    (wire, leave) =>
       new Promise((resolve, reject) => {
         const session = http2.connect(`http://127.0.0.1:${port}`)
         session.on('error', reject)
@@ -112,12 +93,12 @@ export function clientOfHttp2(port: number): Client {
           { endStream: false },
         )
         request.on('response', (headers) =>
-          resolve({ status: Number(headers[':status']), headers: headers as Reply['headers'], read: reader(request) }),
+          resolve({ status: Number(headers[':status']), headers: headers as Reply['headers'], body: request }),
         )
         request.on('error', reject)
         request.on('close', () => resolve(undefined))
         request.on('end', () => session.destroy())
-        wire.leave?.addEventListener('abort', () => session.destroy())
+        leave.addEventListener('abort', () => session.destroy())
         void writeAll(request, () => session.destroy(), wire)
       }),
   )
@@ -143,7 +124,7 @@ async function writeAll(request: Outgoing, goAway: () => void, { chunks, ending 
 }
 
 export function clientOfFetch(handler: (request: Request) => Promise<Response>): Client {
-  return clientOf(async (wire) => {
+  return clientOf(async (wire, leave) => {
     const headers = new Headers()
     for (const [name, values] of Object.entries(headersOf(wire))) {
       for (const value of [values].flat()) headers.append(name, value)
@@ -151,7 +132,7 @@ export function clientOfFetch(handler: (request: Request) => Promise<Response>):
     const { method = 'POST', ending = 'end', chunks } = wire
     const hasBody = method !== 'GET' && method !== 'HEAD'
     const gone = new AbortController()
-    wire.leave?.addEventListener('abort', () => gone.abort())
+    leave.addEventListener('abort', () => gone.abort())
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         for (const chunk of chunks) controller.enqueue(chunk)
@@ -170,12 +151,7 @@ export function clientOfFetch(handler: (request: Request) => Promise<Response>):
       ...(hasBody ? { body, duplex: 'half' } : {}),
     } as RequestInit)
     const response = await handler(request)
-    const chunksOfBody = response.body?.getReader()
-    wire.leave?.addEventListener('abort', () => chunksOfBody?.cancel())
-    return {
-      status: response.status,
-      headers: Object.fromEntries(response.headers),
-      read: async () => (await chunksOfBody?.read())?.value,
-    }
+    const answered = response.body ?? Readable.from([])
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: answered }
   })
 }

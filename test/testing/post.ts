@@ -4,13 +4,12 @@ import { type Dispatcher, getGlobalDispatcher, request } from 'undici'
 
 interface PostOptions {
   readonly headers?: Record<string, string | string[]>
-  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
   readonly dispatcher?: Dispatcher
 }
 
 export async function post(url: string, body = '{}', options: PostOptions = {}) {
-  const { headers = {}, timeoutMs, dispatcher = getGlobalDispatcher() } = options
-  const signal = timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs)
+  const { headers = {}, signal = null, dispatcher = getGlobalDispatcher() } = options
   const answer = await request(url, { method: 'POST', headers, body, signal, dispatcher, reset: true })
   return { status: answer.statusCode, headers: answer.headers, body: await answer.body.text() }
 }

@@ -1,8 +1,11 @@
-/** Which tests testQueue() returns, and what fails those whose queue was described wrongly. How they find faults: queues/. */
+/** Which tests testQueue() returns, what fails those whose queue was described wrongly, and a fault that each must notice. */
 
+import { AssertionError } from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { manualClock, type TestQueueOptions, testQueue } from '../../src/testing.ts'
+
+import { createFaulty, FAULTS, type Fault, PROMISED } from './test-queue-faults.ts'
 
 type Is = (name: string) => boolean
 
@@ -49,3 +52,23 @@ test('a test fails without the other queue that it needs', async () => {
 test('an option that does not exist is refused', () => {
   expect(() => testQueue(create, { durable: false } as never)).toThrow(/`durable` is not an option/)
 })
+
+test('each test has a fault that it must notice, and no other name has one', () => {
+  const names = testQueue(create, PROMISED).map(({ name }) => name)
+
+  expect(Object.keys(FAULTS).sort()).toEqual(names.sort())
+})
+
+test.each(Object.entries(FAULTS))(
+  'an engine without the fault passes, and one with it fails: %s',
+  async (name, fault) => {
+    const { isDurable = true } = fault
+    const run = async (fault: Fault) =>
+      testQueue(() => createFaulty(fault), { ...PROMISED, isDurable })
+        .find((test) => test.name === name)
+        ?.run()
+
+    await run({ isDurable })
+    await expect(run(fault)).rejects.toBeInstanceOf(AssertionError)
+  },
+)

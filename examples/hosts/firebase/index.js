@@ -6,6 +6,6 @@ import { serve } from 'hookline/node'
 const secret = defineSecret('HOOKLINE_SECRET')
 const receiver = createReceiver({ secret: () => secret.value() })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 export const webhooks = onRequest({ secrets: [secret] }, serve(receiver))

@@ -4,6 +4,6 @@ import { serve } from 'hookline/node'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 http('webhooks', serve(receiver))

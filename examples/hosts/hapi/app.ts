@@ -4,7 +4,7 @@ import { serve } from 'hookline/node'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 const webhook = serve(receiver)
 const server = Hapi.server({ port: process.env.PORT ?? 3000 })

@@ -6,4 +6,4 @@ export const receiver = createReceiver({
   inbox: sqliteQueue({ path: 'webhooks.sqlite', name: 'inbox' }),
 })
 
-receiver.on('track', async (message) => console.log('track', message.userId, message.event))
+receiver.on('track', async (message) => console.log('track', message))

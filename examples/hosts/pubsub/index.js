@@ -3,7 +3,7 @@ import { createReceiver } from 'hookline'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 http('webhooks', async (request, response) => {
   const { data = '', attributes = {} } = request.body.message

@@ -3,7 +3,7 @@ import { createReceiver } from 'hookline'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
-receiver.on('track', async (message) => console.log('track', message.userId, message.event))
+receiver.on('track', async (message) => console.log('track', message))
 
 export async function handler({ Records }: SQSEvent): Promise<SQSBatchResponse> {
   const failed = await Promise.all(Records.map(async (record) => ((await hasFailed(record)) ? [record] : [])))

@@ -23,7 +23,7 @@ export const WRONG_DIGESTS: readonly (Digest & { readonly code: SignatureCauseCo
 
 type SecretChange = readonly [code: SignatureCauseCode, change: (secret: string) => string | Uint8Array | undefined]
 
-const SECRET_CHANGES: readonly SecretChange[] = [
+export const SECRET_CHANGES: readonly SecretChange[] = [
   ['secret_space_extra', (secret) => secret.trim()],
   ['secret_line_break_lost', (secret) => `${secret}\n`],
   ['secret_line_break_lost', (secret) => `${secret}\r\n`],
@@ -61,10 +61,8 @@ interface Body {
 /** What may have been signed instead: bytes, or text to be encoded as UTF-8. Undefined where it does not apply. */
 type Signed = Uint8Array | string | undefined
 
-/** A deviation of the bytes; `inner` when a serialiser may have worked on its result. */
 interface BodyChange {
   readonly code: SignatureCauseCode
-  readonly inner?: true
   change(body: Body): Signed
 }
 
@@ -74,7 +72,7 @@ const MARK = Buffer.from('\ufeff')
 const NOT_ASCII = /[^\0-\x7f]/gu
 const NOT_LATIN1 = /[^\0-\xff]/gu
 
-const BODY_CHANGES: readonly BodyChange[] = [
+export const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\n')]) },
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\r\n')]) },
   { code: 'body_line_break_extra', change: ({ bytes }) => (bytes.at(-1) === LF ? bytes.subarray(0, -1) : undefined) },
@@ -85,47 +83,50 @@ const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_space_extra', change: ({ bytes }) => trim(bytes) },
   {
     code: 'body_bom_extra',
-    inner: true,
+
     change: ({ bytes }) => (startsWithMark(bytes) ? bytes.subarray(3) : undefined),
   },
   { code: 'body_bom_lost', change: ({ bytes }) => Buffer.concat([MARK, bytes]) },
   { code: 'body_line_breaks', change: ({ text }) => text?.replace(/\r?\n/g, '\r\n') },
   { code: 'body_line_breaks', change: ({ text }) => text?.replaceAll('\r\n', '\n') },
-  { code: 'body_first_element', inner: true, change: ({ bytes }) => readFirstElement(bytes) },
+  { code: 'body_first_element', change: ({ bytes }) => readFirstElement(bytes) },
   { code: 'body_empty', change: () => '' },
   { code: 'body_object_text', change: () => '[object Object]' },
-  { code: 'body_base64_received', inner: true, change: ({ bytes }) => decodeBase64(bytes.toString('latin1').trim()) },
+  { code: 'body_base64_received', change: ({ bytes }) => decodeBase64(bytes.toString('latin1').trim()) },
   { code: 'body_base64_signed', change: ({ bytes }) => bytes.toString('base64') },
-  { code: 'body_json_string_received', inner: true, change: ({ text }) => text && readJsonString(text) },
+  { code: 'body_json_string_received', change: ({ text }) => text && readJsonString(text) },
   { code: 'body_json_string_signed', change: ({ text }) => text && JSON.stringify(text) },
-  { code: 'body_form_received', inner: true, change: ({ text }) => text && readFormValue(text) },
-  { code: 'body_form_received', inner: true, change: ({ text }) => text && decodePercent(text) },
+  { code: 'body_form_received', change: ({ text }) => text && readFormValue(text) },
+  { code: 'body_form_received', change: ({ text }) => text && decodePercent(text) },
   { code: 'body_percent_encoded', change: ({ text }) => text && encodeURIComponent(text) },
-  { code: 'body_utf8_twice_received', inner: true, change: ({ text }) => text && encodedOnce(text) },
+  { code: 'body_utf8_twice_received', change: ({ text }) => text && encodedOnce(text) },
   { code: 'body_latin1', change: ({ text }) => text && Buffer.from(text.replace(NOT_LATIN1, '?'), 'latin1') },
   { code: 'body_latin1', change: ({ text }) => text && Buffer.from(text, 'latin1') },
   { code: 'body_ascii', change: ({ text }) => text?.replace(NOT_ASCII, '?') },
   { code: 'body_utf16', change: ({ text }) => text && Buffer.from(text, 'utf16le') },
   { code: 'body_utf8_twice', change: ({ bytes, text }) => text && bytes.toString('latin1') },
   { code: 'body_utf8_twice', change: ({ bytes, text }) => text && readWindows1252(bytes) },
-  { code: 'body_latin1_received', inner: true, change: ({ bytes, text }) => text ?? bytes.toString('latin1') },
-  { code: 'body_latin1_received', inner: true, change: ({ bytes, text }) => text ?? readWindows1252(bytes) },
+  { code: 'body_latin1_received', change: ({ bytes, text }) => text ?? bytes.toString('latin1') },
+  { code: 'body_latin1_received', change: ({ bytes, text }) => text ?? readWindows1252(bytes) },
   { code: 'body_utf8_repaired', change: ({ bytes, text }) => text ?? bytes.toString() },
 ]
 
-/** The bytes that a signer may have signed instead of the body; with `isInner` when a serialiser may have worked on them. */
-export function* changeBody(bytes: Buffer, withInner: boolean) {
-  const body = { bytes, text: isUtf8(bytes) ? bytes.toString() : undefined }
-  for (const { code, inner: isInner = false, change } of BODY_CHANGES) {
-    if (isInner && !withInner) continue
+/** The bytes that a signer may have signed instead of the body. */
+export function* changeBody(bytes: Buffer) {
+  const body = readBody(bytes)
+  for (const { code, change } of BODY_CHANGES) {
     const signed = change(body)
     if (signed === undefined) continue
     const changed = toBuffer(signed)
-    if (!changed.equals(bytes)) yield { code, isInner, bytes: changed }
+    if (!changed.equals(bytes)) yield { code, bytes: changed }
   }
 }
 
-function toBuffer(signed: Uint8Array | string): Buffer {
+export function readBody(bytes: Buffer): Body {
+  return { bytes, text: isUtf8(bytes) ? bytes.toString() : undefined }
+}
+
+export function toBuffer(signed: Uint8Array | string): Buffer {
   if (typeof signed === 'string') return Buffer.from(signed)
   return Buffer.from(signed.buffer, signed.byteOffset, signed.length)
 }

@@ -89,6 +89,12 @@ export const compact: Layout = { comma: ',', colon: ':' }
 export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
+/** Gives JSON other white space: everything else stays as it is written. Undefined as of {@link readJsonText} and {@link writeJson}. */
+export function layOut(text: string, layout: 'spaced' | 'indented', limit?: number): string | undefined {
+  const json = readJsonText(text)
+  return json && writeJson(json.root, json.tokens, layout === 'spaced' ? spaced : twoSpaces, limit)
+}
+
 /**
  * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text
  * hundreds of times as long.

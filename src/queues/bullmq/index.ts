@@ -13,6 +13,7 @@ import { createBullmqStore } from './store.ts'
 
 export type { Queue } from '../api.ts'
 export type { BullmqQueueOptions } from './options.ts'
+export { listQueues } from './server.ts'
 
 /**
  * Creates a queue whose jobs are kept by Redis. It needs `bullmq` and `ioredis` to be installed.

@@ -85,7 +85,12 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
 
 const SCANNED_AT_ONCE = 10_000
 
-export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<string[]> {
+/**
+ * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ *
+ * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
+ */
+export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
   const settings = readOptions({ ...options, name: 'any', observe: true })
   const connection = connect(settings, async () => {})
   try {

@@ -5,13 +5,13 @@ import { type Queue, Job as StoredJob } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { HandledJob, Replayed } from '../api.ts'
 import type { CheckedHistoryPage, HistoryStore, QueueStore } from '../store.ts'
+import { PAGE } from '../walk.ts'
 import { type Connection, isRefusal } from './connection.ts'
 import { anew, bodyOf, keptOf, toDeadLetter, toHandled } from './job.ts'
 
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active', 'completed'] as const
 
 const CHANGED_AT_ONCE = 500
-const LISTED_AT_ONCE = 200
 /** Longer than the commands of a replay take before they are given up. Those of a process that died are in the way as long. */
 const REPLAYING_MS = 5_000
 const LOCKED_MS = 50
@@ -37,6 +37,31 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   async function readJobs(ids: readonly string[]): Promise<StoredJob[]> {
     const jobs = await call(({ queue }) => Promise.all(ids.map((id) => queue.getJob(id))))
     return jobs.filter((job) => job !== undefined)
+  }
+
+  /** Counts the first that fit into a page, at least one. A body is stored in base64. */
+  async function countFitting(ids: readonly string[], maxBytes: number): Promise<number> {
+    const sizes = await call(({ queue, client }) =>
+      Promise.all(ids.map((id) => client.hstrlen(queue.toKey(id), 'data'))),
+    )
+    let bytes = 0
+    const end = sizes.findIndex((size) => {
+      bytes += size * 0.75
+      return bytes > maxBytes
+    })
+    return end === -1 ? ids.length : Math.max(1, end)
+  }
+
+  /** Reads the first that fit into a page; when all of these are gone, the next ones. */
+  async function readPage(ids: readonly string[], maxBytes: number): Promise<StoredJob[]> {
+    for (let start = 0; start < ids.length; ) {
+      const rest = ids.slice(start)
+      const count = await countFitting(rest, maxBytes)
+      const jobs = await readJobs(rest.slice(0, count))
+      if (jobs.length > 0) return jobs
+      start += count
+    }
+    return []
   }
 
   type Act<T> = (queue: Queue, item: T, client: Redis) => Promise<boolean>
@@ -82,7 +107,13 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   const dropOne = (queue: Queue, id: string, client: Redis) => dropFrom('failed', [`de:${id}`], queue, id, client)
 
   /** By their scores, in one step: ranks would move when others are dropped or replayed meanwhile. */
-  async function listHandled({ since, until, after, limit }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
+  async function listHandled({
+    since,
+    until,
+    after,
+    limit,
+    maxBytes,
+  }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
     const [time = '', lastId = ''] = after?.split('.') ?? []
     const at = Math.max(Number(time), since?.getTime() ?? 0)
     const [first, last] = [at, until === undefined ? '+inf' : `(${until.getTime()}`]
@@ -93,7 +124,7 @@ export function createStored({ call }: Connection, now: () => number): Stored {
       const pairs = found.flatMap((id, index) => (index % 2 === 0 ? [{ id, at: Number(found[index + 1]) }] : []))
       const page = pairs.filter((pair) => pair.at > Number(time) || pair.id > lastId)
       const isWhole = pairs.length < count
-      const jobs = page.length >= limit || isWhole ? await readHandled(page.slice(0, limit)) : []
+      const jobs = page.length >= limit || isWhole ? await readHandled(page.slice(0, limit), maxBytes) : []
       if (jobs.length > 0 || isWhole) return jobs // A page of jobs that are gone since is no end.
     }
   }
@@ -105,9 +136,13 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return readHandled(ids.flatMap((id, index) => (scores[index] == null ? [] : [{ id, at: Number(scores[index]) }])))
   }
 
-  async function readHandled(pairs: readonly { id: string; at: number }[]): Promise<readonly HandledJob[]> {
-    const jobs = await call(({ queue }) => Promise.all(pairs.map(({ id }) => queue.getJob(id))))
-    return jobs.flatMap((job, index) => (job === undefined ? [] : [toHandled(job, pairs[index]?.at ?? 0)]))
+  async function readHandled(
+    pairs: readonly { id: string; at: number }[],
+    maxBytes = Number.POSITIVE_INFINITY,
+  ): Promise<readonly HandledJob[]> {
+    const times = new Map(pairs.map(({ id, at }) => [id, at]))
+    const jobs = await readPage([...times.keys()], maxBytes)
+    return jobs.map((job) => toHandled(job, times.get(job.id ?? '') ?? 0))
   }
 
   /** One at a time for a job: with two, the state of one would go with the retry of the other. */
@@ -178,22 +213,23 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   return {
-    async deadLetters({ after, limit, newestFirst }) {
+    async deadLetters({ after, limit, maxBytes, newestFirst }) {
       const ids = await call(async ({ queue, client }) => {
         const key = queue.toKey('failed')
         const rank = after === undefined ? null : await client[newestFirst ? 'zrevrank' : 'zrank'](key, after)
         const start = rank === null ? 0 : rank + 1
         return queue.getRanges(['failed'], start, start + limit - 1, !newestFirst)
       })
-      return (await readJobs(ids)).map(toDeadLetter)
+      return (await readPage(ids, maxBytes)).map(toDeadLetter)
     },
     redrive: async (ids) => countEach(ids === 'all' ? await call(({ queue }) => failedIds(queue)) : ids, redriveOne),
     drop: (ids) => (ids === 'all' ? dropAll() : countEach(ids, dropOne)),
     /** Reads all ids in one step, so that a job that moves meanwhile is not missed; then the jobs, some at a time. */
     async *jobs() {
       const ids = await call(({ queue }) => queue.getRanges([...STATES], 0, -1))
-      for (let start = 0; start < ids.length; start += LISTED_AT_ONCE) {
-        const jobs = await readJobs(ids.slice(start, start + LISTED_AT_ONCE))
+      for (let start = 0, end = 0; start < ids.length; start = end) {
+        end = start + (await countFitting(ids.slice(start, start + PAGE.limit), PAGE.maxBytes))
+        const jobs = await readJobs(ids.slice(start, end))
         yield jobs.map((job) => ({ id: job.id ?? '', body: bodyOf(job) }))
       }
     },

@@ -5,6 +5,7 @@ import { HooklineError } from '../../message/error.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { ClaimedJob, DeadLetter, HandledJob, Job } from '../api.ts'
 import type { CheckedHistoryPage, QueueStore } from '../store.ts'
+import { takePage } from '../walk.ts'
 import { createTimeHeap } from './time-heap.ts'
 
 interface Entry {
@@ -59,8 +60,6 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-const LISTED_AT_ONCE = 500
-
 /** Not the time when it came due: the machine's clock may have been set back since. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
@@ -90,7 +89,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     return entries.has(id) || letters.has(id) || completedIds.has(id) || handled.has(id)
   }
 
-  function forgetCompleted(most: number): void {
+  function forgetCompleted(most = Number.POSITIVE_INFINITY): void {
     const now = clock.monotonic()
     for (let oldest = completed.peek(); oldest !== undefined; oldest = completed.peek()) {
       if (completed.size <= most && oldest.until > now) return
@@ -224,14 +223,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     handledBytes -= body.byteLength
   }
 
-  function listHandled({ since = LONG_AGO, until = NEVER, after, limit }: CheckedHistoryPage): readonly HandledJob[] {
+  function* handledAfter({ since = LONG_AGO, until = NEVER, after }: CheckedHistoryPage): Generator<HandledJob> {
     const last = after === undefined ? -1 : Number.parseInt(after.split('.')[1] as string, 16)
-    const page: Handled[] = []
     for (const job of handled.values()) {
-      if (page.length === limit) break
-      if (job.order > last && job.handledAt >= since && job.handledAt < until) page.push(job)
+      if (job.order > last && job.handledAt >= since && job.handledAt < until) yield job
     }
-    return page
   }
 
   function findLetters(which: readonly string[] | 'all'): Letter[] {
@@ -253,7 +249,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     isDurable: false,
     groups: { canHold: true },
     push(jobs) {
-      forgetCompleted(maxJobs)
+      forgetCompleted()
       const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
       const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
       requireRoom(fresh.length, bytes)
@@ -305,11 +301,10 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         asOf: new Date(clock.now()),
       }
     },
-    deadLetters({ after, limit, newestFirst }) {
+    deadLetters({ after, newestFirst, ...bounds }) {
       const all = [...letters.values()]
       if (newestFirst) all.reverse()
-      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
-      return all.slice(start, start + limit)
+      return takePage(all.slice(all.findIndex(({ id }) => id === after) + 1), bounds)
     },
     redrive(which) {
       const found = findLetters(which)
@@ -326,12 +321,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       return found.length
     },
     *jobs() {
-      const all = [...entries.values(), ...handled.values()]
-      for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
+      yield [...entries.values(), ...handled.values()] // Their bodies are in memory already.
     },
     history: {
       countsBytes: true,
-      list: listHandled,
+      list: (page) => takePage(handledAfter(page), page),
       find: (ids) => ids.flatMap((id) => handled.get(id) ?? []),
       replay(jobs) {
         const found = jobs.flatMap((job) => {

@@ -159,7 +159,22 @@ async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<
 
 /** What a statement must not begin with: ends of a transaction, and beginnings. */
 const CONTROL =
-  /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to))\b/i
+  /^(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to))\b/i
+
+/** Returns what follows the spaces and comments that a statement begins with. PostgreSQL nests comments, and ends a line at \r, too. */
+function skipComments(text: string): string {
+  const pattern = { outside: /\s+|--[^\r\n]*|\/\*/y, inside: /\/\*|\*\/|[^*/]+|[*/]/y }
+  let depth = 0
+  for (let at = 0; ; ) {
+    const token = depth > 0 ? pattern.inside : pattern.outside
+    token.lastIndex = at
+    const [found] = token.exec(text) ?? []
+    if (found === undefined) return text.slice(at)
+    if (found === '/*') depth += 1
+    if (found === '*/') depth -= 1
+    at += found.length
+  }
+}
 
 type Query = PoolClient['query']
 type Line = ReturnType<typeof createLine>
@@ -221,9 +236,9 @@ function createFacade(client: PoolClient, line: Line) {
   function refuse(given: unknown): Error | undefined {
     const text = typeof given === 'string' ? given : (given as { readonly text?: unknown } | null)?.text
     if (!isOpen) return new Error(`The transaction of this message is over. Got a query. ${AWAIT}`)
-    if (typeof text !== 'string' || !CONTROL.test(text)) return undefined
-    const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
-    return new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`)
+    const control = typeof text === 'string' ? CONTROL.exec(skipComments(text)) : null
+    if (control === null) return undefined
+    return new Error(`A handler must not begin or end a transaction. Got ${control[0].toUpperCase()}. Use a SAVEPOINT.`)
   }
 
   const facade = new Proxy(client, {

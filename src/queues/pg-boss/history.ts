@@ -11,7 +11,16 @@ import type { CheckedHistoryPage, HistoryStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { storeNote } from './prepare.ts'
-import { createStamps, encode, type PgBossClaim, readBody, readKept, secondsOf, timestampOf } from './rows.ts'
+import {
+  createStamps,
+  encode,
+  type PgBossClaim,
+  readBody,
+  readKept,
+  secondsOf,
+  selectFitting,
+  timestampOf,
+} from './rows.ts'
 
 export interface Kept {
   readonly claim: PgBossClaim
@@ -51,17 +60,17 @@ export function createHistory(
 
   const columns = `id::text, data, output, completed_on AS "handledAt", ${STAMP}::text AS stamp`
 
-  async function list({ since, until, after, limit }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
+  async function list({ since, until, after, limit, maxBytes }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
     const [at = '0', lastId = BEFORE_ALL] = after?.split('.') ?? []
     if (after !== undefined) requireCursor('after', after, CURSOR)
     const from = Math.min(Math.max(since?.getTime() ?? 0, 0), MAX_TIME) * 1000
     const isAfter = Number(at) >= from
-    const statement = `SELECT ${columns} FROM ${job} WHERE ${IS_KEPT} AND (completed_on, id) > ($2, $3)
+    const ids = `SELECT id FROM ${job} WHERE ${IS_KEPT} AND (completed_on, id) > ($2, $3)
       AND completed_on < coalesce($4, 'infinity'::timestamptz) ORDER BY completed_on, id LIMIT $5`
     const first = [timestampOf(isAfter ? Number(at) : from), isAfter ? lastId : BEFORE_ALL]
-    return (
-      await run(statement, [name, ...first, until !== undefined && until.getTime() < MAX_TIME ? until : null, limit])
-    ).map(toHandled)
+    const end = until !== undefined && until.getTime() < MAX_TIME ? until : null
+    const statement = selectFitting(schema, columns, ids, '$6')
+    return (await run(statement, [name, ...first, end, limit, maxBytes])).map(toHandled)
   }
 
   /** In the place of `complete`: pg-boss must not delete them. Returns how many claims were current. */

@@ -14,6 +14,7 @@ import { createPgBossStore } from './store.ts'
 
 export type { Queue } from '../api.ts'
 export type { PgBossQueueOptions, Pool, PoolClient } from './options.ts'
+export { listQueues } from './prepare.ts'
 
 /**
  * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of

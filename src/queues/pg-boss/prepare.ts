@@ -79,7 +79,12 @@ async function findNames(boss: PgBoss): Promise<string[]> {
   return [...all].filter((name) => all.has(deadQueueOf(name))).sort()
 }
 
-export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'observe'>): Promise<string[]> {
+/**
+ * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ *
+ * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
+ */
+export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
   const connection = createConnection(readOptions({ ...options, name: 'any', observe: true }), async () => {})
   try {
     return await connection.call(findNames)

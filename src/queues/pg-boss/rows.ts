@@ -5,6 +5,7 @@ import type { Db, Job as FetchedJob } from 'pg-boss'
 import type { Clock } from '../../time/clock.ts'
 import type { ClaimedJob, DeadLetter } from '../api.ts'
 import type { QueueCounts } from '../health.ts'
+import { PAGE, type PageBounds } from '../walk.ts'
 
 /** The `data` of a job and of a dead letter. Bytes are base64, because U+0000 in JSON fails an insert. */
 export interface Data {
@@ -116,12 +117,11 @@ export interface Row {
   readonly startAfter: Date
 }
 
-export interface RowsPage {
+export interface RowsPage extends PageBounds {
   readonly schema: string
   readonly queue: string
   readonly state: 'waiting' | 'any'
   readonly after?: string | undefined
-  readonly limit: number
   readonly newestFirst?: boolean
 }
 
@@ -131,23 +131,42 @@ export interface RowsPage {
  */
 export async function readRows(
   db: Db,
-  { schema, queue, state, after, limit, newestFirst }: RowsPage,
+  { schema, queue, state, after, limit, maxBytes, newestFirst }: RowsPage,
 ): Promise<readonly Row[]> {
-  const columns = 'job.id::text, job.data, job.start_after AS "startAfter"'
   const isWaiting = (row: string): string => `${row}.name = $1 AND ${row}.state < 'active'`
   const order = (row: string, way = ''): string => `${row}.created_on${way}, ${row}.start_after${way}, ${row}.id${way}`
   const [isBehind, way] = newestFirst === true ? ['<', ' DESC'] : ['>', '']
-  const statement =
+  const ids =
     state === 'any'
       ? // By the primary key, which no change of a state moves.
-        `SELECT ${columns} FROM ${schema}.job AS job
+        `SELECT job.id FROM ${schema}.job AS job
         WHERE job.name = $1 AND ($2::uuid IS NULL OR job.id > $2) ORDER BY job.id LIMIT $3`
-      : `SELECT ${columns} FROM ${schema}.job AS job
+      : `SELECT job.id FROM ${schema}.job AS job
         LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isWaiting('last')}
         WHERE ${isWaiting('job')} AND (last.id IS NULL OR (${order('job')}) ${isBehind} (${order('last')}))
         ORDER BY ${order('job', way)} LIMIT $3`
-  const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
+  const statement = selectFitting(schema, 'job.id::text, job.data, job.start_after AS "startAfter"', ids, '$4')
+  const { rows } = await db.executeSql(statement, [queue, after ?? null, limit, maxBytes])
   return rows
+}
+
+/**
+ * Selects columns of the first rows of a list of ids whose data fit into a page, at least one. Adds up the sizes row by row: a sum over all
+ * of the list would read all of their bodies.
+ *
+ * @param ids A statement that selects ids of the queue `$1`, in order.
+ * @param maxBytes The parameter that bounds the bodies, which are stored in base64.
+ */
+export function selectFitting(schema: string, columns: string, ids: string, maxBytes: string): string {
+  const size = "coalesce(octet_length(data ->> 'body'), octet_length(data::text), 0) * 0.75"
+  return `WITH RECURSIVE listed AS MATERIALIZED (SELECT array_agg(id) AS ids FROM (${ids}) AS page),
+    fitting (place, bytes) AS (
+      SELECT 0, 0::numeric
+      UNION ALL SELECT place + 1, bytes + size
+      FROM fitting, listed, LATERAL (SELECT ${size} AS size FROM ${schema}.job WHERE name = $1 AND id = ids[place + 1]) AS next
+      WHERE place < cardinality(ids) AND (place = 0 OR bytes + size <= ${maxBytes}))
+    SELECT ${columns} FROM fitting, listed, ${schema}.job AS job
+    WHERE job.name = $1 AND job.id = ids[place] ORDER BY place`
 }
 
 /** Stores the `data` of a job that goes on: pg-boss changes only those that wait. */
@@ -219,7 +238,7 @@ export async function requireReadable(
 ): Promise<void> {
   const id = randomUUID()
   await insert(id)
-  const read = (after?: string) => readRows(db, { ...page, state: 'waiting', after, limit: 1 })
+  const read = (after?: string) => readRows(db, { ...page, ...PAGE, state: 'waiting', after, limit: 1 })
   const [[first], [next]] = [await read(), await read(id)]
   // Nothing is both the first of all and the first after the job, unless the job is not among them.
   if (first === undefined || first.id === next?.id) throw new Error(`no job of this pg-boss in schema ${page.schema}`)

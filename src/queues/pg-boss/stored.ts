@@ -3,6 +3,7 @@
 import type { Db, JobWithMetadata, PgBoss } from 'pg-boss'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
+import { PAGE } from '../walk.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
@@ -34,7 +35,6 @@ type Change = (move: Move) => Promise<void>
 
 /** Each job takes up to four round trips, and a transaction has to end in time. */
 const BATCH = 50
-const LISTED_AT_ONCE = 200
 
 export function createStored(connection: Connection, { name, schema, timeoutMs, clock }: Settings): Stored {
   const deadQueue = deadQueueOf(name)
@@ -143,7 +143,7 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
     drop: (ids) => (ids === 'all' ? moveAll(drop) : moveSome(ids, drop)),
     async *jobs() {
       for (let after: string | undefined; ; ) {
-        const page = { schema, queue: name, state: 'any', after, limit: LISTED_AT_ONCE } as const
+        const page = { schema, queue: name, state: 'any', after, ...PAGE } as const
         const rows = await connection.call((boss) => readRows(boss.getDb(), page), slow)
         after = rows.at(-1)?.id
         if (after === undefined) return

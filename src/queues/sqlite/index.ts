@@ -7,18 +7,17 @@
 import { existsSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { HooklineError } from '../../message/error.ts'
 import { requireText } from '../../options/checks.ts'
+import { type Aside, createAside } from '../../sqlite/aside.ts'
 import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
 import type { Queue } from '../api.ts'
 import { createQueue } from '../queue.ts'
 import { asObserver } from '../use.ts'
-import { connect } from './connection.ts'
+import { listQueues as listNames, observeFile, openFile, unavailable } from './file.ts'
 import { readOptions, type Settings, type SqliteQueueOptions } from './options.ts'
-import { createSqliteStore, observeFile } from './store.ts'
-import { unavailable } from './thread-messages.ts'
-import type { BackupSettings, ThreadSettings } from './worker-thread.ts'
+import { createSqliteStore } from './store.ts'
+import { CHECK_PATH } from './tables.ts'
 
 export type { Queue } from '../api.ts'
 export type { SqliteQueueOptions } from './options.ts'
@@ -38,8 +37,8 @@ export interface SqliteQueue extends Queue {
 /**
  * Opens a queue in a file.
  *
- * - A push resolves when the disk has it. All queues of a file in this process share one worker thread: calls that are made
- *   together are written together, and nothing else waits for the disk.
+ * - A push resolves when the disk has it. All queues of a file in this process share one connection: calls that are made
+ *   together are written together, and the event loop does not wait for the disk.
  * - A process keeps the jobs that it claimed for as long as it lives. When it dies, the other processes that use the file
  *   claim them within a second, or the next one that opens the file. When the power fails, jobs that were claimed or
  *   finished in the last moment may be handled again; none is lost.
@@ -57,19 +56,24 @@ export interface SqliteQueue extends Queue {
 export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
   const settings = readOptions(options)
   const { path, name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
-  const shared = { name, pollMs, deadLetterRetentionMs, onError, clock }
   try {
     requireSqlite()
-    const backup = (to: string) => backUp(settings, to)
-    if (observe) {
-      return { ...asObserver(createQueue(createSqliteStore(settings, observeFile(path)), shared), name), backup }
-    }
-    const program = findProgram()
-    const connection = connect(path, name, (thread) => startWorker(program, thread))
-    return { ...createQueue(createSqliteStore(settings, connection), shared), backup }
+    const store = createSqliteStore(settings, (observe ? observeFile : openFile)(path, settings))
+    const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
+    return { ...(observe ? asObserver(queue, name) : queue), backup: (to) => backUp(settings, to) }
   } catch (cause) {
     throw unavailable(`Queue ${name}`, path, cause)
   }
+}
+
+/**
+ * Lists the names of the queues in a file. Creates and changes nothing.
+ *
+ * @throws TypeError that names the option; HooklineError (as a rejection) `queue_unavailable` when the file cannot be used.
+ */
+export function listQueues(options: Pick<SqliteQueueOptions, 'path' | 'timeoutMs'>): Promise<readonly string[]> {
+  const { path, timeoutMs } = readOptions(options)
+  return listNames(path, timeoutMs)
 }
 
 async function backUp({ name, path }: Settings, to: string): Promise<void> {
@@ -81,30 +85,16 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
     const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason}. Got ${cause.code}. ${advice}`
     throw new HooklineError('queue_unavailable', message, { cause })
   })
+  let aside: Aside | undefined
   try {
-    await new Promise((done, fail) => {
-      const refuse = (message: string) => fail(new HooklineError('queue_unavailable', message))
-      const thread = startWorker(findProgram(), { isHooklineThread: true, name, path, backupTo })
-      thread.once('message', refuse).once('error', fail).once('exit', done)
-    })
+    if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+    aside = createAside(path)
+    await aside.run('VACUUM INTO ?', backupTo)
     await file.sync()
-  } catch (error) {
+  } catch (cause) {
     await rm(backupTo, { force: true })
-    throw error
+    throw unavailable(`Queue ${name}`, path, cause)
   } finally {
-    await file.close()
+    await Promise.all([aside?.close(), file.close()])
   }
-}
-
-function startWorker(program: URL, settings: ThreadSettings | BackupSettings): Worker {
-  return new Worker(program, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
-}
-
-function findProgram(): URL {
-  const { url } = import.meta // A bundler may leave nothing of it.
-  const program = url && new URL(url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', url)
-  if (program && existsSync(program)) return program
-  throw new UnusableFile(
-    `its worker thread needs a file of its own. Got no ${program ? program.href : 'import.meta.url'}. Mark hookline as external in your bundler.`,
-  )
 }

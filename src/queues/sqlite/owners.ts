@@ -8,21 +8,19 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { connectTo, inodeOf, OPENING_MS, removeIfPossible, retryWhileBusy } from '../../sqlite/file.ts'
-import { isLocked } from '../../sqlite/watch.ts'
-import { type OpenTables, PHASE } from './tables.ts'
+import { isLocked, watchLocks } from '../../sqlite/watch.ts'
 
 export interface OwnerLock {
   readonly owner: number
+  readonly file: string
+  /** Whether another process could take this one for dead. It looks at the lock once a second. */
+  isGone(): boolean
   /** Whether it still holds for the file at the path; takes it again where this process has dropped it, and no other one took it. */
   isHeld(): boolean
   release(): void
 }
 
-/**
- * Takes the lock of a new owner. Held by the thread that calls, so that it outlives a worker thread that dies.
- *
- * @throws Error of SQLite.
- */
+/** Takes the lock of a new owner, and removes the files of dead ones. @throws Error of SQLite. */
 export function lockOwner(path: string): OwnerLock {
   const inode = inodeOf(path)
   for (;;) {
@@ -31,12 +29,16 @@ export function lockOwner(path: string): OwnerLock {
     const connection = lock(file, OPENING_MS)
     if (existsSync(file)) {
       const wasLocked = isLocked(file)
+      const isLockGone = watchLocks(file)
+      removeStrays(path, file)
       return {
         owner,
+        file,
+        isGone: () => !existsSync(file) || isLockGone(),
         isHeld() {
           if (inodeOf(path) !== inode) return false // In a restored backup, its claims are those of a process that is gone.
           try {
-            if (wasLocked && !isLocked(file)) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
+            if (wasLocked && isLocked(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
           } catch {
             return false
           }
@@ -64,43 +66,14 @@ function lock(file: string, timeoutMs: number): DatabaseSync {
   }
 }
 
-export function sideFileOf(path: string, owner: number): string {
+function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-export function createOwners({ database, path, owner, queues }: OpenTables) {
-  const find = database.prepare(`SELECT DISTINCT queue, owner FROM hookline_queue_jobs WHERE phase = ${PHASE.claimed}`)
-  // They keep their places: what was claimed first was due first.
-  const release = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL WHERE phase = ${PHASE.claimed} AND queue = ? AND owner = ?`)
-  let dead: { readonly queue: number; readonly owner: number }[] = []
-  let lookedAt = Number.NEGATIVE_INFINITY
-  removeStrays(path, owner)
-
-  return {
-    /** Looks for owners that have died, twice a second at most. Outside of a transaction, because it touches other files. */
-    findDead(): void {
-      if (performance.now() - lookedAt < LOOK_EVERY_MS) return
-      lookedAt = performance.now()
-      const claims = find.all() as unknown as typeof dead
-      const others = new Set(claims.map((claim) => claim.owner))
-      others.delete(owner)
-      const deadOwners = new Set([...others].filter((other) => removeIfDead(sideFileOf(path, other))))
-      dead = claims.filter((claim) => deadOwners.has(claim.owner))
-    },
-    hasDead: () => dead.length > 0,
-    releaseDead(): void {
-      for (const { queue, owner } of dead) {
-        const count = Number(release.run(queue, owner).changes)
-        const row = queues.rowAt(queue)
-        row.active -= count
-        row.waiting += count
-      }
-    },
-  }
+/** Returns those of these owners whose processes have died. */
+export function findDead(path: string, owners: readonly number[]): readonly number[] {
+  return owners.filter((owner) => removeIfDead(sideFileOf(path, owner)))
 }
-
-const LOOK_EVERY_MS = 500
 
 function removeIfDead(file: string): boolean {
   if (!existsSync(file)) return true
@@ -115,11 +88,10 @@ function removeIfDead(file: string): boolean {
   }
 }
 
-function removeStrays(path: string, owner: number): void {
+function removeStrays(path: string, own: string): void {
   const [folder, prefix] = [dirname(path), `${basename(path)}-owner-`]
   for (const name of readdirSync(folder)) {
-    if (!name.startsWith(prefix) || !/^[0-9a-f]+$/.test(name.slice(prefix.length))) continue
     const file = join(folder, name)
-    if (file !== sideFileOf(path, owner)) removeIfDead(file)
+    if (name.startsWith(prefix) && /^[0-9a-f]+$/.test(name.slice(prefix.length)) && file !== own) removeIfDead(file)
   }
 }

@@ -3,27 +3,33 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { invalidOption, kindOf } from '../../options/checks.ts'
 import { realPathOf, requireSqlite } from '../../sqlite/file.ts'
-import { createStored } from './stored.ts'
-import { createQueues } from './tables.ts'
-import type { Push, QueueSettings } from './thread-messages.ts'
+import type { Job } from '../api.ts'
+import { createJobs, type QueueSettings } from './jobs.ts'
+import { createQueues, type Reservation } from './tables.ts'
 
 /** Preparing the statements takes longer than a push. */
 const prepared = new WeakMap<DatabaseSync, ReturnType<typeof prepare>>()
 
 /** @throws TypeError for a `db` that is no such transaction; what SQLite throws, as it is. */
-export function pushInto(db: object, path: string, settings: QueueSettings, push: Push): readonly string[] {
+export function pushInto(
+  db: object,
+  path: string,
+  settings: QueueSettings & Reservation,
+  jobs: readonly Job[],
+  now: number,
+): readonly string[] {
   requireTransaction(db, path)
-  const { queues, stored } = prepared.get(db) ?? prepare(db)
+  const { queues, rows } = prepared.get(db) ?? prepare(db)
   queues.begin()
-  const known = stored.push(queues.rowAt(queues.enterHere(settings)), settings, push)
+  queues.enter(settings)
+  const known = rows.push(queues.rowAt(queues.numberOf(settings.name)), settings, jobs, now)
   queues.save()
   return known
 }
 
 function prepare(database: DatabaseSync) {
   const queues = createQueues(database)
-  const stored = createStored({ database, queues, path: '', owner: 0 })
-  const statements = { queues, stored }
+  const statements = { queues, rows: createJobs(database, queues) }
   prepared.set(database, statements)
   return statements
 }

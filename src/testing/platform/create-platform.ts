@@ -10,7 +10,7 @@ import { createDestination } from '../../destination/destination.ts'
 import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
 import type { DestinationOptions } from '../../destination/options.ts'
 import { readMessage } from '../../destination/stored.ts'
-import type { EndpointRequest, TextAnswer } from '../../http/endpoint.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import type { Message } from '../../message/message.ts'
 import {
   invalidOption,
@@ -73,7 +73,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const endpoint = `${origin}/v1/batch`
 
-  async function answer(request: EndpointRequest): Promise<TextAnswer> {
+  async function answer(request: EndpointRequest): Promise<EndpointAnswer> {
     const { path } = request
     const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
     for (const call of listRefused(path, status, body)) ledger.refuse(call)
@@ -155,7 +155,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   }
 }
 
-function unknownPath(path: string, routes: readonly string[]): TextAnswer {
+function unknownPath(path: string, routes: readonly string[]): EndpointAnswer {
   const detail = `The path must be one of the collector's: ${routes.join(', ')}. Got ${path}. Check the endpoint of the client.`
   return { status: 404, headers: {}, body: JSON.stringify({ code: 'path_unknown', detail }) }
 }

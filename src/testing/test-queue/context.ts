@@ -6,7 +6,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue, QueueGroups } from '../../queues/api.ts'
 import type { QueueCounts } from '../../queues/health.ts'
 import { systemClock } from '../../time/clock.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { within } from '../../time/timeout.ts'
 
 /** What is promised of a queue. The tests of what is not promised are not in the list. */
 export interface TestQueueOptions {
@@ -34,7 +34,7 @@ export interface TestedQueue {
    * the pushes from jobs that were due when they were pushed, one after the other.
    */
   readonly exactOrder?: boolean
-  /** How long a test waits for one thing to happen, in milliseconds of real time. Default 4000. */
+  /** How long a test waits for one thing to happen, in milliseconds of real time, and 50 turns in any case. Default 4000. */
   readonly timeoutMs?: number
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
@@ -81,6 +81,9 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
+/** So large that what an engine stores with it does not matter. */
+export const large = (character: string): string => character.repeat(10_000)
+
 export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   id,
   body: text(body),
@@ -88,8 +91,9 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** After so many looks, a wait leaves the processor to what it waits for. */
+/** A wait looks so often in any case, whatever the time. Afterwards it leaves the processor to what it waits for. */
 const TURNS = 50
+const TIMEOUT_MS = 4_000
 
 /** Runs a test over a new queue. Closes and disposes whatever it opened, also when it fails. */
 export async function runCase(
@@ -108,10 +112,48 @@ export async function runCase(
   await cleanUp(tested, queues)
 }
 
-async function cleanUp({ dispose }: TestedQueue, queues: readonly Queue[]): Promise<void> {
-  const closed = await Promise.allSettled(queues.map((queue) => queue.close({ graceMs: 0 })))
-  await dispose?.()
-  for (const result of closed) if (result.status === 'rejected') throw result.reason
+async function cleanUp({ dispose, timeoutMs }: TestedQueue, queues: readonly Queue[]): Promise<void> {
+  const closing = begin(Promise.allSettled(queues.map((queue) => queue.close({ graceMs: 0 }))), timeoutMs)
+  try {
+    for (const result of await closing.end()) if (result.status === 'rejected') throw result.reason
+  } finally {
+    await dispose?.()
+  }
+}
+
+async function until(
+  isTrue: () => boolean | Promise<boolean>,
+  what: () => string,
+  pass = () => nextTurn<void>(),
+  timeoutMs = TIMEOUT_MS,
+): Promise<void> {
+  const end = performance.now() + timeoutMs
+  for (let looks = 1; !(await isTrue()); looks += 1) {
+    if (looks > TURNS) {
+      if (performance.now() > end) fail(`${what()} Waited ${timeoutMs} ms.`)
+      await delay(1)
+    }
+    await pass()
+  }
+}
+
+/** Begins something that must end: `end` waits for that, and resolves to its result. */
+function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not end.') {
+  let isOver = false
+  const ended = Promise.allSettled([work]).then(() => {
+    isOver = true
+  })
+  return {
+    get isOver(): boolean {
+      return isOver
+    },
+    async end(): Promise<T> {
+      await within(ended, timeoutMs, systemClock)
+      for (let turns = 0; !isOver && turns < TURNS; turns += 1) await nextTurn()
+      ok(isOver, `${rule} Waited ${timeoutMs} ms.`)
+      return work
+    },
+  }
 }
 
 function createContext(
@@ -119,16 +161,7 @@ function createContext(
   queues: Queue[],
   { isDurable = true, leaseMs = Number.POSITIVE_INFINITY }: TestQueueOptions,
 ) {
-  const { timeoutMs = 4_000, refresh, another, stalled, tick = () => nextTurn<void>() } = tested
-
-  async function until(isTrue: () => boolean, what: () => string, pass = () => nextTurn<void>()): Promise<void> {
-    const end = performance.now() + timeoutMs
-    for (let looks = 1; !isTrue(); looks += 1) {
-      if (performance.now() > end) fail(`${what()} Waited ${timeoutMs} ms.`)
-      await pass()
-      if (looks > TURNS) await delay(1)
-    }
-  }
+  const { timeoutMs, refresh, another, stalled, tick = () => nextTurn<void>() } = tested
 
   async function open(make: TestedQueue['another'], advice: string): Promise<Queue> {
     if (make === undefined) fail(advice)
@@ -147,9 +180,9 @@ function createContext(
     },
     work(decide: Decide = complete, concurrency = 10, queue = tested.queue): Seen {
       const seen: ClaimedJob[] = []
-      const handle: HandleJob = async (...claimed) => {
+      const handle: HandleJob = (...claimed) => {
         seen.push(claimed[0])
-        return decide(...claimed)
+        return Promise.resolve(decide(...claimed)) // What it throws, a handler that is not async throws, too.
       }
       queue.work(handle, { concurrency })
       return seen
@@ -159,13 +192,15 @@ function createContext(
       const { promise, resolve } = Promise.withResolvers<Outcome>()
       return { seen: context.work(() => promise, concurrency, queue), end: resolve }
     },
-    /** Waits until a handler has seen so many jobs. `pass`: what happens between two looks, such as `tick`. */
-    claimed: (seen: Seen, count: number, pass?: () => Promise<void>): Promise<void> =>
-      until(
-        () => seen.length === count,
-        () => `${count} claims were expected. Got ${seen.length}.`,
-        pass,
-      ),
+    /** Waits until it is true. `pass`: what happens between two looks, such as `tick`. */
+    until: (isTrue: () => boolean | Promise<boolean>, what: () => string, pass?: () => Promise<void>): Promise<void> =>
+      until(isTrue, what, pass, timeoutMs),
+    /** Waits until a handler has seen so many jobs, and no more. */
+    async claimed(seen: Seen, count: number, pass?: () => Promise<void>): Promise<void> {
+      const what = () => `${count} claims were expected. Got ${seen.length}.`
+      await context.until(() => seen.length >= count, what, pass)
+      ok(seen.length === count, what())
+    },
     /** Pushes a job, and waits until the handler that saw nothing so far has it. */
     async run(seen: Seen, body = 'running'): Promise<void> {
       await tested.queue.push([jobOf(body)])
@@ -179,27 +214,9 @@ function createContext(
         await tested.advance(1)
       }
     },
-    async drain(queue = tested.queue): Promise<void> {
-      const end = await within(queue.drain(), timeoutMs, systemClock)
-      ok(end !== TIMED_OUT, 'drain() must resolve when no job is due and none is claimed')
-    },
-    /** Begins something that must end: `value` is what it resolved to, once it did; `end` waits for that. */
-    begin<T>(work: Promise<T>) {
-      const begun: { value?: T } = {}
-      void work.then((value) => Object.assign(begun, { value }))
-      return {
-        get isOver(): boolean {
-          return 'value' in begun
-        },
-        async end(): Promise<T> {
-          await until(
-            () => 'value' in begun,
-            () => 'It did not end.',
-          )
-          return begun.value as T
-        },
-      }
-    },
+    drain: (queue = tested.queue): Promise<void> =>
+      begin(queue.drain(), timeoutMs, 'drain() must resolve when no job is due and none is claimed.').end(),
+    begin: <T>(work: Promise<T>) => begin(work, timeoutMs),
     tick,
     /** Compares those counts that are given. Default: that nothing waits, runs or has failed. */
     async expectCounts(

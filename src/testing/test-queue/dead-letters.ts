@@ -3,7 +3,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { ClaimedJob, Outcome, StoredJob } from '../../queues/api.ts'
-import { bodiesOf, bytes, type Cases, complete, jobOf, partsOf, type TestContext, text } from './context.ts'
+import { bodiesOf, bytes, type Cases, complete, jobOf, large, partsOf, type TestContext, text } from './context.ts'
 
 export const deadLetterCases: Cases = {
   'dead letters: are listed with body, reason, retryState and time, the oldest first': async (context) => {
@@ -52,6 +52,17 @@ export const deadLetterCases: Cases = {
     await expectPage({ after: b }, ['c', 'd', 'e'])
     await queue.drop([b])
     await expectPage({ after: b }, ['a', 'c', 'd', 'e'])
+  },
+
+  'dead letters: end a page before it has more than maxBytes, but not before its first one': async (context) => {
+    const { queue } = context
+    const { ids } = await failJobs(context, ['a', 'b', 'c'].map(large))
+    const expectPage = async (page: Parameters<typeof queue.deadLetters>[0], expected: readonly string[]) =>
+      deepEqual(bodiesOf(await queue.deadLetters(page)), expected.map(large))
+    await expectPage({ maxBytes: 25_000 }, ['a', 'b'])
+    await expectPage({ maxBytes: 1 }, ['a'])
+    await expectPage({ maxBytes: 25_000, after: ids[1] ?? '' }, ['c'])
+    await expectPage({ maxBytes: 25_000, newestFirst: true }, ['c', 'b'])
   },
 
   'dead letters: come from the newest on when asked': async (context) => {

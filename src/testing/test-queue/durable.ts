@@ -133,6 +133,7 @@ export const durableCases: Cases = {
 
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
+    await tick() // It has looked, and found none.
     await queue.push([jobOf('a'), jobOf('b')])
     await claimed(seen, 2, tick)
   },
@@ -163,15 +164,13 @@ export const durableCases: Cases = {
   },
 
   'durable: a queue knows the ids that another one completed': async (context) => {
-    const { queue, tick, work, counts, expectCounts, openAnother } = context
-    work(complete, 10, await openAnother())
+    const { queue, tick, work, claimed, drain, expectCounts, openAnother } = context
+    const other = await openAnother()
+    const seen = work(complete, 10, other)
     const job = jobOf('once')
     await queue.push([job])
-    for (let left = 1; left > 0; ) {
-      const { waiting, active } = await counts()
-      left = waiting + active
-      await tick()
-    }
+    await claimed(seen, 1, tick)
+    await drain(other)
     await queue.push([job])
     await expectCounts({ waiting: 0, active: 0 })
   },

@@ -171,6 +171,7 @@ export const groupHistoryCases: Cases = {
     const handled = (await queue.history?.list()) ?? []
     const again = handled.map(({ id, cursor }) => ({ id, cursor, retryState: bytes('again') }))
     equal((await queue.history?.replay(again))?.ids.length, 1)
+    await context.advance(0)
     deepEqual(running(), ['a2'])
     await end('a2', 3)
     deepEqual(running(), ['a1'])

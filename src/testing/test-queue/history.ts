@@ -3,7 +3,7 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { ClaimedJob, HandledJob, Job, Outcome, Queue, QueueHistory, WorkOptions } from '../../queues/api.ts'
-import { bodiesOf, bytes, type Cases, complete, jobOf, partsOf, type TestContext, text } from './context.ts'
+import { bodiesOf, bytes, type Cases, complete, jobOf, large, partsOf, type TestContext, text } from './context.ts'
 
 export const historyCases: Cases = {
   'history: has the jobs whose outcomes keep them, with what is kept and when, the oldest first': async (context) => {
@@ -30,6 +30,14 @@ export const historyCases: Cases = {
       (await historyOf(queue).list()).map(({ body, kept }) => [text(body), text(kept)]),
       [['a', '']],
     )
+  },
+
+  'history: ends a page before it has more than maxBytes, but not before its first one': async (context) => {
+    const { history } = await handleJobs(context, ['a', 'b', 'c'].map(large))
+    const [first, second] = await history.list({ maxBytes: 25_000 })
+    deepEqual(bodiesOf([first as HandledJob, second as HandledJob]), ['a', 'b'].map(large))
+    deepEqual(bodiesOf(await history.list({ maxBytes: 1 })), [large('a')])
+    deepEqual(bodiesOf(await history.list({ maxBytes: 25_000, after: second?.cursor ?? '' })), [large('c')])
   },
 
   'history: comes in pages, also after one that is gone, and of a time': async (context) => {
@@ -156,11 +164,15 @@ export const historyCases: Cases = {
   },
 
   'history: what is older than its age is dropped, and its id is known in the dedupe window': async (context) => {
-    const { queue, advance, drain, expectCounts } = context
+    const { queue, advance, until, drain, expectCounts } = context
     const { jobs, history, seen } = await handleJobs(context, ['a', 'b'], { history: { maxAgeMs: 5_000 } })
     await advance(7_000)
     await advance(0)
-    await until(async () => (await history.list()).length === 0, context)
+    await until(
+      async () => (await history.list()).length === 0,
+      () => 'What is older than its age must be dropped.',
+      () => advance(1_000),
+    )
     await queue.push(jobs)
     await drain()
     equal(seen.length, 2)
@@ -267,13 +279,4 @@ async function handleJobs(context: TestContext, bodies: readonly string[], optio
     outcome = next
   }
   return { seen, jobs, history: historyOf(queue), decide }
-}
-
-/** Lets time pass until it is true. */
-async function until(isTrue: () => Promise<boolean>, { advance, timeoutMs = 4_000 }: TestContext): Promise<void> {
-  const end = performance.now() + timeoutMs
-  while (!(await isTrue())) {
-    ok(performance.now() < end, 'what is older than its age must be dropped')
-    await advance(1_000)
-  }
 }

@@ -64,7 +64,7 @@ async function listDeadLetters(): Promise<string[]> {
 answerQuestions({
   counts: () => queue.counts(),
   deadLetters: listDeadLetters,
-  circuits: async () => (await destination.health()).circuits,
+  urls: async () => (await destination.health()).urls,
   move: () => next && destination.update({ webhooks: [{ url: next.url }], sharedSecret: next.secret }),
   disable: () => destination.disable(),
   async close() {

@@ -113,7 +113,7 @@ async function call(example: string, name: string, events: readonly object[]) {
 }
 
 function handledIn(output: string): string[] {
-  return [...output.matchAll(/^track (\w+)/gm)].map(([, user = '']) => user)
+  return [...output.matchAll(/^track \{[^}]*? userId: '(\w+)'/gm)].map(([, user = '']) => user)
 }
 
 const failures = (...users: readonly string[]) => ({
@@ -175,7 +175,7 @@ describe.concurrent('functions behind a queue', () => {
     const statuses: number[] = []
     for (const message of [mallory, trudy, oscar, eve, bert]) statuses.push((await post(push(message))).status)
     expect(statuses).toEqual([204, 204, 204, 500, 204])
-    await server.printed(/^track bert/m)
+    await server.printed(/userId: 'bert'/)
     expect(handledIn(server.output)).toEqual(['anna', 'bert'])
     server.kill('SIGTERM')
     await server.exit

@@ -33,6 +33,8 @@ async function createProjects(): Promise<Projects> {
   const modules = join(directory, 'node_modules/hookline')
   mkdirSync(modules, { recursive: true })
   await run('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
+  mkdirSync(join(modules, 'node_modules')) // Other packages here have an older release, so npm would nest its own.
+  symlinkSync(join(root, 'node_modules/raw-body'), join(modules, 'node_modules/raw-body'))
   return {
     copy(example) {
       const project = mkdtempSync(join(directory, `${example}-`))

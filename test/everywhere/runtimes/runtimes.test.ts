@@ -105,12 +105,11 @@ describe.each(RUNTIMES)('$name', ({ name: runtime, command, servers }) => {
       const killed = start('durable.mjs', 'store', files, peers.refused.url)
       await killed.outcomeOf('stored')
       killed.child.kill('SIGKILL')
-      expect(await killed.ended).toMatchObject({ outcomes: { inbox: 200, dedupe: 200, destination: true }, code: null })
+      expect(await killed.ended).toMatchObject({ outcomes: { inbox: 200, destination: true }, code: null })
 
       const ended = await start('durable.mjs', 'resume', files, peers.ok.url).ended
       expect(ended.outcomes).toEqual({
         inbox: { reason: 'handler_failed', event: 'Order Completed', calls: 2, left: 0 },
-        dedupe: { status: 200, calls: 0 },
         destination: 'delivered',
       })
       expectGracefulEnd(ended)
@@ -310,7 +309,7 @@ describe('workerd', () => {
     /(?<=^TypeError: )Sending needs a runtime that shows the certificate of a server\. .*dispatcher`\.$/
   refuse('send', ['sender', 'destination'], NO_CERTIFICATES)
   refuse('client', ['client'], NO_CERTIFICATES)
-  refuse('sqlite', ['queue', 'dedupe'], /(?<=^HooklineError: .*: )this runtime has no SQLite\. .* another engine\.$/)
+  refuse('sqlite', ['queue'], /(?<=^HooklineError: .*: )this runtime has no SQLite\. .* another engine\.$/)
 })
 
 describe('docs/runtimes.md', () => {

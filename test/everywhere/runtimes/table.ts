@@ -14,7 +14,7 @@ const ROWS = {
   fetch: "Receive on the runtime's own server, with `hookline/fetch`",
   collect: 'Collect, from compressed bodies too',
   kv: 'Inbox over [a store of yours](engines.md)',
-  sqlite: 'Inbox, dedupe and destination on SQLite, after a kill',
+  sqlite: 'Inbox and destination on SQLite, after a kill',
   bullmq: 'Inbox on BullMQ',
   'pg-boss': 'Inbox on pg-boss',
   send: 'Send: the five-second timeout, retries, the circuit',

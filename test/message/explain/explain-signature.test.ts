@@ -1,4 +1,4 @@
-/** What `explainSignature` finds: each deviation alone, and in pairs. */
+/** What `explainSignature` finds: each deviation alone, and with a line break. */
 
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it, test } from 'vitest'
@@ -128,7 +128,7 @@ describe('the digest', () => {
     [['hash_md5', 'key_before_body'], hashOf('md5', SECRET + TEXT)],
     [['hash_sha256', 'body_line_break_lost'], hmacOf('sha256', `${TEXT}\n`)],
     [['key_unused', 'body_line_break_lost'], hashOf('sha1', `${TEXT}\n`)],
-    [['key_before_body', 'secret_line_break_lost'], hashOf('sha1', `${SECRET}\n${TEXT}`)],
+    [['secret_line_break_lost', 'key_before_body'], hashOf('sha1', `${SECRET}\n${TEXT}`)],
   ])('%j', (codes, signature) => {
     expect(codesOf(signature)).toEqual(codes)
   })
@@ -217,17 +217,9 @@ describe('the body', () => {
     expect(codesOf(sign(concat(signed), SECRET), concat(given))).toEqual([code])
   })
 
-  it('names an element of a list that was written anew', () => {
-    const { causes } = explainSignature(Buffer.from(list), sign('{"type":"track","total":39}', SECRET), SECRET)
-    expect(causes).toMatchObject([
-      { code: 'body_first_element' },
-      { code: 'body_reserialised', writers: expect.arrayContaining(['JSON.stringify of JavaScript']) },
-    ])
-  })
-
   it('says in a sentence which serialisers fit, one of each language', () => {
     const { message, causes } = explainSignature(BODY, sign(TEXT.replace('39.0', '39'), SECRET), SECRET)
-    expect(causes[0]?.writers?.length).toBeGreaterThan(3)
+    expect(causes[0]?.writers).toHaveLength(3)
     expect(message).toContain(
       'JSON.stringify of JavaScript, or json_encode of PHP with JSON_UNESCAPED_UNICODE writes what was signed.',
     )
@@ -240,11 +232,11 @@ describe('the body', () => {
 
   it('is not taken apart deeper than serialisers go', () => {
     const nested = (depth: number): string => `${'['.repeat(depth)} 1${']'.repeat(depth)}`
-    const explain = (depth: number) =>
+    const verdictOf = (depth: number) =>
       explainSignature(Buffer.from(nested(depth)), sign(nested(depth).replace(' ', ''), SECRET), SECRET).verdict
-    expect(explain(400)).toBe('explained')
-    expect(explain(600)).toBe('unexplained')
-    expect(explain(100_000)).toBe('unexplained')
+    expect(verdictOf(400)).toBe('explained')
+    expect(verdictOf(600)).toBe('unexplained')
+    expect(verdictOf(100_000)).toBe('unexplained')
   })
 })
 
@@ -254,11 +246,9 @@ describe('two deviations', () => {
     [['body_reserialised', 'body_line_break_lost'], sign(`${python}\n`, SECRET)],
     [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
     [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
-    [['body_bom_extra', 'body_reserialised'], sign(python, SECRET), `\ufeff${TEXT}`],
-    [['body_json_string_received', 'body_reserialised'], sign(python, SECRET), JSON.stringify(TEXT)],
     [['body_base64_received', 'body_line_break_lost'], sign(`${TEXT}\n`, SECRET), BODY.toString('base64')],
     [['hash_sha256', 'body_reserialised'], createHmac('sha256', SECRET).update(python).digest('hex')],
-    [['key_unused', 'body_reserialised'], createHash('sha1').update(python).digest('hex')],
+    [['key_unused', 'body_line_break_lost'], createHash('sha1').update(`${TEXT}\n`).digest('hex')],
     [
       ['signature_labelled', 'signature_base64', 'hash_sha256', 'secret_line_break_lost', 'body_reserialised'],
       `sha256=${createHmac('sha256', `${SECRET}\n`).update(python).digest('base64')}`,
@@ -281,7 +271,6 @@ describe('two deviations of a body of 500 KB', () => {
   it.each<[codes: string[], signature: string]>([
     [['body_reserialised', 'body_line_break_lost'], sign(`${pretty}\n`, SECRET)],
     [['secret_line_break_lost', 'body_reserialised'], sign(pretty, `${SECRET}\n`)],
-    [['key_unused', 'body_reserialised'], createHash('sha1').update(pretty).digest('hex')],
   ])('%j', (codes, signature) => {
     expect(codesOf(signature, body)).toEqual(codes)
   })
@@ -294,7 +283,7 @@ describe('what nothing explains', () => {
     const answer = explainSignature(BODY, other, SECRET)
     expect(answer).toMatchObject({ verdict: 'unexplained', causes: [] })
     expect(answer.message).toMatch(
-      /^The signature does not match, and nothing that was tried explains it\. Got .* alone and in pairs\.$/,
+      /^The signature does not match, and nothing that was tried explains it\. Got .* alone and with a line break\.$/,
     )
     expect(answer.tried).toEqual(expect.arrayContaining(['key_unused', 'secret_quotes_lost', 'body_reserialised']))
     expect(answer.tried).not.toContain('body_first_element') // The body is no list.
@@ -306,10 +295,10 @@ describe('what nothing explains', () => {
     expect(answer.message).toContain(answer.causes[0]?.message)
   })
 
-  it('says when a body is too large for every pair', () => {
+  it('says when a body is too large for all of them', () => {
     const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(2_000_000) }))
-    expect(explainSignature(body, other, SECRET).message).toMatch(
-      /because the body or the signature is long, not every serialiser and not all in pairs\.$/,
+    expect(explainSignature(body, other, SECRET, { maxBytes: 40_000_000 }).message).toMatch(
+      /because the body or the signature is long, not all of them\.$/,
     )
     expect(codesOf(sign(`${body}\n`, SECRET), body)).toEqual(['body_line_break_lost'])
   })
@@ -335,8 +324,10 @@ describe('wrong arguments', () => {
     [[BODY, RIGHT, SECRET, { expcted: true }], /^explainSignature: options must be .*\. Got an option `expcted`\. /],
     [
       [BODY, RIGHT, SECRET, { expected: 'yes' }],
-      /^explainSignature: options must be an object with `expected`, true or false\. Got a string\. /,
+      /^explainSignature: options must be .*\. Got a string as `expected`\. /,
     ],
+    [[BODY, RIGHT, SECRET, { maxBytes: 0 }], /^explainSignature: options must be .*\. Got a number as `maxBytes`\. /],
+    [[BODY, RIGHT, SECRET, { maxBytes: '1' }], /^explainSignature: options must be .*\. Got a string as `maxBytes`\. /],
   ])('%#', (args, message) => {
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(message)

@@ -22,8 +22,6 @@ describe('a body that was written anew', () => {
   it.each([
     ['JSON.stringify of JavaScript', undefined],
     ['JSON.stringify of JavaScript with an indent of 2', 2],
-    ['JSON.stringify of JavaScript with an indent of 4', 4],
-    ['JSON.stringify of JavaScript with an indent of a tab', '\t'],
   ])('names %s', (name, indent) => {
     fc.assert(
       fc.property(value, (json) => {
@@ -51,7 +49,11 @@ describe('what is not to be explained', () => {
   const digest = fc
     .constantFrom('md5', 'sha1', 'sha256')
     .chain((hash) => fc.uint8Array().map((bytes) => createHash(hash).update('x').update(bytes).digest('hex')))
-  const body = fc.oneof(fc.uint8Array(), fc.json().map(Buffer.from), fc.string({ unit: 'binary' }).map(Buffer.from))
+  const body = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.json().map(Buffer.from),
+    fc.string({ unit: 'binary' }).map(Buffer.from),
+  )
 
   it('has no cause but the length of the digest', () => {
     fc.assert(

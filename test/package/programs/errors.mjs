@@ -45,6 +45,7 @@ await post(async (req, res) => {
 
 let route
 const scope = {
+  register() {},
   removeAllContentTypeParsers() {},
   addContentTypeParser() {},
   all: (_path, _options, handler) => (route = handler),

@@ -3,12 +3,15 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { Worker } from 'bullmq'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, inject, it, vi } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
 import type { Outcome } from '../../../src/queues/api.ts'
+import { readOptions } from '../../../src/queues/bullmq/options.ts'
+import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
 import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
 import { bodiesOf, complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
@@ -128,6 +131,29 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await queue.drain()
     expect(seen[1]).toMatchObject({ claimCount: 2, firstAt: seen[0]?.firstAt, retryState: undefined })
     expect(errors).toEqual([])
+  })
+
+  it('frees the claims of a worker that died also while it takes no more jobs itself', async () => {
+    const { queue, name } = setUp({ leaseMs: 200 })
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, ({ id }) => (id === busy.id ? held.promise : complete), 1)
+    const [busy, lost] = [jobOf('busy'), jobOf('lost')]
+    await queue.push([busy])
+    await until(() => seen.length === 1)
+    await queue.push([lost])
+    const dead = createBullmqStore(
+      readOptions({ name, connection: inject('redisUrl') ?? '', leaseMs: 200 }),
+      systemClock,
+    )
+    expect(await dead.claim(1)).toMatchObject([{ id: lost.id }])
+    await dead.close()
+
+    await until(async () => (await queue.counts()).waiting === 1, 10_000)
+
+    expect(seen).toHaveLength(1)
+    held.resolve(complete)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['busy', 'lost'])
   })
 
   it('renews the leases of jobs that take long', async () => {

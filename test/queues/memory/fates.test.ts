@@ -82,7 +82,7 @@ it('each is done as often as its handler said, or dead, or returned', async () =
       const left = await closing
       isClosed = true
       await clock.advance(10_000)
-      const dead = await store.deadLetters({ after: undefined, limit: IDS.length, newestFirst: false })
+      const dead = await store.deadLetters({ after: undefined, limit: IDS.length, maxBytes: 1e9, newestFirst: false })
       const found = [...done, ...[...dead, ...left].map(({ id }) => id)]
       expect(found.sort()).toEqual([...accepted].sort())
     }),

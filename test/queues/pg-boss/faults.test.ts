@@ -298,7 +298,10 @@ describe('pg-boss, when PostgreSQL itself stops', needs('initdb', 'runuser'), ()
     await until(() => [...acknowledged].every(isHandled))
   })
 
-  it('leaves nothing open after close', { timeout: 30_000 }, async () => {
+  it('leaves nothing open after close', { timeout: 60_000 }, async () => {
+    const server = await createPostgres(programs as string)
+    onTestFinished(() => server.dispose())
+    await server.start()
     const queue = create({ connectionString: server.url })
     work(queue, () => ({ deadLetter: 'no' }))
     await queue.push([jobOf('dead')])

@@ -57,6 +57,12 @@ if (what === 'close') {
   const began = performance.now()
   await queue.close({ graceMs: 200 })
   console.log('closed after', performance.now() - began)
+} else if (what === 'forget') {
+  await push()
+  const { deleted } = await queue.forget(() => true)
+  process.stdin.destroy()
+  await queue.close({ graceMs: 0 })
+  console.log('forgotten', deleted)
 } else if (what === 'idle') {
   await push()
   process.stdin.destroy() // Nothing else keeps this process alive.

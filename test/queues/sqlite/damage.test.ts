@@ -16,7 +16,7 @@ describe('a row that cannot be read', () => {
     ['an id of 3 bytes', update("id = x'010203'"), 'its id is not a UUID of 16 bytes'],
     ['an id of no bytes', update("id = x''"), 'its id is not a UUID of 16 bytes'],
   ])('becomes a dead letter, and others are claimed: %s', async (_what, damage, reason) => {
-    const { open, connect, drained } = setUp({ isHere: true })
+    const { open, connect, drained } = setUp()
     const queue = open()
     await queue.push([jobOf('bad'), jobOf('good'), jobOf('good too')])
     connect().exec(damage)
@@ -37,19 +37,19 @@ describe('a row that cannot be read', () => {
 
   it.each([
     update("claim_count = 'many'"),
-    update("due_at = 'soon'"),
+    update("at = 'soon'"),
     update("first_at = x'00'"),
     update("retry_state = 'text'"),
     update('retry_state = 5'),
     update('claim_count = 1 << 60'),
-    update('due_at = 1 << 60'),
+    update('at = 1 << 60'),
     update('first_at = 1 << 60'),
-    update('phase = 6'),
-    update('due_at = 8640000000000001'),
+    update('state = 7'),
+    update('at = 8640000000000001'),
     "UPDATE hookline_queue_bodies SET body = 'text'",
     'UPDATE hookline_queue_bodies SET body = 5',
   ])('the file refuses: %s', async (damage) => {
-    const { open, connect, drained } = setUp({ isHere: true })
+    const { open, connect, drained } = setUp()
     const queue = open()
     await queue.push([jobOf('bad'), jobOf('good')])
     expect(() => connect().exec(damage)).toThrow()
@@ -61,7 +61,7 @@ describe('a row that cannot be read', () => {
 
 describe('a damaged page', () => {
   it('is reported by each call that reads it; the queue stops there, and loses no more', async () => {
-    const { path, open, connect, errors } = setUp({ isWhole: false, isHere: true })
+    const { path, open, connect, errors } = setUp({ isWhole: false })
     const before = open()
     await before.push(Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000))))
     await before.close({ graceMs: 0 })

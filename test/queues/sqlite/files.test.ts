@@ -1,10 +1,10 @@
 import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { openSqlite } from '../../../src/sqlite/file.ts'
 import { watchCommits } from '../../../src/sqlite/watch.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
@@ -101,7 +101,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   )
 
   it('not where the system lists neither mounts nor locks', async () => {
-    const { open } = setUp({ isHere: true })
+    const { open } = setUp()
     await open().close({ graceMs: 0 })
     replaceInFs('readFileSync', () => {
       throw new Error('ENOENT')
@@ -112,7 +112,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   })
 
   it('with a trigger, which could delete what is acknowledged', async () => {
-    const { path, open, connect } = setUp({ isHere: true })
+    const { path, open, connect } = setUp()
     await open().close({ graceMs: 0 })
     connect().exec('CREATE TRIGGER gone AFTER INSERT ON hookline_queue_jobs BEGIN DELETE FROM hookline_queue_jobs; END')
     expect(refusal(path).message).toContain(
@@ -120,13 +120,8 @@ describe('a file that cannot be used is refused when the queue is created', () =
     )
   })
 
-  it('when the program of its thread is missing, before a file is created', () => {
-    const path = newFile()
-    replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite/worker-thread.ts'))
-    expect(refusal(path).message).toMatch(
-      /its worker thread needs a file of its own\. Got no .*sqlite\/worker-thread\.ts\. Mark hookline as external in your bundler\.$/,
-    )
-    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  it('where SQLite can keep no log beside it', () => {
+    expect(() => openSqlite(':memory:', () => {})).toThrow('Pass the path of a file on a disk of this machine.')
   })
 
   it.each<[string, unknown]>([
@@ -139,11 +134,10 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const advice =
       /: this runtime has no SQLite\. Got one without the module node:sqlite\. Run on Node 22\.19, Bun .* another engine\.$/
     expect(refusal(path).message).toMatch(advice)
-    expect(() => sqliteDedupe({ path })).toThrow(advice)
   })
 
   it.each([
-    ['a newer version', 'UPDATE hookline_queue_schema SET version = 5', '5'],
+    ['a newer version', 'UPDATE hookline_queue_schema SET version = 6', '6'],
     ['release 0.3', 'UPDATE hookline_queue_schema SET version = 2', '2'],
     ['no version', 'DELETE FROM hookline_queue_schema', 'none'],
     ['no table of their version', 'DROP TABLE hookline_queue_schema', 'none'],
@@ -152,13 +146,13 @@ describe('a file that cannot be used is refused when the queue is created', () =
     await open().close({ graceMs: 0 })
     connect().exec(change)
     expect(refusal(path).message).toBe(
-      `Queue default cannot use ${path}: this Hookline knows version 4 of its tables. Got version ${found}. Use the Hookline that wrote it, or pass the path of a new file.`,
+      `Queue default cannot use ${path}: this Hookline knows version 5 of its tables. Got version ${found}. Use the Hookline that wrote it, or pass the path of a new file.`,
     )
   })
 })
 
 function replaceInFs(
-  name: 'accessSync' | 'existsSync' | 'readFileSync',
+  name: 'accessSync' | 'existsSync' | 'readFileSync' | 'statSync',
   fake: (path: unknown) => never | boolean | string,
 ): void {
   const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
@@ -182,11 +176,12 @@ it.each(['', '.link'])('is for this user alone, and so are the files beside it: 
 })
 
 describe('a file that goes away', needs('POSIX'), () => {
-  it('with its folder: each call says what to do, once, until it is there', async () => {
-    const { path, open } = setUp({ isHere: true })
+  it('with its folder: each call says what to do, until it is there', async () => {
+    const { path, open } = setUp()
     const queue = open({ name: 'outbox' })
     const folder = dirname(path)
     rmSync(folder, { recursive: true })
+    await expect(queue.push([jobOf()])).rejects.toThrow('was removed')
     const error = await queue.push([jobOf()]).catch((reason) => reason)
     expect(error).toEqual(unavailable)
     expect(error.message).toBe(
@@ -197,20 +192,8 @@ describe('a file that goes away', needs('POSIX'), () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
-  it('with its folder, while it is open: the same', async () => {
-    const { path, open } = setUp({ isHere: true })
-    const queue = open()
-    await queue.push([jobOf()])
-    rmSync(dirname(path), { recursive: true })
-    await expect(queue.push([jobOf()])).rejects.toThrow('was removed')
-    for (let call = 0; call < 2; call += 1) await expect(queue.push([jobOf()])).rejects.toThrow('does not exist')
-    mkdirSync(dirname(path))
-    await queue.push([jobOf()])
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
-  })
-
   it('while it is open: a call is refused, and the next one creates another', async () => {
-    const { path, open } = setUp({ isHere: true })
+    const { path, open } = setUp()
     const queue = open()
     await queue.push([jobOf()])
     for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
@@ -226,7 +209,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
     'but for %j of it: a call is refused, and nothing is lost that was pushed before and after',
     async (ends) => {
-      const { path, open } = setUp({ isHere: true })
+      const { path, open } = setUp()
       const queue = open()
       await queue.push([jobOf('before')])
       for (const end of ends) rmSync(`${path}${end}`)
@@ -249,7 +232,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   })
 
   it('with its log, which another process deletes because a copy dropped all locks of this one: the same', async () => {
-    const { path, open } = setUp({ isHere: true })
+    const { path, open } = setUp()
     const queue = open()
     await queue.push([jobOf('before')])
     cpSync(dirname(path), join(dirname(newFile()), 'copy'), { recursive: true })
@@ -264,7 +247,7 @@ describe('a file that goes away', needs('POSIX'), () => {
     'for this process alone, by a copy: a call is refused, and the next one locks it again',
     needs('Linux'),
     async () => {
-      const { path, open } = setUp({ isHere: true })
+      const { path, open } = setUp()
       const queue = open()
       await queue.push([jobOf('before')])
       cpSync(path, `${path}.copy`)
@@ -276,17 +259,37 @@ describe('a file that goes away', needs('POSIX'), () => {
     },
   )
 
+  it('not, while this process has no file descriptor left to look at it', needs('Linux'), async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    await queue.push([jobOf('before')])
+    const sideFiles = sideFilesOf(path)
+    const cannotLook = () => {
+      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
+    }
+    replaceInFs('readFileSync', cannotLook)
+    replaceInFs('statSync', cannotLook)
+    hurryTime()
+
+    for (const body of ['one', 'two', 'three']) await queue.push([jobOf(body)])
+
+    expect(await queue.counts()).toMatchObject({ waiting: 4 })
+    expect(sideFilesOf(path)).toEqual(sideFiles)
+  })
+
   it('in the middle of a claim: the jobs are claimed again', async () => {
-    const { path, open, drained } = setUp({ isHere: true })
+    const { path, open, drained } = setUp()
     const queue = open()
     await queue.push([jobOf('a')])
-    const { prepare } = DatabaseSync.prototype
+    const { run } = StatementSync.prototype
     let isRemoved = false
-    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
-      prepare.call(this, sql).run()
-      if (sql !== 'COMMIT' || isRemoved) return
-      isRemoved = true
-      rmSync(`${path}-wal`)
+    const spy = vi.spyOn(StatementSync.prototype, 'run').mockImplementation(function (this: StatementSync, ...values) {
+      const result = run.apply(this, values as never)
+      if (this.sourceSQL === 'COMMIT' && !isRemoved) {
+        isRemoved = true
+        rmSync(`${path}-wal`)
+      }
+      return result
     })
     onTestFinished(() => spy.mockRestore())
     const seen = work(queue)
@@ -295,7 +298,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   })
 
   it('but for its side file: a call is refused, and the next one takes a new owner', async () => {
-    const { path, open } = setUp({ isHere: true })
+    const { path, open } = setUp()
     const queue = open()
     await queue.push([jobOf('before')])
     const [first = ''] = sideFilesOf(path)
@@ -314,7 +317,7 @@ describe('a file that goes away', needs('POSIX'), () => {
     'but for the lock on its side file, which a copy drops: a call is refused, and no other process gets its jobs',
     needs('Linux'),
     async () => {
-      const { path, open } = setUp({ isHere: true })
+      const { path, open } = setUp()
       const queue = open()
       const [held, other] = [jobOf(), jobOf()]
       await queue.push([held])
@@ -355,7 +358,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   })
 
   it('in part: a queue that is no longer in it says so', async () => {
-    const { open, connect } = setUp({ isHere: true })
+    const { open, connect } = setUp()
     const queue = open()
     await queue.push([jobOf()])
     connect().exec('DELETE FROM hookline_queues')
@@ -373,25 +376,22 @@ describe('a file that others use too', () => {
     expect(connect().prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 })
   })
 
-  it('as the store of handled messages, and for queues of other names', async () => {
-    const { path, open } = setUp()
-    const dedupe = sqliteDedupe({ path, timeoutMs: 5_000 })
+  it('for queues of other names', async () => {
+    const { open } = setUp()
     const [orders, users] = [open({ name: 'orders' }), open({ name: 'users' })]
     const job = jobOf('the same id')
-    await Promise.all([orders.push([job]), users.push([job, jobOf('another')]), dedupe.claim('a')])
+    await Promise.all([orders.push([job]), users.push([job, jobOf('another')])])
     const seen = work(users)
     await users.drain()
     expect(bodiesOf(seen).sort()).toEqual(['another', 'the same id'])
     expect(await orders.counts()).toMatchObject({ waiting: 1 })
     expect(await users.counts()).toMatchObject({ waiting: 0, active: 0 })
-    expect(dedupe.claim('a')).toBe('in_progress')
-    dedupe.close()
   })
 })
 
 describe('a file that another process keeps locked', () => {
   it('a push is refused, and one after that is taken', async () => {
-    const { open, connect } = setUp({ isHere: true })
+    const { open, connect } = setUp()
     const queue = open()
     await queue.push([jobOf('before')])
     const other = connect()

@@ -5,7 +5,7 @@ import { bodiesOf, done, HOURS_3, jobOf, setUp, work } from './set-up.ts'
 
 describe('a clock that is set', () => {
   it('back: what is due is claimed at once, also after that', async () => {
-    const { open, setClock } = setUp({ isHere: true })
+    const { open, setClock } = setUp()
     const queue = open()
     await queue.push([jobOf('before')])
     setClock(-HOURS_3)
@@ -16,7 +16,7 @@ describe('a clock that is set', () => {
   })
 
   it('forward: what this process works on is not claimed again', async () => {
-    const { open, setClock, clock } = setUp({ isHere: true })
+    const { open, setClock, clock } = setUp()
     const queue = open()
     const held = Promise.withResolvers<Outcome>()
     const seen = work(queue, () => held.promise)
@@ -37,7 +37,7 @@ describe('a clock that is set', () => {
 
 describe('order', () => {
   it('of a thousand that come due at once: as they came due, with those that are due already among them', async () => {
-    const { open, setClock, clock } = setUp({ isHere: true })
+    const { open, setClock, clock } = setUp()
     const queue = open()
     const jobs = Array.from({ length: 1_000 }, (_, index) =>
       jobOf(`${index}`, { notBefore: new Date(clock.now() + index * 10 + 10) }),
@@ -56,7 +56,7 @@ describe('order', () => {
 
 describe('maxJobs', () => {
   it('is not exceeded by any part of a push, nor by a redrive; ids that are known take no room', async () => {
-    const { open } = setUp({ isHere: true })
+    const { open } = setUp()
     const queue = open({ maxJobs: 3 })
     const known = jobOf('known')
     await queue.push([known, jobOf('dies')])
@@ -80,7 +80,7 @@ describe('maxJobs', () => {
 
 describe('a queue that holds more than its maxJobs, since that was lowered', () => {
   it('takes what needs no room', async () => {
-    const { open } = setUp({ isHere: true })
+    const { open } = setUp()
     const jobs = [jobOf(), jobOf()]
     await open().push(jobs)
     const queue = open({ maxJobs: 1 })
@@ -92,7 +92,7 @@ describe('a queue that holds more than its maxJobs, since that was lowered', () 
 
 describe('dropping all', () => {
   it('drops more than one request does', async () => {
-    const { open } = setUp({ isHere: true })
+    const { open } = setUp()
     const queue = open()
     work(queue, () => ({ deadLetter: 'no' }), 500)
     await queue.push(Array.from({ length: 1_001 }, () => jobOf()))

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
+import { dirname } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { done, jobOf, setUp, sideFilesOf, start, work } from './set-up.ts'
+import { done, jobOf, newFile, setUp, sideFilesOf, start, work } from './set-up.ts'
 
 describe('processes', () => {
   it('one that is killed while another works: the other claims its jobs within about a second', async () => {
@@ -85,6 +88,19 @@ describe('processes', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   }, 60_000)
 
+  it('one that may neither sync nor start a thread, by the permission model of Node, stores and forgets', {
+    ...needs('POSIX'),
+    timeout: 60_000,
+  }, async () => {
+    const { path, open } = setUp()
+    const permission = 'NODE_OPTIONS=--permission --allow-fs-read=* --allow-fs-write=*'
+    const { child, lines } = start(path, 'forget', '0', ['env', permission])
+    child.stdin?.write('go\n')
+    await until(() => child.exitCode !== null)
+    expect([child.exitCode, lines.at(-1)]).toEqual([0, 'forgotten 1'])
+    expect(await open().counts()).toMatchObject({ waiting: 0 })
+  })
+
   it('one that is idle ends by itself', async () => {
     const { path, open } = setUp()
     const { child, lines } = start(path, 'idle')
@@ -102,6 +118,17 @@ describe('processes', () => {
     await until(() => child.exitCode !== null)
     expect([child.exitCode, lines.at(-1)]).toEqual([0, 'closed'])
     expect(await open().counts()).toMatchObject({ waiting: 0, active: 0 })
+  }, 60_000)
+
+  it('that open a new file at once all get it', async () => {
+    const [threads, rounds] = [3, 30]
+    const directory = dirname(newFile())
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const workers = Array.from({ length: threads }, () => {
+      return new Worker(new URL('opener.ts', import.meta.url), { workerData: { gate, threads, rounds, directory } })
+    })
+    const errors = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]))
+    expect(errors.flat()).toEqual([])
   }, 60_000)
 
   it('one whose disk is full gets errors, and loses nothing whose push resolved', {

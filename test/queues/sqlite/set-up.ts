@@ -1,22 +1,20 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
 import { execFileSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { closeSync, mkdtempSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { Queue } from '../../../src/queues/api.ts'
+import type { Outcome, Queue } from '../../../src/queues/api.ts'
+import { openConnection } from '../../../src/queues/sqlite/file.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import { bytesOfId } from '../../../src/queues/sqlite/tables.ts'
-import type { Request } from '../../../src/queues/sqlite/thread-messages.ts'
+import type { ClaimRef, Jobs } from '../../../src/queues/sqlite/jobs.ts'
+import type { QueueRow } from '../../../src/queues/sqlite/tables.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { jobOf } from '../../support/queues.ts'
-import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 
 export { bodiesOf, complete as done, jobOf, work } from '../../support/queues.ts'
@@ -30,17 +28,14 @@ export function newFile(): string {
   return join(directory, 'jobs.db')
 }
 
-/**
- * Opens queues on one file, whose clock can be set; the file is whole when the test ends. Where the thread does not matter,
- * the file is served in this one, so that coverage sees what runs.
- */
-export function setUp({ path = newFile(), isWhole = true, isHere = false } = {}) {
+/** Opens queues on one file, whose clock can be set; the file is whole when the test ends. */
+export function setUp({ path = newFile(), isWhole = true } = {}) {
   const clock = manualClock(Date.now())
   const errors: unknown[] = []
   let shift = 0
   onTestFinished(() => {
     if (!isWhole) return
-    const database = new DatabaseSync(path, { timeout: 10_000 }) // A thread may still write the log into the file.
+    const database = new DatabaseSync(path, { timeout: 10_000 })
     expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
     database.close()
   })
@@ -66,18 +61,7 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
     clock,
     errors,
     open(options: Partial<SqliteQueueOptions> = {}) {
-      const settings = settingsOf(options)
-      return closeAtEnd(isHere ? { ...sqliteQueueHere(settings), backup: noBackup } : sqliteQueue(settings))
-    },
-    openMortal(startFirst?: () => Worker) {
-      const threads: Worker[] = []
-      const queue = sqliteQueueWith(settingsOf({}), (workerData) => {
-        const start = () => new Worker(PROGRAM, { workerData, execArgv: [] })
-        const thread = threads.length === 0 && startFirst !== undefined ? startFirst() : start()
-        threads.push(thread)
-        return thread
-      })
-      return { queue: closeAtEnd(queue), threads }
+      return closeAtEnd(sqliteQueue(settingsOf(options)))
     },
     setClock(ms: number) {
       shift += ms
@@ -99,20 +83,47 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
   }
 }
 
-const PROGRAM = new URL('../../../src/queues/sqlite/worker-thread.ts', import.meta.url)
-
-export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
-  const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, timeoutMs: 0, ...settings }
+/** Opens a file as another process, whose claims are those of this owner. */
+export function openAs(
+  path: string,
+  owner: number,
+  settings: { readonly maxJobs?: number; readonly name?: string } = {},
+) {
+  const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, ...settings }
+  const file = openConnection(path, owner, () => {})
+  file.enter(queue)
+  let claims = 0
+  function ask<T>(kind: 'promise' | 'claim' | 'read', step: (jobs: Jobs, row: QueueRow) => T): T {
+    const [answer] = file.run([{ name: queue.name, kind, step }])
+    if (answer === undefined || 'failure' in answer) throw answer?.failure
+    return answer.value as T
+  }
+  let isOpen = true
+  const close = (): void => {
+    if (isOpen) file.close()
+    isOpen = false
+  }
+  onTestFinished(close)
   return {
-    push: (...bodies: string[]): Request => ({
-      kind: 'push',
-      queue,
-      now: 0,
-      jobs: bodies.map((body) => ({ dueAt: 0, group: null, id: bytesOfId(randomUUID()), body: Buffer.from(body) })),
-    }),
-    claim: (claim: number, { limit = 1, now = 0 } = {}): Request => ({ kind: 'claim', queue, now, limit, claim }),
-    counts: (): Request => ({ kind: 'counts', queue, now: 0 }),
-    queue,
+    push: (...bodies: string[]) =>
+      ask('promise', (jobs, row) =>
+        jobs.push(
+          row,
+          queue,
+          bodies.map((body) => jobOf(body)),
+          0,
+        ),
+      ),
+    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (jobs, row) => jobs.claim(row, ++claims, limit, now).jobs),
+    counts: () => ask('read', (jobs, row) => jobs.counts(row, 0)),
+    finish: (claim: ClaimRef, outcome: Outcome) =>
+      ask('promise', (jobs, row) =>
+        'complete' in outcome
+          ? jobs.complete(row, [{ ...claim, keep: outcome.keep }], 0, queue)
+          : jobs.finish(row, claim, outcome, 0),
+      ),
+    release: (claims: readonly ClaimRef[]) => ask('promise', (jobs, row) => jobs.release(row, claims, true)),
+    close,
   }
 }
 
@@ -133,7 +144,7 @@ export function bodiesIn(path: string): string[] {
 
 /** A queue whose log is truncated while it is in use: the job `before` is in its file, `in the log` is lost. */
 export async function truncateLog() {
-  const { path, open, connect } = setUp({ isHere: true })
+  const { path, open, connect } = setUp()
   const queue = open()
   await queue.push([jobOf('before')])
   const other = connect()
@@ -169,5 +180,3 @@ export function damage(path: string, { size, number }: { readonly size: number; 
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
   return startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 }
-
-const noBackup = () => Promise.reject(new Error('A file that is served here has no thread to write a backup.'))

@@ -2,6 +2,6 @@
 
 const { log } = console
 console.log = (...args) => {
-  if (args.includes('eve')) throw new Error('The disk is full.')
+  if (JSON.stringify(args).includes('"eve"')) throw new Error('The disk is full.')
   log(...args)
 }

@@ -1,7 +1,6 @@
 // Two processes after each other over the same files. `store` accepts messages and is killed; `resume` handles what it left.
 
 import { createReceiver } from 'hookline'
-import { sqliteDedupe } from 'hookline/dedupe/sqlite'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { createDestination } from 'hookline/sender'
 import { fixtures, signedRequest } from 'hookline/testing'
@@ -21,9 +20,6 @@ const inboxOn = (handler, options) => {
   return createReceiver({ secret, inbox: { queue, ...options }, onError() {} }).on('track', handler)
 }
 
-const dedupeOn = (handler) =>
-  createReceiver({ secret, dedupe: sqliteDedupe({ path: `${directory}/dedupe.sqlite` }) }).on('track', handler)
-
 const destinationOn = (options) => {
   const queue = sqliteQueue({ path: `${directory}/destination.sqlite` })
   return createDestination({ webhooks: [{ url }], sharedSecret: secret, queue, random: () => 0, ...options })
@@ -41,7 +37,6 @@ const store = {
     await handling.promise
     return status
   },
-  dedupe: () => receive(dedupeOn(() => {})),
   async destination() {
     const { queued } = await destinationOn({ onAttempt() {} }).send(fixtures.track)
     return queued
@@ -67,15 +62,6 @@ const resume = {
     const event = await handled.promise
     const left = await receiver.close()
     return { reason, event, calls, left: left.length }
-  },
-  async dedupe() {
-    let calls = 0
-    const receiver = dedupeOn(() => {
-      calls++
-    })
-    const status = await receive(receiver)
-    await receiver.close()
-    return { status, calls }
   },
   async destination() {
     const delivered = Promise.withResolvers()

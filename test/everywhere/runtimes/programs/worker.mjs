@@ -3,7 +3,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import { createReceiver, parse, sign, verify } from 'hookline'
 import { createClient } from 'hookline/client'
-import { sqliteDedupe } from 'hookline/dedupe/sqlite'
 import { serve } from 'hookline/fetch'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { createDestination, createSender } from 'hookline/sender'
@@ -73,7 +72,6 @@ function callFunctions() {
       destination: refusalOf(() => createDestination({ webhooks: [{ url }] })),
       client: refusalOf(() => createClient('write-key', { endpoint: url })),
       queue: refusalOf(() => sqliteQueue({ path: '/tmp/inbox.sqlite' })),
-      dedupe: refusalOf(() => sqliteDedupe({ path: '/tmp/dedupe.sqlite' })),
     },
   }
 }

@@ -6,7 +6,7 @@ import { serve } from 'hookline/node'
 
 const receiver = createReceiver({ secret: () => process.env.HOOKLINE_SECRET })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 const webhook = serve(receiver)
 

@@ -3,7 +3,7 @@ import { serve } from 'hookline/fetch'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
+receiver.on('track', (message) => console.log('track', message))
 
 export default serve(receiver)
 

@@ -1,0 +1,97 @@
+/** Which host called what `serve` returned, by the shape of the arguments: another host needs another import. */
+
+import { invalidOption, kindOf } from '../../src/options/checks.ts'
+
+type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
+
+interface Shape {
+  readonly [name: string]: unknown
+}
+
+const NO_SHAPE: Shape = {}
+
+function shapeOf(value: unknown): Shape {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function' ? (value as Shape) : NO_SHAPE
+}
+
+function isNode(request: unknown, response: unknown): boolean {
+  const { writeHead, end } = shapeOf(response)
+  return typeof shapeOf(request).headers === 'object' && typeof writeHead === 'function' && typeof end === 'function'
+}
+
+function isWebRequest(value: unknown): boolean {
+  const { url, headers } = shapeOf(value)
+  return typeof url === 'string' && typeof shapeOf(headers).get === 'function'
+}
+
+function isKoa(context: unknown): boolean {
+  const { req, res } = shapeOf(context)
+  return isNode(req, res)
+}
+
+function isScope(instance: unknown): boolean {
+  return typeof shapeOf(instance).register === 'function'
+}
+
+/** The hosts that may call a handler. The first that its arguments fit is the one. */
+const HOSTS: readonly (readonly [
+  found: string,
+  subpath: Subpath,
+  advice: string,
+  fits: (first: unknown, second: unknown, third: unknown) => boolean,
+])[] = [
+  ['a web Request', 'hookline/fetch', '', isWebRequest],
+  [
+    'a context with a web Request',
+    'hookline/fetch',
+    ', and call what it returns with that Request',
+    (first) => isWebRequest(shapeOf(first).request) || isWebRequest(shapeOf(shapeOf(first).req).raw),
+  ],
+  ['a context of Koa', 'hookline/koa', '', isKoa],
+  ['an instance of Fastify', 'hookline/fastify', '', isScope],
+  [
+    'a request of Fastify',
+    'hookline/fastify',
+    ', and pass what it returns to app.register',
+    (first, second) => isNode(shapeOf(first).raw, shapeOf(second).raw),
+  ],
+  ['an event of Lambda', 'hookline/lambda', '', (first) => 'requestContext' in shapeOf(first)],
+  [
+    'a request of Express',
+    'hookline/express',
+    '',
+    (first, second, third) => isNode(first, second) && typeof third === 'function',
+  ],
+  ['a request of node:http', 'hookline/node', '', isNode],
+]
+
+/** Throws when the arguments are those of another host. */
+export function refuseOtherHost(subpath: Subpath, needed: string, ...args: readonly unknown[]): void {
+  const [first, second, third] = args
+  const host = HOSTS.find(([, , , fits]) => fits(first, second, third))
+  if (host === undefined || (host[1] === subpath && host[2] === '')) return
+  const [found, right, advice] = host
+  throw invalidOption(subpath, `must be called with ${needed}`, found, `Import \`serve\` from '${right}'${advice}.`)
+}
+
+function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
+  refuseOtherHost(subpath, needed, ...args)
+  const advice = 'Mount what `serve` returns, or, in a test, pass what the host passes.'
+  throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || 'nothing', advice)
+}
+
+export function requireNode(subpath: Subpath, ...args: readonly unknown[]): void {
+  if (!isNode(args[0], args[1])) refuse(subpath, 'a request and a response of Node', ...args)
+}
+
+export function requireKoa(...args: readonly unknown[]): void {
+  if (!isKoa(args[0])) refuse('hookline/koa', 'a context of Koa', ...args)
+}
+
+export function requireScope(...args: readonly unknown[]): void {
+  if (!isScope(args[0])) refuse('hookline/fastify', 'an instance of Fastify', ...args)
+}
+
+export function requireWebRequest(...args: readonly unknown[]): void {
+  if (!isWebRequest(args[0])) refuse('hookline/fetch', 'a web Request', ...args)
+}

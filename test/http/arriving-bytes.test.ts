@@ -1,0 +1,99 @@
+import { PassThrough } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { serve } from '../../adapters/fetch.ts'
+import { ArrivingBytes } from '../../src/http/arriving-bytes.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { readStream } from '../../src/http/read-stream.ts'
+
+it('gives the bytes that were added, and changes none of the pieces', () => {
+  const length = fc.oneof(fc.nat(20), fc.integer({ min: 2000, max: 5000 }))
+  fc.assert(
+    fc.property(fc.array(length, { maxLength: 300, size: 'max' }), (lengths) => {
+      const parts = lengths.map((size, index) => new Uint8Array(size).fill(index))
+      const whole = Buffer.concat(parts)
+      const bytes = new ArrivingBytes()
+
+      for (const part of parts) bytes.add(part)
+
+      expect(bytes.take().equals(whole)).toBe(true)
+      expect(bytes.size).toBe(whole.length)
+      expect(parts.every((part, index) => part.every((byte) => byte === index % 256))).toBe(true)
+    }),
+  )
+})
+
+it('does not copy one piece', () => {
+  const bytes = new ArrivingBytes()
+  const piece = new Uint8Array(6)
+  bytes.add(piece)
+  expect(bytes.take().buffer).toBe(piece.buffer)
+})
+
+it.each([1, 3_000, 16_000])('holds no buffer of which it needs %i bytes', async (length) => {
+  const before = await settled()
+  const bytes = new ArrivingBytes()
+  for (let count = 0; count < 100; count++) bytes.add(Buffer.alloc(65_536).subarray(0, length))
+  expect((await settled()) - before).toBeLessThan(4 * 100 * length + 100_000)
+  expect(bytes.take()).toHaveLength(100 * length)
+})
+
+describe('a body that arrives byte by byte is held in at most four times its size', () => {
+  const SIZE = 400_000
+
+  it('from a stream of Node', async () => {
+    const stream = new PassThrough()
+    const before = held()
+    const read = readStream(stream, SIZE, undefined)
+    for (let sent = 0; sent < SIZE; sent++) {
+      stream.write(Buffer.alloc(1))
+      if (sent % 1000 === 0) await new Promise(setImmediate)
+    }
+    await new Promise(setImmediate)
+    expect(held() - before).toBeLessThan(4 * SIZE)
+    stream.end()
+    expect((await read).bytes.length).toBe(SIZE)
+  })
+
+  it('from a web stream', async () => {
+    let sent = 0
+    let [before, after] = [0, 0]
+    const body = new ReadableStream({
+      async pull(controller) {
+        if (sent % 1000 === 0) await new Promise(setImmediate)
+        sent++
+        if (sent === 1000) before = held() // By then, all that reads is loaded.
+        if (sent <= SIZE) return controller.enqueue(new Uint8Array(1))
+        after = held()
+        controller.close()
+      },
+    })
+    const endpoint: Endpoint = {
+      async handle(given) {
+        await given.readBody(SIZE)
+        return { status: 200, headers: {}, body: '' }
+      },
+    }
+    const request = new Request('http://localhost/', { method: 'POST', body, duplex: 'half' } as RequestInit)
+    await serve(endpoint)(request)
+    expect(after - before).toBeLessThan(4 * SIZE)
+  })
+})
+
+/** The same once buffers that were collected are given back, which takes another turn. */
+async function settled(): Promise<number> {
+  held()
+  await new Promise(setImmediate)
+  return held()
+}
+
+/** The bytes that the process holds, without garbage. */
+function held(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}

@@ -1,0 +1,40 @@
+/** The signatures of receivers with one mistake: an explanation finds each of them. */
+
+import { expect, it } from 'vitest'
+import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
+import { MISTAKES } from '../../../src/message/explain/mistakes.ts'
+import { sign } from '../../../src/message/signature.ts'
+
+const SECRETS = ['a secret ', '"6162"', 'NAME=6162', '616263646566', 'Größe']
+const BODIES = [
+  ...['{"b":1.0,"a":"é/<","list":[]}\r\n', ' {"a":1} ', '[{"a":1},{"b":2}]', '"text"', '{\r\n"a":1}', '\ufeff{}'],
+  ...['a=%7B%7D', '%7B%22a%22%3A1%7D', 'eyJhIjoxfQ==', 'CafÃ©'],
+].map((text) => Buffer.from(text))
+const NOT_UTF8 = Buffer.from('Café', 'latin1')
+
+it('each signature of a mistake is explained, and each mistake by its name', () => {
+  const named = new Set<string>()
+
+  for (const secret of SECRETS) {
+    for (const body of [...BODIES, NOT_UTF8]) {
+      for (const mistake of MISTAKES) {
+        const signature = mistake.sign(body, secret)
+        if (signature === undefined || signature === sign(body, secret)) continue
+        const { verdict, causes } = explainSignature(body, signature, secret)
+        expect([mistake.code, verdict]).toEqual([mistake.code, 'explained'])
+        for (const { code } of causes) if (code === mistake.code) named.add(code)
+      }
+    }
+  }
+
+  expect(MISTAKES.filter(({ code }) => !named.has(code))).toEqual([])
+})
+
+it('a serialiser that changes nothing signs what is right', () => {
+  const body = Buffer.from('{"a":1}')
+  const unchanged = MISTAKES.filter(
+    ({ writer, sign: signAs }) => writer && signAs(body, 'a secret') === sign(body, 'a secret'),
+  )
+  expect(unchanged.map(({ writer }) => writer)).toContain('JSON.stringify of JavaScript')
+  expect(unchanged.map(({ writer }) => writer)).not.toContain('json.dumps of Python')
+})

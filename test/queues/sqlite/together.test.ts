@@ -1,0 +1,192 @@
+import fs, { readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname, join } from 'node:path'
+import { StatementSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Outcome } from '../../../src/queues/api.ts'
+import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { needs } from '../../support/needs.ts'
+import { until } from '../../support/until.ts'
+import { bodiesOf, jobOf, setUp, sideFilesOf, unavailable, work } from './set-up.ts'
+
+describe('queues of one file in one process', () => {
+  it('share a side file and the commits of calls that are made together', async () => {
+    const { path } = setUp()
+    const queues = Array.from({ length: 20 }, (_, index) => sqliteQueue({ path, name: `queue ${index}` }))
+    const commits = countCommits()
+    await Promise.all(queues.map((queue, index) => queue.push([jobOf(`${index}`)])))
+    expect(commits()).toBe(1)
+    const seen = await Promise.all(
+      queues.map(async (queue) => {
+        const jobs = work(queue)
+        await queue.drain()
+        return bodiesOf(jobs)
+      }),
+    )
+    expect(seen).toEqual(queues.map((_, index) => [`${index}`]))
+    expect(sideFilesOf(path)).toHaveLength(1)
+    const [last, ...others] = queues
+    await Promise.all(others.map((queue) => queue.close({ graceMs: 0 })))
+    expect(await last?.counts()).toMatchObject({ waiting: 0 })
+    expect(sideFilesOf(path)).toHaveLength(1)
+    await last?.close({ graceMs: 0 })
+    expect(readdirSync(dirname(path))).toEqual(['jobs.db'])
+  })
+
+  it('store a job and claim it in one commit, and record its outcome in the next', async () => {
+    const { open } = setUp()
+    const queue = open()
+    const seen = work(queue)
+    await queue.drain()
+    const commits = countCommits()
+    await queue.push([jobOf('a'), jobOf('b')])
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['a', 'b'])
+    expect(commits()).toBe(2)
+  })
+
+  it('are the same by any path that leads to the file', needs('POSIX'), async () => {
+    const { path, open } = setUp()
+    open()
+    symlinkSync(path, `${path}-link`)
+    symlinkSync(dirname(path), join(dirname(path), 'folder'))
+    const links = [open({ path: `${path}-link` }), open({ path: join(dirname(path), 'folder', 'jobs.db') })]
+    await Promise.all(links.map((queue) => queue.push([jobOf()])))
+    expect(sideFilesOf(path)).toHaveLength(1)
+    expect(await links[0]?.counts()).toMatchObject({ waiting: 2 })
+  })
+
+  it('one that is full fails alone, without a commit for each call', async () => {
+    const { open } = setUp()
+    const [full, other] = [open({ name: 'full', maxJobs: 1 }), open({ name: 'other' })]
+    await Promise.all([full.push([jobOf()]), other.push([jobOf()])])
+    const commits = countCommits()
+    const results = await Promise.allSettled([other.push([jobOf()]), full.push([jobOf()]), other.push([jobOf()])])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(results[1]).toMatchObject({ reason: { code: 'queue_full' } })
+    expect(commits()).toBe(1)
+    expect([await full.counts(), await other.counts()]).toMatchObject([{ waiting: 1 }, { waiting: 3 }])
+  })
+
+  it('one that closes while the file is locked: its jobs are released as soon as the file is free', async () => {
+    const { open, connect, errors } = setUp()
+    const [closing, other] = [open(), open()]
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(closing, () => held.promise)
+    await closing.push([jobOf('a')])
+    await until(() => seen.length === 1)
+    const locking = connect()
+    locking.exec('BEGIN IMMEDIATE')
+    held.resolve({ complete: true })
+    await until(() => errors.length > 0)
+    await closing.close({ graceMs: 0 })
+    locking.exec('ROLLBACK')
+    expect(await other.counts()).toMatchObject({ waiting: 1, active: 0 })
+    const again = work(other)
+    await other.drain()
+    expect(again).toMatchObject([{ claimCount: 2 }])
+  })
+
+  it('one that closes while the folder is gone ends nonetheless', async () => {
+    const { path, open } = setUp({ isWhole: false })
+    const queue = open()
+    rmSync(dirname(path), { recursive: true, maxRetries: 9 })
+    await expect(queue.push([jobOf('a')])).rejects.toThrow(unavailable)
+    await expect(queue.push([jobOf('a')])).rejects.toThrow('does not exist. Got')
+    await queue.close({ graceMs: 0 })
+  })
+
+  it('opened while the last one closes: stores nonetheless', async () => {
+    const { path, open } = setUp()
+    const first = open()
+    await first.push([jobOf('a')])
+    const closing = first.close({ graceMs: 0 })
+    const second = open()
+    await second.push([jobOf('b')])
+    await closing
+    expect(await second.counts()).toMatchObject({ waiting: 2 })
+    await second.close({ graceMs: 0 })
+    expect(sideFilesOf(path)).toEqual([])
+  })
+})
+
+describe('calls that share a commit', () => {
+  it('one that fails does not fail the others, and is not counted', async () => {
+    const { open, connect } = setUp()
+    const queue = open()
+    await queue.counts() // A file with a trigger is not opened.
+    connect().exec(`
+      CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
+      BEGIN SELECT RAISE(ABORT, 'not this one'); END`)
+    const bad = jobOf('bad')
+    const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')], [jobOf('good 3')]]
+    const results = await Promise.allSettled(pushes.map((jobs) => queue.push(jobs)))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(results[1]).toMatchObject({ reason: { code: 'queue_unavailable' } })
+    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
+    expect(await queue.counts()).toMatchObject({ waiting: 3, active: 0, deadLetters: 0 })
+    await queue.push([{ ...bad, body: Buffer.from('mended') }])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['good', 'good too', 'good 3', 'mended'])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+
+  it('one whose failure undoes the transaction: the others are carried out', async () => {
+    const { open, connect } = setUp()
+    const queue = open()
+    await queue.counts() // A file with a trigger is not opened.
+    connect().exec(`
+      CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
+      BEGIN SELECT RAISE(ROLLBACK, 'not this one'); END`)
+    const results = await Promise.allSettled([queue.push([jobOf('good')]), queue.push([jobOf('bad')])])
+    expect(results).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected' }])
+    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it('wait while another process writes, and this process goes on', async () => {
+    const { open, connect } = setUp()
+    const queue = open({ timeoutMs: 5_000 })
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    const pushes = Promise.all([queue.push([jobOf('a')]), queue.push([jobOf('b')])])
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    other.exec('COMMIT')
+    await pushes
+    expect(await queue.counts()).toMatchObject({ waiting: 2 })
+  })
+
+  it('wait for the disk where something was promised', async () => {
+    const { open, connect } = setUp()
+    const queue = open()
+    await queue.push([jobOf('first')])
+    const sync = vi.spyOn(fs, 'fdatasync').mockImplementation(() => {}) // A disk that does not answer.
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      sync.mockRestore()
+      syncBuiltinESMExports()
+    })
+    let isStored = false
+    const push = queue.push([jobOf('second')]).then(() => {
+      isStored = true
+    })
+    const isCommitted = () => connect().prepare('SELECT count(*) AS n FROM hookline_queue_jobs').get()?.n === 2
+    await until(isCommitted)
+    expect(await queue.counts()).toMatchObject({ waiting: 2 })
+    const seen = work(queue)
+    await until(() => seen.length === 2)
+    expect(isStored).toBe(false)
+    const [, answer] = sync.mock.calls[0] as unknown as [number, (error: Error | null) => void]
+    answer(null)
+    await push
+  })
+})
+
+/** Returns what says how often the file was written to since. */
+function countCommits(): () => number {
+  const run = vi.spyOn(StatementSync.prototype, 'run')
+  onTestFinished(() => run.mockRestore())
+  return () =>
+    run.mock.contexts.filter((statement) => (statement as StatementSync).sourceSQL === 'BEGIN IMMEDIATE').length
+}

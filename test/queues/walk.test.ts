@@ -1,0 +1,287 @@
+/** The one way to read all that is stored: how long it holds the event loop, and how much it has in memory. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { DeadLetterPage, Queue } from '../../src/queues/api.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { pagesOf, walk, walkLetters } from '../../src/queues/walk.ts'
+import type { Receiver } from '../../src/receiver/api.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+import { newFile } from './sqlite/set-up.ts'
+
+let spentMs = 0
+const now = performance.now.bind(performance)
+
+/** Makes time pass for walks when the test says so, and counts the turns of the event loop. */
+function watchTurns() {
+  let turn = 0
+  spentMs += 10 // The time of a turn that a test before has begun is over.
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + spentMs)
+  const count = (): void => {
+    turn += 1
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  onTestFinished(() => {
+    clearImmediate(counting)
+    spy.mockRestore()
+  })
+  return {
+    spend(ms: number): void {
+      spentMs += ms
+    },
+    turn: () => turn,
+  }
+}
+
+async function readAll<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const read: Item[] = []
+  for await (const item of items) read.push(item)
+  return read
+}
+
+const most = (turns: readonly number[]): number =>
+  Math.max(...[...Map.groupBy(turns, (turn) => turn).values()].map(({ length }) => length))
+
+describe('a walk', () => {
+  it('lets everything else run once its time of a turn is over', async () => {
+    const { spend, turn } = watchTurns()
+    const turns: number[] = []
+
+    for await (const _ of walk([Array(20), Array(20)])) {
+      turns.push(turn())
+      spend(1)
+    }
+
+    expect(turns).toHaveLength(40)
+    expect(most(turns)).toBeLessThanOrEqual(5)
+  })
+
+  it('among others holds a turn no longer than it does alone', async () => {
+    const { spend, turn } = watchTurns()
+    const turns: number[] = []
+    const one = async () => {
+      for await (const _ of walk([Array(5)])) {
+        turns.push(turn())
+        spend(10)
+      }
+    }
+
+    await Promise.all(Array.from({ length: 10 }, one))
+
+    expect(turns).toHaveLength(50)
+    expect(most(turns)).toBe(1)
+  })
+
+  it('ends at an empty page alone: one that ends early is full of bytes', async () => {
+    const pages = [['a', 'b'], ['c'], ['d', 'e'], []]
+    const lasts: unknown[] = []
+    const list = async (_: unknown, last: string | undefined) => {
+      lasts.push(last)
+      return pages.shift() ?? []
+    }
+
+    const read = await readAll(walk(pagesOf<string>(list, { limit: 2, maxBytes: 1 })))
+
+    expect(read).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(lasts).toEqual([undefined, 'b', 'c', 'e'])
+  })
+
+  it('reads each dead letter once, also when the last one of a page goes', async () => {
+    const letters = Array.from({ length: 7 }, (_, index) => ({ id: `${index}` }))
+    const list = async ({ after, limit }: DeadLetterPage) => {
+      if (after === '2') letters.splice(2, 1) // Then the first page follows.
+      const start = letters.findIndex(({ id }) => id === after) + 1
+      return letters.slice(start, start + (limit ?? 0))
+    }
+
+    const read = await readAll(walkLetters(list, {}, { limit: 3, maxBytes: 1 }))
+
+    expect(read.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+  })
+
+  it.each<[gone: number[], read: number[]]>([
+    [[6], [4, 5, 6, 7, 8, 9]],
+    [
+      [5, 6],
+      [4, 5, 6, 7, 8, 9],
+    ],
+    [
+      [4, 5, 6],
+      [4, 5, 6, 7, 8, 9],
+    ],
+    [
+      [3, 5, 6],
+      [4, 5, 6, 7, 8, 9],
+    ],
+    [
+      [6, 7],
+      [4, 5, 6, 8, 9],
+    ],
+    [
+      [3, 4, 5, 6],
+      [4, 5, 6],
+    ],
+    [
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+      [4, 5, 6],
+    ],
+  ])('reads nothing from before its beginning when the dead letters %j go', async (gone, expected) => {
+    for (const newestFirst of [false, true]) {
+      let ids = Array.from({ length: 10 }, (_, index) => `${index}`)
+      const list = async (page: DeadLetterPage) => {
+        const order = page.newestFirst === newestFirst ? ids : ids.toReversed()
+        const start = order.indexOf(page.after ?? '') + 1
+        return order.slice(start, start + (page.limit ?? 0)).map((id) => ({ id }))
+      }
+      const read: number[] = []
+
+      for await (const { id } of walkLetters(list, { newestFirst, after: '3' }, { limit: 3, maxBytes: 1 })) {
+        if (read.push(Number(id)) === 3) ids = ids.filter((each) => !gone.includes(Number(each)))
+      }
+
+      expect(read).toEqual(expected)
+    }
+  })
+})
+
+const MESSAGES = 10
+const LARGE = 480_000
+
+type Fate = 'wait' | 'fail' | 'keep'
+
+/** Messages that are large, and whose parsing takes as long as a walk has in one turn. Notes what is asked of the engine. */
+async function storeLarge(createEngine: (clock: ManualClock) => Queue, fate: Fate) {
+  const pages: number[] = []
+  const noted =
+    <Page extends readonly { readonly body: Uint8Array }[], Args extends unknown[]>(
+      list: (...args: Args) => Promise<Page>,
+    ) =>
+    async (...args: Args): Promise<Page> => {
+      const page = await list(...args)
+      pages.push(page.reduce((sum, { body }) => sum + body.byteLength, 0))
+      return page
+    }
+  const clock = manualClock()
+  const engine = createEngine(clock)
+  const { list, find, ...history } = engine.history as NonNullable<Queue['history']>
+  const queue: Queue = {
+    ...engine,
+    deadLetters: noted(engine.deadLetters),
+    history: { ...history, list: noted(list), find: noted(find) },
+  }
+  const set = setUpInbox({ queue, retries: [], history: { maxAgeMs: 1e9 } }, { limit: 600_000, clock })
+  const { receiver } = set
+  for (let index = 0; index < MESSAGES; index += 1) {
+    const properties = { text: 'x'.repeat(LARGE) }
+    await deliver(receiver, {
+      ...fixtures.track,
+      messageId: `${index}`,
+      event: 'Sold',
+      userId: `user-${index % 3}`,
+      properties,
+    })
+  }
+  receiver.on('track', () => {
+    if (fate === 'fail') throw new Error('no')
+  })
+  if (fate !== 'wait') receiver.start()
+  await until(async () => {
+    await clock.advance(1_000)
+    const { waiting, active } = await queue.counts()
+    return waiting + active === (fate === 'wait' ? MESSAGES : 0)
+  })
+  queue.pause() // What is redriven or replayed waits.
+  const { spend, turn } = watchTurns()
+  const parsed: number[] = []
+  const parse = JSON.parse
+  vi.spyOn(JSON, 'parse').mockImplementation((...args) => {
+    if (args[0].length > LARGE) {
+      parsed.push(turn())
+      spend(5)
+    }
+    return parse(...args)
+  })
+  onTestFinished(async () => {
+    vi.mocked(JSON.parse).mockRestore()
+    await receiver.close({ graceMs: 0 })
+  })
+  return { ...set, pages, parsed }
+}
+
+const OPERATIONS: readonly [what: string, Fate, (receiver: Receiver) => Promise<unknown>, result: unknown][] = [
+  ['forgets a user who waits', 'wait', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
+  ['forgets a user who failed', 'fail', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
+  ['forgets a user of the history', 'keep', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
+  ['lists dead letters', 'fail', async (receiver) => (await receiver.deadLetters()).length, MESSAGES],
+  ['lists some', 'fail', async (receiver) => (await receiver.deadLetters({ userId: 'user-1' })).length, 3],
+  [
+    'counts dead letters',
+    'fail',
+    async (receiver) => (await receiver.redrive({ type: 'track' }, { dryRun: true })).count,
+    MESSAGES,
+  ],
+  ['redrives some', 'fail', (receiver) => receiver.redrive({ userId: 'user-1', reason: 'handler_failed' }), 3],
+  ['drops some', 'fail', (receiver) => receiver.drop({ userId: 'user-1', type: 'track' }), 3],
+  ['lists the history', 'keep', async (receiver) => (await readAll(receiver.history())).length, MESSAGES],
+  [
+    'lists some of it',
+    'keep',
+    async (receiver) => (await readAll(receiver.history({ event: 'Sold' }))).length,
+    MESSAGES,
+  ],
+  [
+    'counts a replay',
+    'keep',
+    async (receiver) => (await receiver.replay({ dryRun: true, type: 'track' })).count,
+    MESSAGES,
+  ],
+  ['replays', 'keep', async (receiver) => (await receiver.replay({ userId: 'user-1' })).count, 3],
+]
+
+describe.each<[string, (clock: ManualClock) => Queue]>([
+  ['in memory', (clock) => memoryQueue({ name: 'inbox', clock })],
+  ['in a SQLite file', (clock) => sqliteQueue({ path: newFile(), clock })],
+])('an inbox with large messages %s', (_, createEngine) => {
+  it.each(OPERATIONS)(
+    '%s: one message is parsed in a turn, and a page has 4 MB at most',
+    async (_what, fate, run, result) => {
+      const { receiver, pages, parsed } = await storeLarge(createEngine, fate)
+
+      const found = await run(receiver)
+
+      expect(found).toEqual(result)
+      expect(parsed.length).toBeGreaterThan(0)
+      expect(most(parsed)).toBe(1)
+      expect(Math.max(0, ...pages)).toBeLessThanOrEqual(4 * 1024 * 1024)
+    },
+  )
+
+  it.each<[string, Fate, (receiver: Receiver) => Promise<unknown>]>([
+    ['dead letter', 'fail', (receiver) => receiver.deadLetters({ limit: 1 })],
+    ['handled message', 'keep', (receiver) => readAll(receiver.history({ limit: 1 }))],
+  ])('asks its engine for no more than one %s when that is the limit', async (_what, fate, run) => {
+    const { receiver, pages } = await storeLarge(createEngine, fate)
+
+    await run(receiver)
+
+    expect(pages).toEqual([expect.any(Number)])
+    expect(pages[0]).toBeLessThan(2 * LARGE)
+  })
+
+  it('replays by ids a few at a time', async () => {
+    const { receiver, pages } = await storeLarge(createEngine, 'keep')
+    const ids = (await readAll(receiver.history())).map(({ id }) => id)
+    pages.length = 0
+
+    const { count } = await receiver.replay({ ids: [...ids, randomUUID()], dryRun: true })
+
+    expect(count).toBe(MESSAGES)
+    expect(Math.max(...pages)).toBeLessThanOrEqual(4 * 1024 * 1024)
+  })
+})

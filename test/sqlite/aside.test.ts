@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { newFile } from '../queues/sqlite/set-up.ts'
+
+afterEach(() => {
+  vi.doUnmock('node:worker_threads')
+  vi.resetModules()
+})
+
+async function open(mayStartThreads: boolean) {
+  vi.resetModules()
+  const Worker = class {
+    constructor() {
+      throw Object.assign(new Error('Access to this API has been restricted.'), { code: 'ERR_ACCESS_DENIED' })
+    }
+  }
+  if (!mayStartThreads) vi.doMock('node:worker_threads', () => ({ Worker }))
+  const { createAside } = await import('../../src/sqlite/aside.ts')
+  const aside = createAside(newFile())
+  onTestFinished(async () => void (await aside.close()))
+  return aside
+}
+
+describe.each([
+  ['in a thread', true],
+  ['where none may be started', false],
+])('statements %s', (_where, mayStartThreads) => {
+  it('answer their first row, one after the other', async () => {
+    const aside = await open(mayStartThreads)
+    const [table, row] = await Promise.all([
+      aside.run('CREATE TABLE notes AS SELECT ? AS text', 'seen'),
+      aside.run('SELECT text FROM notes'),
+    ])
+    expect([table, row]).toEqual([undefined, { text: 'seen' }])
+  })
+
+  it('that fail are rejected with the code of SQLite', async () => {
+    const aside = await open(mayStartThreads)
+    await expect(aside.run('SELECT * FROM absent')).rejects.toMatchObject({
+      message: 'no such table: absent',
+      errcode: 1,
+    })
+  })
+
+  it('may be closed twice', async () => {
+    const aside = await open(mayStartThreads)
+    await aside.close()
+    await aside.close()
+  })
+})
+
+it('a statement whose thread ends is rejected', async () => {
+  const aside = await open(true)
+  const asked = aside.run('SELECT 1')
+  asked.catch(() => {})
+  await aside.close()
+  await expect(asked).rejects.toThrow('The thread has ended.')
+})

@@ -1,0 +1,32 @@
+/** The lowest and the highest releases of BullMQ and ioredis that package.json admits. A global set-up: it installs those of its project. */
+
+import { execSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+
+interface Release {
+  /** Of the project. */
+  readonly name: string
+  /** Where its packages are. */
+  readonly modules: string
+}
+
+/** pg-boss has one release that is installable and new enough, which `npm test` runs. */
+export const RELEASES: readonly Release[] = [
+  ['bullmq@6.0.0', 'ioredis@5.2.6'],
+  ['bullmq@6.7.0', 'ioredis@6.0.0'],
+].map((packages) => ({
+  name: `engines (${packages.join(', ')})`,
+  modules: join(import.meta.dirname, '../../.cache/engines', packages.join(','), 'node_modules'),
+}))
+
+export default function setup({ name }: TestProject): void {
+  const { modules } = RELEASES.find((release) => release.name === name) as Release
+  if (existsSync(join(modules, '.package-lock.json'))) return
+  const folder = join(modules, '..')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+  const packages = basename(folder).replaceAll(',', ' ')
+  execSync(`npm install --no-audit --no-fund --ignore-scripts --no-save ${packages}`, { cwd: folder })
+}

@@ -1,0 +1,568 @@
+/** For each test of queues, what an engine may do wrongly that it must notice. Each row stands alone. */
+
+import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ClaimedJob, Job, Outcome, Queue, QueueHistory } from '../../src/queues/api.ts'
+import { createMemoryStore, type MemoryQueueOptions } from '../../src/queues/memory/store.ts'
+import { createQueue } from '../../src/queues/queue.ts'
+import type { HistoryStore, QueueStore } from '../../src/queues/store.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+import { bytes, complete, jobOf, never, type TestedQueue, text } from '../../src/testing/test-queue/context.ts'
+
+type MemoryClaim = Parameters<ReturnType<typeof createMemoryStore>['finish']>[0]
+type Claim = MemoryClaim & { readonly lease: { until: number } }
+
+interface Store extends QueueStore<Claim> {
+  readonly history: HistoryStore
+  readonly claims: ReadonlyMap<string, Claim>
+  /** The jobs that wait or are claimed, and those of the history. */
+  all(): Claim['entry'][]
+}
+
+/** What is wrong with an engine. Each queue over the same jobs has its own of what `store` and `queue` return. */
+export interface Fault {
+  readonly isDurable?: boolean
+  readonly pollMs?: number
+  readonly memory?: MemoryQueueOptions
+  store?(store: Store, clock: ManualClock): Partial<Store>
+  queue?(queue: Queue, clock: ManualClock, store: Store): Partial<Queue>
+}
+
+const LEASE_MS = 9_000
+const DEDUPE_WINDOW_MS = 60_000
+
+export const PROMISED = { leaseMs: LEASE_MS, hasHistory: true, groups: { canHold: true } }
+
+/** Creates queues that share jobs in memory, with leases. Its tests wait for some turns of the event loop, not for a time. */
+export function createFaulty({ isDurable = true, pollMs = 1_000, memory, store, queue }: Fault): TestedQueue {
+  const clock = manualClock()
+  const shared = shareStore(clock, isDurable, memory)
+  const open = (own = clock): Queue => {
+    const made = createQueue({ ...shared, ...store?.(shared, clock) }, { name: 'faulty', pollMs, clock: own })
+    return { ...made, ...queue?.(made, clock, shared) }
+  }
+  const { now, advance } = clock
+  return {
+    ...{ queue: open(), now, advance, dedupeWindowMs: DEDUPE_WINDOW_MS, timeoutMs: 0 },
+    ...{ another: () => open(), stalled: () => open(manualClock()), tick: () => advance(1_000) },
+  }
+}
+
+function shareStore(clock: ManualClock, isDurable: boolean, options?: MemoryQueueOptions): Store {
+  const memory = createMemoryStore({ clock, dedupeWindowMs: DEDUPE_WINDOW_MS, ...options }) as unknown as Store
+  const claims = new Map<string, Claim>()
+  const isCurrent = ({ id, lease }: Claim): boolean => claims.get(id)?.lease === lease
+  const store: Store = {
+    ...memory,
+    ...{ isDurable, leaseMs: LEASE_MS, claims },
+    all: () => [...(memory.jobs() as Iterable<Claim['entry'][]>)].flat(),
+    async claim(limit) {
+      const lapsed = [...claims.values()].filter(({ lease }) => lease.until <= clock.now())
+      await store.release(lapsed, { wereHandled: true })
+      const found = (await memory.claim(limit)).map((claim) => ({ ...claim, lease: { until: clock.now() + LEASE_MS } }))
+      for (const claim of found) claims.set(claim.id, claim)
+      return found
+    },
+    renew(held) {
+      for (const { lease } of held) lease.until = clock.now() + LEASE_MS
+    },
+    save(claim, retryState) {
+      if (isCurrent(claim)) claim.entry.retryState = retryState
+    },
+    finish(claim, outcome) {
+      if (!isCurrent(claim)) return
+      claims.delete(claim.id)
+      return memory.finish(claim, outcome)
+    },
+    release(held, { wereHandled }) {
+      for (const claim of held.filter(isCurrent)) {
+        if (!wereHandled) claim.entry.claimCount -= 1
+        const { retryState } = claim.entry
+        void store.finish(claim, { retryAt: new Date(clock.now()), ...(retryState && { retryState }) })
+      }
+    },
+    close: () => (isDurable ? [] : memory.close()),
+  }
+  return store
+}
+
+/** Replaces one call. */
+const inStore = <Name extends keyof Store>(
+  name: Name,
+  change: (call: Store[Name], store: Store, clock: ManualClock) => Store[Name],
+): Fault => ({ store: (store, clock) => ({ [name]: change(store[name], store, clock) }) })
+
+const inQueue = <Name extends keyof Queue>(
+  name: Name,
+  change: (call: Queue[Name], queue: Queue, clock: ManualClock, store: Store) => Queue[Name],
+): Fault => ({ queue: (queue, clock, store) => ({ [name]: change(queue[name], queue, clock, store) }) })
+
+const inHistory = (change: (history: HistoryStore) => Partial<HistoryStore>): Fault =>
+  inStore('history', (history) => ({ ...history, ...change(history) }))
+
+const pushes = (change: (job: Job) => Job): Fault => inStore('push', (push) => (jobs) => push(jobs.map(change)))
+
+const claimsAs = (change: (claim: Claim) => Partial<ClaimedJob>): Fault =>
+  inStore('claim', (claim) => async (limit) => (await claim(limit)).map((each) => ({ ...each, ...change(each) })))
+
+/** Claims all, gives those for which it is least, and releases the others. */
+const claimsBy = (measure: (claim: Claim, place: number) => number): Fault =>
+  inStore('claim', (claim, { release }) => async (limit) => {
+    const claims = (await claim(1e6)).map((each, place) => ({ each, least: measure(each, place) }))
+    const sorted = claims.toSorted((a, b) => a.least - b.least).map(({ each }) => each)
+    await release(sorted.slice(limit), { wereHandled: false })
+    return sorted.slice(0, limit)
+  })
+
+type Kind<Name extends string> = Extract<Outcome, { readonly [name in Name]: unknown }>
+
+/** Records such an outcome in another way. */
+const finishes = <Name extends 'complete' | 'retryAt' | 'deadLetter'>(
+  name: Name,
+  change: (outcome: Kind<Name>, claim: Claim, now: number) => Outcome,
+): Fault =>
+  inStore(
+    'finish',
+    (finish, _, { now }) =>
+      (claim, outcome) =>
+        finish(claim, name in outcome ? change(outcome as Kind<Name>, claim, now()) : outcome),
+  )
+
+const completes = (change: (outcome: Kind<'complete'>) => Outcome) => finishes('complete', change)
+const retries = (change: (outcome: Kind<'retryAt'>, claim: Claim) => Outcome) => finishes('retryAt', change)
+const buries = (change: (outcome: Kind<'deadLetter'>, claim: Claim, now: number) => Outcome) =>
+  finishes('deadLetter', change)
+
+/** Takes what a handler resolves to for something else. */
+const reads = (change: (result: Outcome) => Outcome): Fault =>
+  inQueue('work', (work) => (handle, how) => work(async (...claimed) => change(await handle(...claimed)), how))
+
+/** `forget` does not see the others. */
+const sees = (isSeen: (job: Claim['entry'], index: number, now: number) => boolean): Fault =>
+  inStore('jobs', (_, { all }, { now }) => () => [all().filter((job, index) => isSeen(job, index, now()))])
+
+/** Makes room for an id that is there. */
+const replaces = (call: 'remove' | 'drop'): Fault =>
+  inStore('push', (push, store) => async (jobs) => {
+    await store[call](jobs.map(({ id }) => id))
+    return push(jobs)
+  })
+
+/** Has ids of its own in each process. */
+const remembers = (change: (store: Store, ids: Set<string>) => Partial<Store>): Fault => ({
+  store: (store) => change(store, new Set()),
+})
+
+const knowsAfter = (call: 'remove' | 'drop'): Fault =>
+  remembers((store, gone) => ({
+    [call]: (ids: readonly string[]) => {
+      for (const id of ids) gone.add(id)
+      return store[call](ids)
+    },
+    push: (jobs) => store.push(jobs.filter(({ id }) => !gone.has(id))),
+  }))
+
+/** The same for those that this process finished. No other ids are known once a job is complete. */
+const remembersFinished = (change: (store: Store, ids: Set<string>) => Partial<Store>): Fault => ({
+  memory: { dedupeWindowMs: 0 },
+  ...remembers((store, own) => ({
+    ...change(store, own),
+    finish(claim, outcome) {
+      own.add(claim.id)
+      return store.finish(claim, outcome)
+    },
+  })),
+})
+
+const after = (ms: number, clock: ManualClock): Promise<void> =>
+  new Promise<void>((resolve) => void clock.setTimeout(resolve, ms))
+
+const ALL = { after: undefined, limit: 1e6, maxBytes: 1e9, newestFirst: false }
+const IGNORES_GROUPS = pushes(({ group, ...job }) => job)
+const SAVES_NOTHING = inStore('save', () => () => {})
+const REJECTED_IS_DEAD = inQueue(
+  'work',
+  (work) => (handle, how) => work((...claimed) => handle(...claimed).catch(() => ({ deadLetter: 'no' })), how),
+)
+const NEVER_ABORTS = inQueue(
+  'work',
+  (work) => (handle, how) => work((job, _, ...rest) => handle(job, new AbortController().signal, ...rest), how),
+)
+const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
+  push: (jobs) => store.push(jobs.filter(({ id }) => !own.has(id))),
+}))
+const TAKES_ALL = inHistory(({ replay }) => ({
+  replay: async (jobs) => ({ ...(await replay(jobs)), ids: jobs.map(({ id }) => id) }),
+}))
+/** Keeps the group of a forgotten job waiting. */
+const FORGETS_THE_LINE = inStore('remove', (remove, { all }) => (ids) => {
+  for (const job of all()) if (ids.includes(job.id)) job.isFirst = false
+  return remove(ids)
+})
+
+/** What a handler may do that is no outcome, and what it is taken for. */
+const MISREAD: Readonly<Record<string, Fault>> = {
+  rejects: REJECTED_IS_DEAD,
+  throws: inQueue(
+    'work',
+    (work) => (handle, how) =>
+      work((...claimed) => {
+        try {
+          return handle(...claimed)
+        } catch {
+          return never()
+        }
+      }, how),
+  ),
+  'resolves to undefined': reads((result) => result ?? complete()),
+  'resolves to null': reads((result) => result ?? complete()),
+  "resolves to 'complete'": reads((result) => (typeof result === 'string' ? complete() : result)),
+  'resolves to {}': reads((result) => (Object.keys(result).length === 0 ? complete() : result)),
+  'resolves to { complete: false }': reads((result) => ('complete' in result ? complete() : result)),
+  'resolves to { retryAt: Invalid Date }': reads((result) =>
+    'retryAt' in result && Number.isNaN(Number(result.retryAt)) ? complete() : result,
+  ),
+  "resolves to { retryAt: '2026-01-15' }": reads((result) =>
+    'retryAt' in result ? { ...result, retryAt: new Date(result.retryAt) } : result,
+  ),
+  'resolves to { deadLetter: 5 }': reads((result) =>
+    'deadLetter' in result ? { deadLetter: String(result.deadLetter) } : result,
+  ),
+  "resolves to { deadLetter: '', retryState: 's' }": reads((result) =>
+    'deadLetter' in result ? { deadLetter: result.deadLetter } : result,
+  ),
+}
+
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  'push: a job reaches its handler with its id and its exact bytes, claimed for the first time': pushes((job) => ({
+    ...job,
+    body: bytes(text(job.body) ?? ''),
+  })),
+  'push: an empty list stores nothing': inQueue('push', (push) => (jobs) => push(jobs.length > 0 ? jobs : [jobOf('')])),
+  'push: what is no transaction is refused with a TypeError, and nothing is stored': inStore(
+    'hasTransactions',
+    () => true,
+  ),
+  'push: jobs wait for a handler': inQueue('work', (work, queue) => (handle, how) => {
+    queue.pause()
+    void queue.forget(() => true).then(queue.resume)
+    return work(handle, how)
+  }),
+  'push: an id twice in one call is stored once, the first of the two': inQueue(
+    'push',
+    (push) => (jobs) => push(jobs.toReversed()),
+  ),
+  'push: new jobs beside a known id are stored': inStore('push', (push, { remove }) => async (jobs) => {
+    const known = (await push(jobs)) ?? []
+    if (known.length > 0) await remove(jobs.flatMap(({ id }) => (known.includes(id) ? [] : id)))
+    return known
+  }),
+  'push: the id of a job that waits changes nothing, whatever the dedupe window': replaces('remove'),
+  'push: the id of a claimed job changes nothing': {
+    memory: { dedupeWindowMs: 0 },
+    ...inStore('claim', (claim, { finish }) => async (limit) => {
+      const claims = await claim(limit)
+      for (const each of claims) await finish(each, complete())
+      return claims
+    }),
+  },
+  'push: the id of a completed job changes nothing within the dedupe window': { memory: { dedupeWindowMs: 0 } },
+  'push: the id of a dead letter changes nothing, whatever the dedupe window': replaces('drop'),
+  'push: an id is known for the dedupe window, and accepted again after it': { memory: { dedupeWindowMs: 1e9 } },
+
+  'work: as many jobs run at a time as the concurrency says': inStore('claim', (claim) => (limit) => claim(limit + 1)),
+  'work: jobs are claimed about the oldest first': claimsBy((_, place) => -place),
+  'work: an engine with an exact order claims jobs in the order in which they came due': claimsBy(
+    ({ dueAt }) => -Number(dueAt),
+  ),
+  'work: no job is claimed before its time, nor held up by one that waits': pushes(({ notBefore, ...job }) => job),
+  'pause: nothing more is claimed until resume, running jobs go on and pushes are stored': inQueue(
+    'pause',
+    () => () => {},
+  ),
+  'pause: before work, nothing is claimed until resume': inQueue('work', (work, { resume }) => (handle, how) => {
+    resume()
+    return work(handle, how)
+  }),
+  'counts: oldestDueAt is the time when the oldest due job came due': inQueue('counts', (counts) => async () => {
+    const { oldestDueAt, ...others } = await counts()
+    return { ...others, oldestDueAt: oldestDueAt && others.asOf }
+  }),
+  'counts: asOf is the time when the engine counted': inQueue('counts', (counts) => async () => ({
+    ...(await counts()),
+    asOf: new Date(0),
+  })),
+  'drain: an empty queue is drained at once, without a handler': inQueue(
+    'drain',
+    (drain, _, clock) => () => after(1, clock).then(drain),
+  ),
+  'drain: waits for due and for claimed jobs, not for a job that waits for its time': inQueue(
+    'drain',
+    () => async () => {},
+  ),
+  'drain: resolves when the queue is closed': inQueue('drain', (_, { counts }, clock) => async () => {
+    while ((await counts()).waiting > 0) await after(1, clock)
+  }),
+
+  'retry: not before its time, counted, with the first time and the state of the last outcome': retries(
+    ({ retryAt }) => ({ retryAt }),
+  ),
+  'retry: a time in the past means now, behind the jobs that are due': claimsBy(({ claimCount }) => -claimCount),
+  'retry: a job that is retried at once for ever leaves the process its turn': inQueue(
+    'work',
+    (work) => (handle, how) =>
+      work(async (...claimed) => {
+        for (;;) {
+          const outcome = await handle(...claimed)
+          if (!('retryAt' in outcome)) return outcome
+        }
+      }, how),
+  ),
+  'retry: a handler that rejects the first time is retried after a second, without a state': REJECTED_IS_DEAD,
+  ...Object.fromEntries(
+    Object.entries(MISREAD).map(([what, fault]) => [
+      `retry: a handler that ${what} is retried after two seconds, then four, with the state the job had`,
+      fault,
+    ]),
+  ),
+
+  'dead letters: are listed with body, reason, retryState and time, the oldest first': buries(({ deadLetter }) => ({
+    deadLetter,
+  })),
+  'dead letters: have no retryState when their outcome had none': buries((outcome, { retryState }) => ({
+    ...(retryState && { retryState }),
+    ...outcome,
+  })),
+  'dead letters: are not claimed again by themselves': buries((_, __, now) => ({ retryAt: new Date(now + 60_000) })),
+  'dead letters: come in pages, and after one that is not listed any more from the oldest on': inStore(
+    'deadLetters',
+    (list) => async (page) => {
+      const isListed = (await list(ALL)).some(({ id }) => id === page.after)
+      return page.after === undefined || isListed ? list(page) : []
+    },
+  ),
+  'dead letters: end a page before it has more than maxBytes, but not before its first one': inStore(
+    'deadLetters',
+    (list) => (page) => list({ ...page, maxBytes: 1e9 }),
+  ),
+  'dead letters: come from the newest on when asked': inStore('deadLetters', (list) => async (page) => {
+    const found = await list({ ...page, newestFirst: false })
+    return page.newestFirst ? found.toReversed() : found
+  }),
+  'dead letters: a page has a hundred when no limit is given': inQueue(
+    'deadLetters',
+    (list) => (page) => list({ limit: 1_000, ...page }),
+  ),
+  'redrive: a dead letter becomes a new job, with its retry state': claimsAs(({ claimCount, retryState }) => ({
+    retryState: claimCount === 1 ? undefined : retryState,
+  })),
+  'redrive: takes all': inQueue(
+    'redrive',
+    (redrive, { deadLetters }) =>
+      async (which) =>
+        redrive(which === 'all' ? (await deadLetters({ limit: 2 })).map(({ id }) => id) : which),
+  ),
+  'redrive: a job that fails again is listed as the newest': remembersFinished(({ deadLetters }, own) => ({
+    async deadLetters(page) {
+      const place = [...own]
+      return (await deadLetters(page)).toSorted((a, b) => place.indexOf(a.id) - place.indexOf(b.id))
+    },
+  })),
+  'drop: takes dead letters by age, by reason, and by both': inQueue(
+    'drop',
+    (drop) => (which) =>
+      drop(typeof which === 'object' && 'olderThan' in which ? { olderThan: which.olderThan as Date } : which),
+  ),
+  'drop: forgets a dead letter and its id': knowsAfter('drop'),
+  'forget: an empty queue has nothing to forget': inStore(
+    'remove',
+    (remove) => (ids) => (ids.length > 0 ? remove(ids) : Number.NaN),
+  ),
+  'forget: deletes what matches of the jobs that wait, due or not, and of the dead letters': sees(
+    ({ dueAt }, _, now) => dueAt <= now,
+  ),
+  'forget: matches by id, and a forgotten id is accepted again': knowsAfter('remove'),
+  'forget: leaves a claimed job to its handler, and deletes it when it waits again': inStore(
+    'remove',
+    (remove, { claims, finish }) =>
+      async (ids) => {
+        const held = ids.flatMap((id) => claims.get(id) ?? [])
+        for (const claim of held) await finish(claim, complete())
+        return held.length + (await remove(ids))
+      },
+  ),
+  'forget: finds what matches among many': sees((_, index) => index < 1_000),
+  'forget: a drain does not wait for what was forgotten': inQueue(
+    'forget',
+    (_, __, ___, { all, remove }) =>
+      async (matches) => ({ deleted: await remove(all().flatMap((job) => (matches(job) ? job.id : []))), active: 0 }),
+  ),
+
+  'close: an empty queue closes at once, whatever the grace': inQueue('close', (close, _, clock) => async (how) => {
+    if (how?.graceMs) await after(how.graceMs, clock)
+    return close(how)
+  }),
+  'close: waits for a running job during the grace, without aborting it': inQueue(
+    'close',
+    (close) => () => close({ graceMs: 0 }),
+  ),
+  'close: aborts the signal when the grace is over, and records the outcome of a handler that obeys': NEVER_ABORTS,
+  'close: aborts at once without a grace': NEVER_ABORTS,
+  'close: claims nothing afterwards': inQueue('close', () => async () => []),
+  'close: pushes and redrives are refused as soon as it begins': inQueue('close', (close) => async (how) => {
+    await nextTurn()
+    return close(how)
+  }),
+  'close: a second call waits for the end of the first': inQueue(
+    'close',
+    (close) => async (how) => (how?.graceMs === 0 ? [] : close(how)),
+  ),
+  'close: returns exactly the jobs that would be lost with the process': inStore('close', (_, { all }) => all),
+  'close: goes on with what is due during the grace when it would be lost': inStore('isDurable', () => false),
+  'close: an outcome after the end changes nothing': {
+    isDurable: false,
+    queue(queue) {
+      const ended = new Set<string>()
+      return {
+        work: (handle, how) => queue.work((job, ...rest) => handle(job, ...rest).finally(() => ended.add(job.id)), how),
+        close: async (how) => (await queue.close(how)).filter(({ id }) => !ended.has(id)),
+      }
+    },
+  },
+  'close: each later call but drain and close is refused with shutting_down': inQueue(
+    'push',
+    (push) => async (jobs) => (jobs.length > 0 ? push(jobs) : []),
+  ),
+
+  'durable: jobs outlive their process, those that wait for their time too': inStore(
+    'close',
+    (_, { all, remove }, { now }) =>
+      async () => {
+        await remove(all().flatMap(({ id, dueAt }) => (dueAt > now() ? id : [])))
+        return []
+      },
+  ),
+  'durable: a claim that no handler saw does not count': inStore(
+    'release',
+    (release) => (claims) => release(claims, { wereHandled: true }),
+  ),
+  'durable: the claim count, the first time and the retry state outlive the process': claimsAs(() => ({
+    claimCount: 1,
+  })),
+  'durable: another process lists, redrives and drops dead letters': remembersFinished(({ deadLetters }, own) => ({
+    deadLetters: async (page) => (await deadLetters(page)).filter(({ id }) => own.has(id)),
+  })),
+  'durable: the dedupe window outlives the process': KNOWS_ITS_OWN,
+  'durable: a state that was saved outlives a claim without an outcome, and an outcome replaces it': SAVES_NOTHING,
+  'durable: a queue handles what another one pushed': { pollMs: 1e9 },
+  'durable: of two queues that share jobs, one handles each job': remembers(({ claim, release }, seen) => ({
+    async claim(limit) {
+      const claims = await claim(limit)
+      await release(
+        claims.filter(({ id }) => seen.size < seen.add(id).size),
+        { wereHandled: true },
+      )
+      return claims
+    },
+  })),
+  'durable: of many copies that are pushed at once, one is stored': inStore('push', (push, { all }) => async (jobs) => {
+    const stored = all().map(({ body }) => text(body))
+    await nextTurn()
+    return push(jobs.flatMap((job) => (stored.includes(text(job.body)) ? [] : { ...job, id: randomUUID() })))
+  }),
+  'durable: a queue knows the ids that another one completed': KNOWS_ITS_OWN,
+  'durable: a job that still runs when its queue closes is released, and its late outcome changes nothing': inStore(
+    'release',
+    () => () => {},
+  ),
+
+  'lease: a state that was saved is there when the lease is over': SAVES_NOTHING,
+  'lease: an outcome after the lease is over changes nothing': inStore(
+    'finish',
+    (finish, { claims }) =>
+      (claim, outcome) =>
+        finish(claims.get(claim.id) ?? claim, outcome),
+  ),
+
+  'history: has the jobs whose outcomes keep them, with what is kept and when, the oldest first': completes(
+    (outcome) => ({ keep: bytes('kept'), ...outcome }),
+  ),
+  'history: keeps no bytes as well as others': completes((outcome) =>
+    outcome.keep?.length === 0 ? complete() : outcome,
+  ),
+  'history: ends a page before it has more than maxBytes, but not before its first one': inHistory(({ list }) => ({
+    list: (page) => list({ ...page, maxBytes: 1e9 }),
+  })),
+  'history: comes in pages, also after one that is gone, and of a time': inHistory(({ list }) => ({
+    list: (page) => list({ ...page, until: page.until && new Date(Number(page.until) + 1) }),
+  })),
+  'history: finds jobs by their ids': inHistory(({ find }) => ({ find: (ids) => find(ids.slice(0, 1)) })),
+  'history: a job is known while it is there, however old': replaces('remove'),
+  'history: a replay gives a job out again with a retry state, its claims counted anew': inHistory(({ replay }) => ({
+    replay: (jobs) => replay(jobs.map((job) => ({ ...job, retryState: new Uint8Array() }))),
+  })),
+  'history: a replay skips what is not there': TAKES_ALL,
+  'history: a job that is replayed may be retried, and become a dead letter': retries((outcome, { retryState }) => ({
+    ...outcome,
+    ...(retryState && { retryState }),
+  })),
+  'history: what is older than its age is dropped, and its id is known in the dedupe window': {
+    memory: { dedupeWindowMs: 0 },
+  },
+  'history: forget deletes from it, and no other job': sees((job) => !('kept' in job)),
+  'history: a note is stored once': inHistory(({ note }) => ({ note: (name, text) => text ?? note(name, text) })),
+  'history: a wrong argument is refused, and nothing changes': inQueue('history', (history) => ({
+    ...(history as QueueHistory),
+    list: async () => (history as QueueHistory).list(),
+  })),
+  'durable: history and notes outlive the process': inHistory(() => {
+    const notes = new Map<string, string | undefined>()
+    return { note: (name, text) => notes.get(name) ?? notes.set(name, text).get(name) }
+  }),
+  'durable: of many replays of one job at once, one gives it out': TAKES_ALL,
+
+  'groups: of one, one job is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
+  'groups: the next one keeps its place among the others': claimsBy(({ entry }) => Number(entry.group !== undefined)),
+  'groups: a retry lets the next job go, and comes when its group is free': retries((outcome) => ({
+    ...outcome,
+    holdsGroup: true,
+  })),
+  'groups: a retry at once stays the first': retries((outcome) => ({
+    ...outcome,
+    retryAt: new Date(Number(outcome.retryAt) + 1),
+  })),
+  'groups: a job for later comes when its group is free': pushes((job) => ({
+    ...job,
+    ...(job.notBefore && { group: undefined }),
+  })),
+  'groups: a dead letter lets the next job go, and is redriven in turn': inStore('redrive', (_, store) => async () => {
+    const found = await store.deadLetters(ALL)
+    await store.drop('all')
+    await store.push(found.map(({ id, body }) => ({ id, body })))
+    return found.length
+  }),
+  'groups: the next one goes when the first one is forgotten': FORGETS_THE_LINE,
+  'groups: one that is held waits for the retry': retries(({ holdsGroup, ...outcome }) => outcome),
+  'groups: the next one goes when the one that holds them is forgotten': FORGETS_THE_LINE,
+  'groups: a replay comes in turn': {
+    memory: { dedupeWindowMs: 0 },
+    ...inStore('history', (history, { remove, push }, { now }) => ({
+      ...history,
+      async replay(jobs) {
+        const ids = jobs.map(({ id }) => id)
+        const found = await history.find(ids)
+        await remove(ids)
+        await push(found.map(({ id, body }) => ({ id, body })))
+        return { ids, at: new Date(now()) }
+      },
+    })),
+  },
+  'durable: groups: processes handle one job of each at a time': IGNORES_GROUPS,
+  'durable: groups: what a process leaves is the first one': inStore(
+    'release',
+    (_, { finish }, { now }) =>
+      async (claims) => {
+        for (const claim of claims) await finish(claim, { retryAt: new Date(now() + 1) })
+      },
+  ),
+}

@@ -1,0 +1,254 @@
+/** Arguments that subcommands share: the secret, addresses, ports, headers, files and numbers. */
+
+import { isUtf8 } from 'node:buffer'
+import { lookup } from 'node:dns/promises'
+import { open } from 'node:fs/promises'
+import { type Server, validateHeaderName } from 'node:http'
+import { isIP } from 'node:net'
+import { createInterface } from 'node:readline/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { DeliveryMethod } from 'hookline'
+import type { KnownSender } from 'hookline/testing'
+import { KNOWN_SENDERS, listen, nearest, RESERVED_HEADERS } from '../../../src/internals.ts'
+import { note, UsageError } from './terminal.ts'
+
+const SENDERS = Object.keys(KNOWN_SENDERS) as KnownSender[]
+const { proofHeader: KEY_HEADER } = KNOWN_SENDERS.rudderstack
+
+/** In whose form requests are made. */
+export interface FormOptions {
+  readonly as: KnownSender
+  readonly method?: DeliveryMethod
+  readonly keyHeader?: string
+}
+
+export function addFormOptions(command: Command): Command {
+  return command
+    .addOption(choice('--as <sender>', 'the service whose form the requests have', SENDERS).default('segment'))
+    .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
+    .option('--key-header <name>', `the header with the secret of a service that does not sign. Default: ${KEY_HEADER}`)
+}
+
+/** @throws UsageError for a method that the service does not send, and a header that is none. */
+export function readForm({ as, method, keyHeader }: FormOptions) {
+  const { methods, proofHeader, ...form } = KNOWN_SENDERS[as]
+  if (method !== undefined && !methods.includes(method)) {
+    throw new UsageError(`--method: ${as} does not send ${method}. Pass one of ${methods.join(', ')}.`)
+  }
+  if (keyHeader !== undefined && !isToken(keyHeader))
+    throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
+  if (keyHeader !== undefined && form.signs !== 'header')
+    throw new UsageError(`--key-header: ${as} signs, and sends no key.`)
+  return { ...form, as, method: method ?? methods[0], proofHeader: keyHeader ?? proofHeader }
+}
+
+export type RequestForm = ReturnType<typeof readForm>
+
+function isToken(name: string): boolean {
+  try {
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface SecretOptions {
+  readonly secret?: string
+  readonly secretFile?: string
+}
+
+export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
+  return command
+    .option('--secret <text>', `${what}; other users of this machine can see it in the list of processes`)
+    .option('--secret-file <file>', `a file that holds ${what}; a line break at its end is not part of it`)
+    .addHelpText('after', '\nWithout either, the secret is read from HOOKLINE_SECRET.')
+}
+
+/**
+ * Reads the secret: of `--secret`, `--secret-file` or `HOOKLINE_SECRET`; undefined without any.
+ *
+ * @throws UsageError (as a rejection) for an empty one, for both options, and for a file that cannot be read.
+ */
+export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
+  if (secret !== undefined && secretFile !== undefined) {
+    throw new UsageError('Pass --secret or --secret-file, not both.')
+  }
+  const bytes = secretFile === undefined ? undefined : await readInput('--secret-file', secretFile, SECRET_LIMIT)
+  if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError('--secret-file: the file must be text in UTF-8.')
+  const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
+  if (found === '') {
+    const from = secret === '' ? '--secret' : bytes === undefined ? 'HOOKLINE_SECRET' : '--secret-file'
+    throw new UsageError(`${from} is empty. Pass the shared secret of the endpoint.`)
+  }
+  return found
+}
+
+const SECRET_LIMIT = 1_000_000
+
+export async function requireSecret(options: SecretOptions): Promise<string> {
+  const secret = await findSecret(options)
+  if (secret !== undefined) return secret
+  throw new UsageError('A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.')
+}
+
+/**
+ * Reads a file, or stdin for `-`.
+ *
+ * @param limit The most bytes.
+ * @throws UsageError for a file that cannot be read, or is longer.
+ */
+export async function readInput(option: string, path: string, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  if (path === '-' && process.stdin.isTTY) {
+    note(`Reading from the terminal. End with ${process.platform === 'win32' ? 'Ctrl-Z and Enter' : 'Ctrl-D'}.`)
+  }
+  try {
+    for await (const chunk of path === '-' ? process.stdin : (await open(path)).createReadStream()) {
+      size += chunk.length
+      if (size > limit) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw cannotRead(option, path, error)
+  }
+  if (size <= limit) return Buffer.concat(chunks)
+  throw new UsageError(`${option} must have at most ${limit} bytes. ${named(path)} has more.`)
+}
+
+export function cannotRead(option: string, path: string, error: unknown): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  const shown = option === '--secret-file' ? 'the file' : named(path) // A secret may have been passed in place of its path.
+  const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
+  return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
+}
+
+function named(path: string): string {
+  return path === '-' ? 'stdin' : path
+}
+
+export function choice<Value extends string>(flags: string, what: string, values: readonly Value[]): Option {
+  return new Option(flags, what).choices(values).argParser((text) => {
+    const found = values.find((value) => value === text)
+    if (found !== undefined) return found
+    const near = nearest(text, values)
+    throw new InvalidArgumentError(
+      `It must be one of ${values.join(', ')}.${near === undefined ? '' : ` Did you mean ${near}?`}`,
+    )
+  })
+}
+
+export function whole(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (value >= least && value <= most) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  }
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** A time that was passed as an age: in the next run it is another time. */
+export class Age extends Date {}
+
+/** A time, as an age or a date. */
+export function time(text: string): Date {
+  const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  const at = count === undefined ? new Date(text) : new Age(Date.now() - Number(count) * (UNITS_MS[unit] as number))
+  if (count !== undefined || (isDay(text.slice(0, 10)) && !Number.isNaN(at.getTime()))) return at
+  throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
+}
+
+/** Not 2026-02-30, which `Date` takes for a day of March. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00Z`)
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+}
+
+export function address(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Others may hold a password or a token.
+    const example = `http://${found ?? 'localhost:3000/webhooks'}`
+    throw new UsageError(
+      `The URL must begin with http:// or https://. Got ${found ?? 'another text'}. Pass ${example}.`,
+    )
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new UsageError('The URL must hold no user name and password. Pass them as --header.')
+  }
+  return url
+}
+
+export function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+/**
+ * Asks before anything is sent to another machine.
+ *
+ * @param what What will be sent, without the address: `3 messages`.
+ * @param yes Whether `--yes` was passed.
+ * @throws UsageError when the answer is no, and without a terminal to ask on.
+ */
+export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
+  if (yes || (isLoopback(url) && (await leadsHere(url)))) return
+  if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
+}
+
+/** Whether the name has no address of another machine: it is a resolver that decides what `app.localhost` is. */
+async function leadsHere({ hostname }: URL): Promise<boolean> {
+  const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
+  return found.every(({ address }) => /^(127\.|::1$)/.test(address))
+}
+
+/**
+ * Asks on the terminal. Anything but `y` and `yes` is a no.
+ *
+ * @throws UsageError without a terminal.
+ */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new UsageError(`${question} There is no terminal to ask on. Pass --yes to go on.`)
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+export type Headers = Readonly<Record<string, string>>
+
+export function addHeaderOption(command: Command): Command {
+  return command.option('--header <header>', 'a header more, as "Name: value"; repeatable', addHeader)
+}
+
+/** Its errors never show a value, which may be a token. */
+function addHeader(text: string, headers: Headers = {}): Headers {
+  const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*)$/s.exec(text) ?? []
+  if (!isToken(name)) throw new InvalidArgumentError('It must be a name, a colon and a value: "X-Team: growth".')
+  if (RESERVED_HEADERS.has(name.toLowerCase())) throw new InvalidArgumentError(`The command sets ${name} itself.`)
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    throw new InvalidArgumentError(`The value of ${name} must be Latin-1 text without control characters.`)
+  }
+  return { ...headers, [name]: value }
+}
+
+/**
+ * Starts to listen.
+ *
+ * @param option What the user passed the port with.
+ * @throws UsageError (as a rejection) for a port or an address that cannot be listened on.
+ */
+export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1') {
+  return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
+    const where = `port ${port} of ${host}`
+    if (code === 'EADDRINUSE') {
+      throw new UsageError(`${option} must be free. Got ${where}, which is in use. Pass another one.`)
+    }
+    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another ${option} or --host.`)
+  })
+}

@@ -1,0 +1,86 @@
+/** `hookline check`: judges an endpoint in any language by what it answers. */
+
+import type { Command } from 'commander'
+import { createPoster } from '../../../../src/internals.ts'
+import {
+  addFormOptions,
+  addHeaderOption,
+  address,
+  addSecretOptions,
+  confirmRemote,
+  type FormOptions,
+  type Headers,
+  readForm,
+  requireSecret,
+  type SecretOptions,
+} from '../arguments.ts'
+import { addReportOptions, list, openReport, type ReportOptions, type Result, select } from '../report.ts'
+import { escaped, interruption, note, UsageError } from '../terminal.ts'
+import { CERTIFICATE, casesOf } from './cases.ts'
+import { DEFAULT_FORM } from './message.ts'
+import { run } from './run.ts'
+
+interface Options extends SecretOptions, ReportOptions, FormOptions {
+  readonly yes?: boolean
+  readonly header?: Headers
+}
+
+export function define(command: Command): void {
+  command.argument('[url]', 'the endpoint', address).action(check)
+  addReportOptions(command)
+  command.option('--yes', 'send to another machine without asking')
+  addSecretOptions(addHeaderOption(addFormOptions(command))).addHelpText('after', HELP)
+}
+
+const HELP = `
+Exit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or the address does not respond.
+
+Examples:
+  hookline check http://localhost:3000/webhooks
+      Sends all cases, signed with the secret of HOOKLINE_SECRET.
+  hookline check http://localhost:3000/webhooks --secret-file secret.txt --strict --junit report.xml
+      For continuous integration: warnings fail, and the results are in a file.
+  hookline check http://localhost:3000/webhooks --as customer.io --method PUT
+      Sends the cases as Customer.io's Data Pipelines send messages.
+  hookline check --list
+      Prints the cases.`
+
+async function check(url: URL | undefined, options: Options): Promise<void> {
+  const request = readForm(options)
+  const all = casesOf(request)
+  if (options.list) return list(select(all, options), options)
+  if (url === undefined) throw new UsageError('A URL is required, for example http://localhost:3000/webhooks.')
+  const cases = select(all, options).filter((each) => each !== CERTIFICATE || url.protocol === 'https:')
+  const { headers, secret } = { headers: options.header ?? {}, secret: await requireSecret(options) }
+  const report = openReport(options, cases)
+  const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret, headers, request }
+  const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // As many as a correct endpoint gets.
+  const what = `about ${count} messages, signed and forged, of users named hookline-check-<random>`
+  note(escaped(`Sends ${what}, to ${url.origin}${url.pathname}.`))
+  await confirmRemote(url, what, options.yes)
+
+  const signal = interruption()
+  const failure = await createPoster(url).reach()
+  if (failure === undefined) {
+    if (cases.includes(CERTIFICATE)) {
+      report.add(certificate('pass', 'Opened a connection with TLS. The certificate is trusted.'))
+    }
+    await run(
+      cases.filter((each) => each !== CERTIFICATE),
+      { url, secret, headers, request, signal },
+      report,
+    )
+  } else {
+    const reason = `${failure.rule}. Got ${failure.found}. ${failure.advice}`
+    if (failure.error !== 'tls' && failure.error !== 'self_signed') throw new UsageError(reason)
+    report.add(certificate('fail', `${reason} Senders send nothing to such a server.`))
+    for (const { id, section } of cases) {
+      if (id !== CERTIFICATE.id) report.add({ id, section, result: 'fail', sentence: 'Not sent: see certificate.' })
+    }
+  }
+  report.finish(signal.aborted)
+}
+
+function certificate(result: 'pass' | 'fail', sentence: string): Result {
+  return { id: CERTIFICATE.id, section: CERTIFICATE.section, result, sentence }
+}

@@ -1,0 +1,114 @@
+/** Finds the plain message that an endpoint accepts, which all other cases change; or why it accepts none. */
+
+import type { Exchange } from '../../../../src/internals.ts'
+import { describe, kindOf, lossOf } from './judge.ts'
+import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plainText, signed } from './message.ts'
+import { listMistakes } from './mistakes.ts'
+
+export interface Found {
+  /** Undefined when no plain message is accepted: no other case says anything then. */
+  readonly form?: Form
+  readonly isGood: boolean
+  readonly sentence: string
+  readonly forgedStatus?: number | undefined
+  readonly exchange: Exchange
+}
+
+/** A form to try, and what it means when the form before was refused and this one is accepted. */
+type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
+
+/** Where the signature was refused, and not the content. */
+const SPACED: Try = [
+  { isSpaced: true },
+  false,
+  'With a space after each comma and colon, it got a 2xx. It re-serialises the body before it verifies it, as json.dumps of Python does, and most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.',
+]
+
+const TRIES: readonly Try[] = [
+  [
+    { changes: () => ({ context: undefined }) },
+    true,
+    'Without a context object, it got a 2xx. All other cases go on with it.',
+  ],
+  [
+    { changes: () => ({ timestamp: now().replace(/\.\d+/, '') }) },
+    false,
+    'With a timestamp without milliseconds, it got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: parse it so.',
+  ],
+  [
+    { changes: extras },
+    false,
+    'With messageId, receivedAt and others, it got a 2xx. The specification does not show these fields: do not require them.',
+  ],
+  ...(['identify', 'page', 'group'] as const).map((type): Try => {
+    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} got a 2xx. All other cases go on with it.`]
+  }),
+]
+
+const OF_STATUS: Readonly<Record<number, string>> = {
+  404: 'Nothing is at this path. Check the path of the URL, and that the endpoint is mounted there for POST.',
+  405: 'It takes no POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
+  415: 'It refuses the content type application/json. Take it.',
+  429: 'It limits how many requests it takes. Let it take those of a check, and those of a sender.',
+}
+
+/** Sends the plain message in its forms until one is accepted. */
+export async function findPlain(
+  send: (request: CaseRequest) => Promise<Exchange>,
+  given: Omit<Base, 'form'>,
+): Promise<Found> {
+  const { secret, request } = given
+  const plainForm = { ...DEFAULT_FORM, fields: request.fields }
+  const sendAs = (form: Form, prove?: (text: string, secret: string) => string): Promise<Exchange> => {
+    const text = plainText(form, 'plain-message')
+    return send(signed({ ...given, form }, text, prove?.(text, secret)))
+  }
+  const exchange = await sendAs(plainForm)
+  const got = `Sent a signed message. Got ${describe(exchange)}.`
+  if (exchange.error === 'timeout' || exchange.error === 'http') {
+    return { isGood: false, exchange, sentence: `${got} ${lossOf(exchange)}` }
+  }
+  const forgedStatus = (await sendAs(plainForm, () => '0'.repeat(40))).status
+  const found = { exchange, forgedStatus }
+  if (isAccepted(exchange)) return { ...found, form: plainForm, isGood: true, sentence: got }
+
+  const isOfContent = exchange.status !== forgedStatus
+  for (const [change, isGood, meaning] of isOfContent ? TRIES : [SPACED, ...TRIES]) {
+    const form = { ...plainForm, ...change }
+    if (isAccepted(await sendAs(form))) return { ...found, form, isGood, sentence: `${got} ${meaning}` }
+  }
+  return { ...found, isGood: false, sentence: `${got} ${await findReason()}` }
+
+  function mistakes(): ReturnType<typeof listMistakes> {
+    return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
+  }
+
+  /** Says why no plain message is accepted, as far as other signatures show it. */
+  async function findReason(): Promise<string> {
+    const { status = 0, headers } = exchange
+    const meaning = lossOf(exchange)
+    const isRefusal = kindOf(exchange) === 'refusal'
+    if (isOfContent) {
+      if (!isRefusal) return meaning
+      return `${meaning} A forged message gets ${forgedStatus}: here the signature was right, but not the content. Take a message that has no more than the specification shows.`
+    }
+    const known = OF_STATUS[status]
+    if (known !== undefined) return known
+    for (const mistake of mistakes()) {
+      if (isAccepted(await sendAs(plainForm, mistake.sign))) return `${meaning} ${mistake.meaning}`
+    }
+    if (!isRefusal) return meaning
+    const [scheme] = /^(basic|bearer|digest)\b/i.exec(String(headers['www-authenticate'] ?? '')) ?? []
+    if (scheme !== undefined) {
+      return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
+    }
+    if (request.signs === 'header') {
+      return `${meaning} A message with another value gets the same: it expects another value, or reads another header than ${request.proofHeader}. Compare both ends.`
+    }
+    return `${meaning} A forged message gets the same: it has another secret, reads another header than X-Signature, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
+  }
+}
+
+function isAccepted(exchange: Exchange): boolean {
+  return kindOf(exchange) === 'success'
+}

@@ -1,0 +1,41 @@
+/** `hookline demo`: every part of Hookline on this machine, and the page that shows them. */
+
+import type { Command } from 'commander'
+import { whole } from './arguments.ts'
+
+interface Options {
+  readonly port?: number
+  readonly data?: string
+  readonly once?: boolean
+}
+
+export function define(command: Command): void {
+  command
+    .option(
+      '--port <number>',
+      'the port, on this machine alone; 0 takes a free one. Default: PORT, else 3000',
+      whole(0, 65_535),
+    )
+    .option('--data <folder>', 'where messages are kept, also when it is killed. Default: DATA, else demo-data')
+    .option('--once', 'end when each message has come through; exit code 1 if one has not')
+    .action(demo)
+    .addHelpText('after', HELP)
+}
+
+const HELP = `
+Exit codes: 0 each message came through, 1 one did not, or the port is taken.
+
+Examples:
+  hookline demo
+      Runs a client, a collector, two destinations and a receiver, and prints the URL of their page. Ctrl-C ends.
+  hookline demo --once --port 0
+      Sends ten messages through them, and ends.`
+
+/** Runs the example as it is: it reads these. */
+async function demo({ port, data, once = false }: Options): Promise<void> {
+  if (port !== undefined) process.env.PORT = String(port)
+  if (data !== undefined) process.env.DATA = data
+  process.argv = [...process.argv.slice(0, 2), ...(once ? ['--once'] : [])]
+  const example = import.meta.url.endsWith('.ts') ? '../../../examples/start.ts' : './demo.js'
+  await import(new URL(example, import.meta.url).href)
+}

@@ -1,0 +1,224 @@
+/** What `hookline init` writes for each framework: a receiver, its test, and the variables of its environment. */
+
+export interface Framework {
+  /** The receiver, without its extension. */
+  readonly path: string
+  readonly packages: readonly string[]
+  /** Packages that TypeScript needs beside them. */
+  readonly types: readonly string[]
+  /** Of an ES module that is both JavaScript and TypeScript, as is all code here. */
+  readonly imports: string
+  /** A function, where a build imports the module without the environment. */
+  readonly secret: string
+  /** What follows the handlers. */
+  readonly mount: string
+  /** The name that `mount` exports. */
+  readonly exported: string
+  /** The body of a function of the test, which posts a message signed with `secret` and returns the status of the answer. */
+  readonly post: string
+  /** Whether it is a program that listens on `PORT`. */
+  readonly isServer: boolean
+}
+
+const server = {
+  path: 'webhooks',
+  secret: 'process.env.HOOKLINE_SECRET',
+  exported: 'server',
+  isServer: true,
+  post: `
+  const { port } = server.address()
+  return (await fetch(\`http://127.0.0.1:\${port}/webhooks\`, signedRequest(fixtures.track, secret))).status`,
+}
+
+export const FRAMEWORKS = {
+  express: {
+    ...server,
+    packages: ['express'],
+    types: ['@types/express'],
+    imports: `
+import express from 'express'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/express'`,
+    mount: `
+const app = express()
+
+// Before any body parser: the signature covers the exact bytes.
+app.post('/webhooks', serve(receiver))
+
+export const server = app.listen(process.env.PORT ?? 3000)`,
+  },
+  koa: {
+    ...server,
+    packages: ['koa'],
+    types: ['@types/koa'],
+    imports: `
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/koa'
+import Koa from 'koa'`,
+    mount: `
+const app = new Koa()
+
+// Before any body parser: the signature covers the exact bytes.
+app.use(serve(receiver, { path: '/webhooks' }))
+
+export const server = app.listen(process.env.PORT ?? 3000)`,
+  },
+  fastify: {
+    ...server,
+    packages: ['fastify'],
+    types: [],
+    imports: `
+import Fastify from 'fastify'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/fastify'`,
+    mount: `
+export const app = Fastify()
+
+app.register(serve(receiver), { path: '/webhooks' })
+app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })`,
+    exported: 'app',
+    post: `
+  const { method, headers, body } = signedRequest(fixtures.track, secret)
+  return (await app.inject({ method, url: '/webhooks', headers, payload: body })).statusCode`,
+  },
+  node: {
+    ...server,
+    packages: [],
+    types: [],
+    imports: `
+import { createServer } from 'node:http'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/node'`,
+    mount: `
+export const server = createServer(serve(receiver, { path: '/webhooks' })).listen(process.env.PORT ?? 3000)`,
+  },
+  next: {
+    path: 'app/api/webhooks/route',
+    packages: [],
+    types: [],
+    imports: `
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/fetch'`,
+    secret: '() => process.env.HOOKLINE_SECRET',
+    mount: `
+export const POST = serve(receiver)`,
+    exported: 'POST',
+    isServer: false,
+    post: `
+  const request = new Request('http://localhost/api/webhooks', signedRequest(fixtures.track, secret))
+  return (await POST(request)).status`,
+  },
+  hono: {
+    path: 'webhooks',
+    packages: ['hono'],
+    types: [],
+    imports: `
+import { Hono } from 'hono'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/fetch'`,
+    secret: '() => process.env.HOOKLINE_SECRET',
+    mount: `
+const webhook = serve(receiver)
+
+// Mount it in an app of yours with app.route('/', webhooks), or serve it as it is.
+export const webhooks = new Hono()
+
+webhooks.post('/webhooks', (context) => webhook(context.req.raw))`,
+    exported: 'webhooks',
+    isServer: false,
+    post: `
+  return (await webhooks.request('/webhooks', signedRequest(fixtures.track, secret))).status`,
+  },
+  lambda: {
+    path: 'webhooks',
+    packages: [],
+    types: [],
+    imports: `
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/lambda'`,
+    secret: 'process.env.HOOKLINE_SECRET',
+    mount: `
+export const handler = serve(receiver)`,
+    exported: 'handler',
+    isServer: false,
+    post: `
+  const { method, headers, body } = signedRequest(fixtures.track, secret)
+  const http = { method, path: '/webhooks', sourceIp: '127.0.0.1' }
+  const event = { version: '2.0', rawPath: '/webhooks', rawQueryString: '', headers, body, isBase64Encoded: false }
+  return (await handler({ ...event, requestContext: { http } })).statusCode`,
+  },
+} as const satisfies Readonly<Record<string, Framework>>
+
+export type FrameworkName = keyof typeof FRAMEWORKS
+
+/** The receiver, as an ES module or in CommonJS. */
+export function receiverOf(framework: Framework, isModule: boolean): string {
+  const code = `${framework.imports.trim()}
+
+const receiver = createReceiver({ secret: ${framework.secret} })
+
+receiver.on('track', (message) => console.log('track', message))
+receiver.on('delete', (message) => console.log('forget', message))
+
+${framework.mount.trim()}
+`
+  return isModule ? code : toCommonJs(code, framework.exported)
+}
+
+function toCommonJs(code: string, exported: string): string {
+  const body = code.replace(/^import (.+) from (.+)$/gm, 'const $1 = require($2)').replace(/^export /gm, '')
+  return `${body}\nmodule.exports = { ${exported} }\n`
+}
+
+/** How the test of a folder is written. */
+export interface TestSettings {
+  readonly runner: 'node' | 'vitest'
+  readonly isTypeScript: boolean
+}
+
+/** @param receiver The file to import, `./webhooks.js`. */
+export function testOf(framework: Framework, receiver: string, { runner, isTypeScript }: TestSettings): string {
+  const { exported, post, isServer } = framework
+  const isVitest = runner === 'vitest'
+  const expectStatus = (call: string, status: number) =>
+    isVitest ? `expect(${call}).toBe(${status})` : `assert.equal(${call}, ${status})`
+  const imports = isVitest
+    ? [
+        "import { fixtures, signedRequest } from 'hookline/testing'",
+        `import { ${isServer ? 'afterAll, ' : ''}expect, test } from 'vitest'`,
+      ]
+    : [
+        "import assert from 'node:assert/strict'",
+        `import { ${isServer ? 'after, ' : ''}test } from 'node:test'`,
+        "import { fixtures, signedRequest } from 'hookline/testing'",
+      ]
+  const code = `${imports.join('\n')}
+
+process.env.HOOKLINE_SECRET = 'secret of the tests'
+${isServer ? "process.env.PORT = '0' // Any free one.\n" : ''}const { ${exported} } = await import('${receiver}')
+${isServer ? `${isVitest ? 'afterAll' : 'after'}(() => ${exported}.close())\n` : ''}
+/** Posts a track message that is signed with this secret. Returns the status of the answer. */
+async function post(secret) {
+  ${post.trim()}
+}
+
+test('an authentic message is accepted', async () => {
+  ${expectStatus("await post('secret of the tests')", 200)}
+})
+
+test('a forged message is refused', async () => {
+  ${expectStatus("await post('another secret')", 401)}
+})
+`
+  return isTypeScript ? toTypeScript(code) : code
+}
+
+function toTypeScript(code: string): string {
+  const typed = code.replace('post(secret)', 'post(secret: string)')
+  if (!code.includes('server.address()')) return typed
+  return `import type { AddressInfo } from 'node:net'\n${typed.replace('server.address()', 'server.address() as AddressInfo')}`
+}
+
+export function environmentOf({ isServer }: Framework): string {
+  return `# The shared secret of the webhook, as you entered it at the sender.\nHOOKLINE_SECRET=\n${isServer ? 'PORT=3000\n' : ''}`
+}

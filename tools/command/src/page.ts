@@ -1,0 +1,57 @@
+/** The pages of the inspector on a port of this machine, for `--ui`. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { Queue } from 'hookline/queues'
+import { createQueuePage, type PageServer } from '../../inspector/src/page-server.ts'
+import { listenOn } from './arguments.ts'
+import { interruption, note } from './terminal.ts'
+
+/**
+ * Serves a page, and notes its URL. Returns what ends it.
+ *
+ * @param port True: any free one.
+ * @throws UsageError (as a rejection) for a port that cannot be listened on.
+ */
+export async function servePage(
+  { handler, url, close }: Pick<PageServer, 'handler' | 'url' | 'close'>,
+  port: number | true,
+): Promise<() => Promise<void>> {
+  const server = createServer(handler)
+  const listening = await listenOn('--ui', server, port === true ? 0 : port).catch(async (error) => {
+    await close()
+    throw error
+  })
+  note(`The page is at ${url(listening.origin)}`)
+  return async () => {
+    await close()
+    await listening.close()
+  }
+}
+
+/**
+ * Serves queues until Ctrl-C.
+ *
+ * @throws HooklineError (as a rejection) for a queue that cannot be looked into.
+ */
+export async function showQueues(
+  names: readonly string[],
+  open: (name: string) => Promise<Queue>,
+  port: number | true,
+): Promise<void> {
+  const queues = new Map<string, Queue>()
+  try {
+    for (const name of names) {
+      const queue = await open(name)
+      queues.set(name, queue)
+      await queue.counts()
+    }
+    const interrupted = interruption()
+    const close = await servePage(createQueuePage(queues), port)
+    note('It may redrive and drop dead letters, and replay messages. Ctrl-C ends.')
+    if (!interrupted.aborted) await once(interrupted, 'abort')
+    await close()
+  } finally {
+    await Promise.all([...queues.values()].map((queue) => queue.close({ graceMs: 0 })))
+  }
+}

@@ -1,0 +1,122 @@
+/** Where queues are: opens them as observers, by the engine that the location asks for, and lists their names. */
+
+import { existsSync } from 'node:fs'
+import module from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { HooklineError } from 'hookline'
+import type { Queue } from 'hookline/queues'
+import { UsageError } from './terminal.ts'
+
+export interface PlaceOptions {
+  readonly prefix?: string
+  readonly schema?: string
+}
+
+export interface Place {
+  /** As it may be printed: without user, password and query. */
+  readonly shown: string
+  list(): Promise<readonly string[]>
+  readonly open: (name: string) => Promise<Queue>
+}
+
+/** How long a server may take to answer, in milliseconds. pg-boss connects twice. */
+const TIMEOUT_MS = 2_500
+/** The engines report what goes on in the background; the command sees it in its own calls. */
+const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
+
+/** What errors call the command and its argument. */
+export interface Asker {
+  readonly command: string
+  readonly argument: string
+}
+
+const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
+
+/** @throws UsageError for a URL of something else. It is never quoted. */
+export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
+  const { argument } = asker
+  const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
+  const isRedis = /^rediss?$/i.test(scheme)
+  if (!isRedis && !/^postgres(ql)?$/i.test(scheme)) {
+    if (scheme === '' || existsSync(location)) return createFile(resolve(location))
+    throw new UsageError(
+      `${argument} must be a SQLite file, redis://…, rediss://… or postgres://…. Got another kind of URL.`,
+    )
+  }
+  const url = URL.parse(location)
+  if (url === null || !location.slice(scheme.length).startsWith('://') || url.hostname === '') {
+    throw new UsageError(
+      `${argument} must be a full URL. Got one that is none. Write it as ${scheme}://user:password@host:port.`,
+    )
+  }
+  const shown = `${url.protocol}//${url.host}${/^\/[\w-]+$/.test(url.pathname) ? url.pathname : ''}`
+  if (isRedis) {
+    const options = { connection: location, ...OPTIONS, ...(prefix !== undefined && { prefix }) }
+    const load = loaderOf(asker, () => import('hookline/queues/bullmq'), 'bullmq', 'ioredis')
+    return {
+      shown,
+      list: async () => (await load()).listQueues(options),
+      open: async (name) => (await load()).bullmqQueue({ name, ...options, observe: true }),
+    }
+  }
+  const options = { connectionString: location, ...OPTIONS, ...(schema !== undefined && { schema }) }
+  const load = loaderOf(asker, () => import('hookline/queues/pg-boss'), 'pg-boss')
+  return {
+    shown,
+    list: async () => (await load()).listQueues(options),
+    open: async (name) => (await load()).pgBossQueue({ name, ...options, observe: true }),
+  }
+}
+
+function createFile(path: string): Place {
+  const { onError } = OPTIONS
+  return {
+    shown: path,
+    list: async () => (await import('hookline/queues/sqlite')).listQueues({ path, timeoutMs: TIMEOUT_MS }),
+    open: async (name) => (await import('hookline/queues/sqlite')).sqliteQueue({ path, name, observe: true, onError }),
+  }
+}
+
+/**
+ * The error of an engine as the command shows it: without the user that PostgreSQL names, the name that stands for none, and an option that
+ * the command does not have.
+ */
+export function rewordError({ message }: HooklineError, { shown }: Place, { argument } = QUEUE): UsageError {
+  return new UsageError(
+    message
+      .replace(/\b(for user|role) "[^"]*"/, `$1 of ${argument}`)
+      .replace(/^(Queue any|An observer)(?= cannot use)/, 'The command')
+      .replace(/^(Queue any|An observer)\b/, shown)
+      .replace('`connection`', argument)
+      .replace('path of a new file.', 'file of a sqliteQueue.'),
+  )
+}
+
+/** Loads an engine whose packages are in the working directory, or else beside this package. */
+function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
+  const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
+  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // What the packages themselves import stays theirs.
+  module.registerHooks?.({
+    resolve(specifier, context, next) {
+      if (!packages.includes(specifier) || isTheirs.test(context.parentURL ?? '')) return next(specifier, context)
+      try {
+        return next(specifier, { ...context, parentURL })
+      } catch {
+        return next(specifier, context)
+      }
+    },
+  })
+  return async (): Promise<T> => {
+    try {
+      return await load()
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
+      if (!isMissing && !(error instanceof SyntaxError)) throw error
+      const names = packages.join(' and ')
+      const needed = isMissing ? `${names}, not installed here` : `a newer ${names} than what is installed here`
+      const line = packages.map((name) => `-p ${name}`).join(' ')
+      throw new UsageError(`This ${argument} needs ${needed}. Run npx -p hookline ${line} hookline ${command} …`)
+    }
+  }
+}

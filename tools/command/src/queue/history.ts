@@ -1,0 +1,210 @@
+/** The history of `hookline queue`: lists messages that were handled, and replays them to the workers that run. */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { HandledMessage, MessageFilter, Replay, ReplayOptions } from 'hookline'
+import type { BegunReplay, InspectedQueue, Queue } from 'hookline/queues'
+import { Age, confirm } from '../arguments.ts'
+import { counted, escaped, interruption, note, paint, print, printJson, UsageError } from '../terminal.ts'
+import { identify, isWhole, nameOf, noteMissing } from './dead-letters.ts'
+
+export interface HistoryOptions {
+  readonly handler?: string
+  readonly id?: string
+  readonly limit?: number
+  readonly maxPerSecond?: number
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+const LISTED = 100
+
+export async function printHistory(
+  queue: InspectedQueue,
+  filter: MessageFilter,
+  { handler, limit = LISTED, json = false }: HistoryOptions,
+): Promise<void> {
+  const handled = { ...filter, ...(handler !== undefined && { handler }), limit: limit + 1 }
+  let count = 0
+  for await (const message of queue.history(handled)) {
+    count += 1
+    if (count > limit) note(`Only the first ${limit} are listed: see --limit.`)
+    else if (json) printJson(summaryOf(message))
+    else print(lineOf(message))
+  }
+  if (count === 0) note(await describeNone(queue))
+}
+
+async function describeNone({ history }: InspectedQueue): Promise<string> {
+  for await (const _ of history({ limit: 1 })) return 'No message in the history matches.'
+  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set. A replayed message leaves it until it is handled again.'
+}
+
+function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored, replayId }: HandledMessage): object {
+  return { id, handledAt, receivedAt, ...identify(bytes), handlers, ignored, replayId }
+}
+
+function lineOf({ id, bytes, handledAt, handlers, ignored, replayId }: HandledMessage): string {
+  const names = handlers.filter((name) => name !== '').join(', ')
+  const how = [ignored && 'ignored', names && `by ${names}`, replayId && `replay ${replayId}`]
+    .filter(Boolean)
+    .join(', ')
+  return `${handledAt.toISOString()}  ${escaped(id)}  ${nameOf(identify(bytes))}${how && `  (${escaped(how)})`}`
+}
+
+/**
+ * Replays messages, after a question when they are more than one. Ctrl-C stops it; the same id goes on.
+ *
+ * @param given Those with these ids alone, when there are any.
+ * @param commandOf The command that goes on with the replay of an id.
+ */
+export async function replayMessages(
+  queue: InspectedQueue,
+  name: string,
+  given: readonly string[],
+  filter: MessageFilter,
+  { handler, id = defaultId(), maxPerSecond, dryRun = false, yes = false, json = false }: HistoryOptions,
+  commandOf: (id: string) => string,
+  counts: Queue['counts'],
+): Promise<void> {
+  const begun = await queue.findReplay(id)
+  const ids = given.map((each) => each.toLowerCase())
+  const handlers = handler?.split(',')
+  const options: ReplayOptions = {
+    ...withoutAges(filter, begun),
+    id,
+    ...(ids.length > 0 && { ids }),
+    ...(handlers && { handlers }),
+    ...(maxPerSecond !== undefined && { maxPerSecond }),
+  }
+  requireWhole(ids)
+  const found = await queue.replay({ ...options, dryRun: true })
+  if (ids.length > 0 && begun === undefined) await noteUnknown(queue, ids)
+  const known = Object.keys(found.handlers)
+  const unknown = handlers?.filter((each) => !known.includes(each)) ?? []
+  if (found.count > 0 && unknown.length > 0) noteHandlers(unknown, known)
+  const what = `${counted(found.count, 'message')} of queue ${escaped(name)}${found.count === 0 ? '' : `: ${partsOf(found)}`}`
+  if (dryRun || found.count === 0) {
+    if (json) return printJson({ queue: name, action: 'replay', dryRun, ...found, done: 0 })
+    if (found.count > 0) return print(`Would replay ${what}.`)
+    const complete = `Replay ${id} is complete: all of its messages were queued again.`
+    return print(begun === undefined ? await describeNone(queue) : complete)
+  }
+  const mayBeWrong = unknown.length > 0 && begun === undefined
+  if (mayBeWrong && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
+  const asks = mayBeWrong || (found.count > 1 && !yes)
+  if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
+  const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
+  const signal = interruption()
+  const bar = createBar(found.count)
+  let done = 0
+  try {
+    const onProgress = (count: number): void => {
+      done = count
+      bar.show(count)
+    }
+    done = (await queue.replay({ ...options, signal, onProgress })).count
+  } catch (error) {
+    if (!signal.aborted) {
+      note(toGoOn)
+      throw error
+    }
+  } finally {
+    bar.end()
+  }
+  if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
+  else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
+  if (!signal.aborted) await noteWaiting(counts, signal)
+  else if (!json) print(toGoOn)
+}
+
+/** Without the times that were passed as ages, once the replay has begun: they mean those of its first run. */
+function withoutAges(filter: MessageFilter, begun: BegunReplay | undefined): MessageFilter {
+  const given = Object.entries(filter).filter(([name, value]) => {
+    const at = value instanceof Age ? begun?.[name as 'since' | 'until'] : undefined
+    if (at !== undefined) note(`--${name} is that of the first run: ${at.toISOString()}.`)
+    return at === undefined
+  })
+  return Object.fromEntries(given)
+}
+
+function requireWhole(ids: readonly string[]): void {
+  const found = ids.find((id) => !isWhole(id))
+  if (found === undefined) return
+  throw new UsageError(`replay needs whole ids. Got ${escaped(found)}. Pass an id as history lists it.`)
+}
+
+async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]): Promise<void> {
+  const missing = new Set(ids)
+  for await (const { id } of history({ ids })) missing.delete(id)
+  for (const id of missing) noteMissing(id, 'message in the history')
+}
+
+/** Only workers know their handlers; the history knows those that handled its messages. */
+function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
+  const names = unknown.map((name) => `'${name}'`).join(' or ')
+  const others = [...known].sort().join(', ') || 'none'
+  note(`None of these messages was handled by ${names}. Named handlers of them: ${escaped(others)}. ${CHECK_NAME}`)
+}
+
+const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
+const ASK_ANYWAY =
+  '--yes does not skip this question. For a new handler, run it on a terminal, or call receiver.replay.'
+
+/** Says so when no worker takes anything. */
+async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promise<void> {
+  const { oldestDueAt: first = 0 } = await counts()
+  for (const end = performance.now() + TAKEN_MS; performance.now() < end && !signal.aborted; await delay(100)) {
+    const { active, oldestDueAt } = await counts()
+    if (active > 0 || oldestDueAt === undefined || oldestDueAt > first) return
+  }
+  if (!signal.aborted) note('No worker has taken a message yet. Start the app that handles this queue.')
+}
+
+/** `replay-20261124-165103042`. */
+function defaultId(): string {
+  const digits = new Date().toISOString().replace(/\D/g, '')
+  return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
+}
+
+/** `2 track Order Completed, 1 identify`. */
+function partsOf({ types, events }: Replay): string {
+  const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
+  const parts = [
+    ...Object.entries(events).map(([event, count]) => [`track ${event}`, count] as const),
+    ...Object.entries(others),
+  ]
+  const sorted = parts.sort(([, one], [, other]) => other - one)
+  const listed = sorted.slice(0, MOST_PARTS).map(([part, count]) => `${count} ${escaped(part)}`)
+  return [...listed, ...(sorted.length > MOST_PARTS ? ['others'] : [])].join(', ')
+}
+
+const MOST_PARTS = 8
+const WIDTH = 30
+const NOTE_AFTER_MS = 5_000
+const TAKEN_MS = 2_000
+
+/** A bar on a terminal; elsewhere only what keeps the replay waiting. */
+function createBar(total: number) {
+  const { stderr } = process
+  let waiting: NodeJS.Timeout | undefined
+  const watch = (): void => {
+    clearTimeout(waiting)
+    waiting = setTimeout(() => note(`${stderr.isTTY ? '\n' : ''}${WAITING}`), NOTE_AFTER_MS)
+  }
+  watch()
+  return {
+    show(count: number): void {
+      watch()
+      if (!stderr.isTTY) return
+      const filled = Math.round((WIDTH * count) / total)
+      stderr.write(`\r${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${count} of ${total}`)
+    },
+    end(): void {
+      clearTimeout(waiting)
+      if (stderr.isTTY) stderr.write('\n')
+    },
+  }
+}
+
+const WAITING = 'Messages wait to be handled, and go first. Check that a worker runs. Ctrl-C stops the replay.'

@@ -1,0 +1,263 @@
+/** `hookline queue`: what waits in a queue, its dead letters, and trying them again. */
+
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { HooklineError, MESSAGE_TYPES, type MessageFilter, type ReceivedMessage } from 'hookline'
+import { inspectQueue, type Queue } from 'hookline/queues'
+import type { SqliteQueue } from 'hookline/queues/sqlite'
+import { nearest } from '../../../../src/internals.ts'
+import { choice, time, whole } from '../arguments.ts'
+import { createPlace, type Place, type PlaceOptions, rewordError } from '../place.ts'
+import { escaped, print, printJson, UsageError } from '../terminal.ts'
+import { ageOf, change, type LetterOptions, listReasons, printDead, showMessage, sortReasons } from './dead-letters.ts'
+import { type HistoryOptions, printHistory, replayMessages } from './history.ts'
+
+interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
+  readonly since?: Date
+  readonly until?: Date
+  readonly type?: ReceivedMessage['type']
+  readonly event?: string
+  readonly user?: string
+  readonly name?: string
+  readonly ui?: number | true
+}
+
+const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
+type Action = (typeof ACTIONS)[number]
+
+export function define(command: Command): void {
+  command
+    .usage(
+      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]',
+    )
+    .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
+    .option('--name <queue>', 'the queue; needed where there are several')
+    .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
+    .option('--until <time>', 'handled, or failed, before this time', time)
+    .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
+    .option('--event <name>', 'track messages of this event')
+    .option('--user <id>', 'messages of this user')
+    .option(
+      '--handler <name>',
+      'history: handled by it; replay: run these alone: crm,mail; dead, redrive, drop: it failed',
+    )
+    .option('--reason <text>', 'dead, redrive, drop: with this reason')
+    .option('--id <name>', 'replay: its id. The same id again goes on where the replay ended')
+    .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
+    .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
+    .option('--yes', 'replay, redrive, drop: do not ask before more than one')
+    .option(
+      '--limit <n>',
+      'history: list at most so many. Default: 100. dead: so many of each error. Default: 3',
+      whole(0, 1_000_000),
+    )
+    .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
+    .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
+    .option('--json', 'print JSON objects, one a line')
+    .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
+    .action(run)
+    .addHelpText('after', HELP)
+}
+
+const HELP = `
+Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
+The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
+Exit codes: 0 done, or --ui ended by Ctrl-C, 1 no message has that id, 2 wrong usage, or the queue cannot be reached.
+
+Examples:
+  hookline queue inbox.sqlite
+      Counts what waits in the queues of a file.
+  hookline queue inbox.sqlite --ui
+      Shows them on a page, where dead letters can be redriven.
+  HOOKLINE_QUEUE=inbox.sqlite hookline queue dead
+      Lists the dead letters, grouped by their errors.
+  hookline queue inbox.sqlite backup inbox-copy.sqlite
+      Copies a file while it is in use.
+  hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
+      Says what a redrive would do.
+  hookline queue inbox.sqlite history --since 1h --user user-1
+      Lists the messages of a user that were handled in the last hour.
+  hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
+      Gives the messages of the last three days to the handler crm again.`
+
+async function run(words: readonly string[], options: Options): Promise<void> {
+  const { location, action, ids } = readWords(words)
+  requireFitting(action, options)
+  const place = createPlace(location, options)
+  try {
+    const names = options.name === undefined ? await place.list() : [options.name]
+    if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
+    if (options.ui !== undefined) return await (await import('../page.ts')).showQueues(names, place.open, options.ui)
+    if (action === 'counts') return await printCounts(names, place, options.json)
+    const [name = ''] = names
+    if (names.length > 1 && action !== 'backup')
+      throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
+    const queue = await place.open(name)
+    try {
+      const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue), ...ids]
+      if (action === 'history') await printHistory(inspected, filter, options)
+      else if (action === 'replay') {
+        const commandToGoOn = (id: string) => commandOf(location, place, { ...options, id })
+        await replayMessages(inspected, name, ids, filter, options, commandToGoOn, queue.counts)
+      } else if (action === 'dead') await printDead(inspected, filter, options)
+      else if (action === 'show') await showMessage(inspected, id, options)
+      else if (action === 'backup') await backUp(queue, id, options)
+      else await change(inspected, name, action, ids, filter, options)
+    } finally {
+      await queue.close({ graceMs: 0 })
+    }
+  } catch (error) {
+    if (error instanceof HooklineError) throw rewordError(error, place)
+    if (!(error instanceof TypeError && /^`\w+: \w+`/.test(error.message))) throw error
+    const flagOf = (_: string, name: string): string => FLAGS[name] ?? `--${name}`
+    throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`/g, flagOf))
+  }
+}
+
+/** The command that goes on with a replay. A location of the environment stays there. */
+function commandOf(location: string, { shown }: Place, options: Options): string {
+  const { id, user, maxPerSecond, name, prefix, schema } = options
+  const flags = Object.entries({ id, user, 'max-per-second': maxPerSecond, name, prefix, schema })
+  const words = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, `${value}`]))
+  const where = location === process.env.HOOKLINE_QUEUE ? [] : [shown]
+  return ['npx hookline queue', ...[...where, 'replay', ...words].map(quote)].join(' ')
+}
+
+function quote(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // No path of Windows has a quotation mark.
+}
+
+/** Options of calls that the command names otherwise. */
+const FLAGS: Readonly<Record<string, string>> = {
+  userId: '--user',
+  name: '--handler',
+  handlers: '--handler',
+  ids: 'ids',
+}
+
+async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
+  if (!('backup' in queue)) {
+    throw new UsageError(
+      'backup is for SQLite files. Use what Redis and PostgreSQL have, for example BGSAVE and pg_dump.',
+    )
+  }
+  await queue.backup(to)
+  if (json) printJson({ action: 'backup', path: to })
+  else print(`Written to ${escaped(to)}.`)
+}
+
+function filterOf({ since, until, type, event, user }: Options): MessageFilter {
+  return {
+    ...(since && { since }),
+    ...(until && { until }),
+    ...(type && { type }),
+    ...(event !== undefined && { event }),
+    ...(user !== undefined && { userId: user }),
+  }
+}
+
+const LETTERS = ['dead', 'redrive', 'drop'] as const
+const CHANGES = ['replay', 'redrive', 'drop'] as const
+const FILTERED = ['history', 'replay', ...LETTERS] as const
+
+/** What an option is for: elsewhere it would change nothing, and let more happen than was meant. */
+const USES = {
+  since: FILTERED,
+  until: FILTERED,
+  type: FILTERED,
+  event: FILTERED,
+  user: FILTERED,
+  handler: FILTERED,
+  reason: LETTERS,
+  id: ['replay'],
+  maxPerSecond: ['replay'],
+  dryRun: CHANGES,
+  yes: CHANGES,
+  limit: ['history', 'dead'],
+  ui: ['counts'],
+} as const
+
+function requireFitting(action: Action, options: Options): void {
+  for (const [option, actions] of Object.entries(USES)) {
+    if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
+    const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    throw new UsageError(`--${name} is for ${LIST.format(actions)}. Got ${action}.`)
+  }
+  if (action === 'history' && options.limit === 0) {
+    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass how many to list.')
+  }
+}
+
+const LIST = new Intl.ListFormat('en-GB')
+
+async function printCounts(names: readonly string[], { open }: Place, json = false): Promise<void> {
+  const rows = [['QUEUE', 'WAITING', 'ACTIVE', 'OLDEST DUE', 'DEAD LETTERS']]
+  for (const name of names) {
+    const queue = await open(name)
+    try {
+      const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
+      const { redrive } = inspectQueue(queue)
+      const reasons = deadLetters === 0 ? [] : sortReasons(await redrive('all', { dryRun: true }))
+      const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
+      if (json) {
+        const oldest = { oldestDueAt: oldestDueAt ?? null, oldestDueAgeMs: ageMs ?? 0 }
+        printJson({ queue: name, waiting, retrying: retrying ?? null, active, deadLetters, ...oldest, reasons, asOf })
+      }
+      const age = ageMs === undefined ? '-' : `${ageOf(ageMs)} ago`
+      const why = deadLetters === 0 ? '0' : `${deadLetters}: ${listReasons(reasons)}`
+      const again = retrying ? ` (${retrying} retrying)` : ''
+      rows.push([escaped(name), `${waiting}${again}`, `${active}`, age, why])
+    } finally {
+      await queue.close({ graceMs: 0 })
+    }
+  }
+  if (json) return
+  const widths = [0, 1, 2, 3, 4].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  for (const row of rows)
+    print(
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+function listed(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(', ')
+}
+
+interface Words {
+  readonly location: string
+  readonly action: Action
+  readonly ids: readonly string[]
+}
+
+function readWords(words: readonly string[]): Words {
+  const { HOOKLINE_QUEUE: fromEnvironment = '' } = process.env
+  const hasLocation = fromEnvironment === '' || (words[0] !== undefined && !isAction(words[0]))
+  const [location = '', [action = 'counts', ...ids]] = hasLocation
+    ? [words[0], words.slice(1)]
+    : [fromEnvironment, words]
+  if (location === '' || (fromEnvironment === '' && isAction(location) && words.length === 1)) {
+    throw new UsageError(
+      'LOCATION is required: a SQLite file, redis://… or postgres://…. Pass it, or set HOOKLINE_QUEUE.',
+    )
+  }
+  if (fromEnvironment === '' && isAction(location) && !existsSync(location)) {
+    throw new UsageError(`LOCATION comes first: hookline queue LOCATION ${location}.`)
+  }
+  if (!isAction(action)) {
+    const near = nearest(action, ACTIONS)
+    const advice = near === undefined ? '' : ` Did you mean ${near}?`
+    throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
+  }
+  if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
+  if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
+  if (['counts', 'dead', 'history'].includes(action) && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
+  return { location, action, ids }
+}
+
+function isAction(word: string): word is Action {
+  return ACTIONS.includes(word as Action)
+}

@@ -1,0 +1,191 @@
+/** What checks of endpoints and of senders share: which cases run, and the results, printed as they come and written as JUnit does. */
+
+import type { Command } from 'commander'
+import { nearest } from '../../../src/internals.ts'
+import { openOutput } from './output-file.ts'
+import { counted, escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
+
+export interface CaseFacts {
+  /** In kebab-case. It never changes: users select by it. */
+  readonly id: string
+  readonly sends: string
+  readonly expects: string
+  /** The section of "Outbound event delivery" that it follows from, and its rule: `Authentication 2`. */
+  readonly section: string
+  readonly severity: 'fail' | 'warn'
+}
+
+export interface Result {
+  readonly id: string
+  readonly result: Verdict
+  /** What was sent or expected, what came, what that means and what to do. It may quote strangers. */
+  readonly sentence: string
+  readonly section?: string
+  readonly durationMs?: number
+  /** The end of the sentence: what that means and what to do. Results with the same are one group. Default: the sentence. */
+  readonly cause?: string
+  /** The beginning of the body that was answered. */
+  readonly answer?: string
+}
+
+/** With `--strict`, a run is good only when all pass. */
+type Verdict = keyof typeof STYLES
+
+const STYLES = { pass: 'green', fail: 'red', warn: 'yellow', skip: 'dim' } as const
+
+export interface ReportOptions {
+  readonly only?: readonly string[]
+  readonly list?: boolean
+  readonly json?: boolean
+  readonly junit?: string
+  readonly strict?: boolean
+}
+
+export function addReportOptions(command: Command): Command {
+  return command
+    .option('--only <ids>', 'run these cases only: ids, with commas between them', addIds)
+    .option('--list', 'print the cases and send nothing')
+    .option('--json', 'print one JSON object a line')
+    .option('--junit <file>', 'also write the results as XML, as JUnit does')
+    .option('--strict', 'let a warning fail, and a case that was skipped')
+}
+
+function addIds(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...text.split(',').map((id) => id.trim())]
+}
+
+/**
+ * Selects cases, in their own order.
+ *
+ * @throws UsageError for an id that no case has.
+ */
+export function select<Case extends CaseFacts>(cases: readonly Case[], { only }: ReportOptions): readonly Case[] {
+  if (only === undefined) return cases
+  const ids = cases.map(({ id }) => id)
+  for (const id of only) {
+    if (ids.includes(id)) continue
+    const near = nearest(id, ids) ?? ids.find((each) => id.length > 2 && each.includes(id.toLowerCase()))
+    throw new UsageError(
+      `--only: no case has the id '${id}'. ${near === undefined ? '' : `Did you mean ${near}? `}--list prints all.`,
+    )
+  }
+  return cases.filter(({ id }) => only.includes(id))
+}
+
+export function list(cases: readonly CaseFacts[], { json }: ReportOptions): void {
+  const width = Math.max(...cases.map(({ id }) => id.length))
+  for (const { id, sends, expects, section, severity } of cases) {
+    if (json) printJson({ id, sends, expects, section, severity })
+    else print(`${severity}  ${id.padEnd(width)}  ${sends}: ${expects} (${section})`)
+  }
+}
+
+export interface Report {
+  add(result: Result): void
+  /** Prints how many there were of each, writes the file, and sets the exit code: 1 when one failed, or the user ended the run. */
+  finish(isInterrupted: boolean): void
+}
+
+/** @throws UsageError for a file that cannot be written. */
+export function openReport(
+  { json, junit, strict = false }: ReportOptions,
+  cases: readonly Pick<CaseFacts, 'id'>[],
+): Report {
+  const file = junit === undefined ? undefined : openJunit(junit, 'hookline check')
+  const width = Math.max(...cases.map(({ id }) => id.length))
+  const results: Result[] = []
+  const isTerminal = process.stdout.isTTY && !json
+
+  /** Again, so that they are the last that is seen: one line a cause, its cases, and what was answered. */
+  function printFailures(): void {
+    const failed = results.filter(({ result }) => result === 'fail')
+    const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)
+    if (!isTerminal && groups.size === failed.length) return
+    for (const [cause, found] of groups) {
+      const answer = found.find((each) => each.answer)?.answer
+      print(`\n${paint('red', 'fail')}  ${cause}`)
+      print(`      ${counted(found.length, 'case')}: ${found.map(({ id }) => id).join(', ')}`)
+      if (answer !== undefined) print(`      answered: ${answer}`)
+    }
+  }
+
+  return {
+    add(found) {
+      const section = `Outbound event delivery, ${found.section}`
+      const { cause, answer, ...shown } = { ...found, sentence: escaped(found.sentence), section }
+      const isRepeated = results.some(({ sentence }) => sentence === shown.sentence)
+      results.push({ ...shown, ...(cause && { cause: escaped(cause) }), ...(answer && { answer: escaped(answer) }) })
+      if (json) return printJson(shown)
+      const { id, result: verdict, sentence } = shown
+      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // At the end, its cases are one group.
+      printResult({ id: id.padEnd(width), result: verdict, sentence: `${sentence} (${found.section})` })
+    },
+    finish(isInterrupted) {
+      const count = (verdict: Verdict): number => results.filter(({ result }) => result === verdict).length
+      const [failed, warned, skipped] = [count('fail'), count('warn'), count('skip')]
+      if (!json) printFailures()
+      const interrupted = isInterrupted
+        ? `Interrupted: ${results.length} of ${counted(cases.length, 'case')} ran. `
+        : ''
+      note(`${interrupted}${count('pass')} passed, ${failed} failed, ${warned} warned, ${skipped} skipped.`)
+      file?.write(results, strict)
+      const isBad = isInterrupted || failed > 0 || (strict && warned + skipped > 0)
+      process.exitCode = isBad ? 1 : 0
+    },
+  }
+}
+
+/** @param result Its texts are escaped. */
+export function printResult({ id, result, sentence }: Result): void {
+  print(`${paint(STYLES[result], result)}  ${id}  ${sentence}`)
+}
+
+/**
+ * Opens a file for results as JUnit writes them.
+ *
+ * @param suite The name of the command.
+ * @throws UsageError for a file that cannot be written.
+ */
+export function openJunit(path: string, suite: string) {
+  const write = openOutput('--junit', path, 0o600)
+  return { write: (results: readonly Result[], isStrict: boolean) => write(writeJunit(results, suite, isStrict)) }
+}
+
+function writeJunit(results: readonly Result[], suite: string, isStrict: boolean): string {
+  const judged = results.map((result) => {
+    return { ...result, verdict: isStrict && result.result !== 'pass' ? 'fail' : result.result }
+  })
+  const count = (wanted: string): number => judged.filter(({ verdict }) => verdict === wanted).length
+  const time = seconds(results.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0))
+  const totals = `tests="${results.length}" failures="${count('fail')}" errors="0" skipped="${count('skip')}" time="${time}"`
+  const cases = judged.map(({ id, verdict, durationMs = 0, ...texts }) => {
+    const [sentence, section] = [escapeXml(texts.sentence), escapeXml(texts.section ?? '')]
+    const outcome =
+      verdict === 'fail'
+        ? `<failure message="${sentence}">${section}</failure>`
+        : verdict === 'skip'
+          ? `<skipped message="${sentence}"/>`
+          : `<system-out>${verdict}: ${sentence}${section && ` (${section})`}</system-out>`
+    const facts = `classname="${suite.replace(' ', '.')}" name="${escapeXml(id)}" time="${seconds(durationMs)}"`
+    return `    <testcase ${facts}>${outcome}</testcase>`
+  })
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="${suite}" ${totals}>
+  <testsuite name="${suite}" ${totals}>
+${cases.join('\n')}
+  </testsuite>
+</testsuites>
+`
+}
+
+function seconds(durationMs: number): string {
+  return (durationMs / 1000).toFixed(3)
+}
+
+/** XML 1.0 has no way to write the control characters, surrogates and noncharacters that it forbids: they are dropped. */
+function escapeXml(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '')
+    .replace(/[&<>"'\t\n\r]/g, (char) => `&#${char.charCodeAt(0)};`)
+}

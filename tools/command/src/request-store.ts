@@ -1,0 +1,177 @@
+/** The log of `hookline listen`: requests in one table of a SQLite file, which other processes read while it grows. */
+
+import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import type { Command } from 'commander'
+import type { KeptRequest, KeptSummary } from './requests/kept-request.ts'
+import { UsageError } from './terminal.ts'
+
+/** The oldest are dropped past either. */
+export const MAX_REQUESTS = 10_000
+export const MAX_BYTES = 100_000_000
+
+/** In the working directory, so that each project has its own. */
+const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
+
+export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
+
+export function addStoreOption(command: Command): Command {
+  return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
+}
+
+/** The `application_id` of a store, which is at this offset of every SQLite file. */
+export const STORE_ID = 0x686b_6c6e // "hkln"
+export const STORE_ID_OFFSET = 68
+
+const VERSION = 2
+const TABLE = `CREATE TABLE requests (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  start INTEGER NOT NULL UNIQUE, -- How many bytes came before it.
+  bytes INTEGER NOT NULL, -- Of the summary and both bodies.
+  summary TEXT NOT NULL, -- A KeptSummary as JSON.
+  body BLOB NOT NULL,
+  answer_body BLOB NOT NULL
+) STRICT`
+
+/** Opens the store for `listen`, creating it if it does not exist: for this user alone. */
+export function createStore(path: string): Store {
+  if (!existsSync(path)) attempt(path, () => createFile(path))
+  return openStore(path)
+}
+
+/** Puts the file in its place when it is whole: another process may be looking for it. */
+function createFile(path: string): void {
+  const folder = dirname(path)
+  if (path === DEFAULT_STORE && !existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 })
+    writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages hold personal data.
+  }
+  const draft = resolve(`${path}.${process.pid}`)
+  writeFileSync(draft, '', { mode: 0o600 }) // SQLite gives the files beside it the same mode.
+  const database = new DatabaseSync(draft)
+  database.exec(
+    `PRAGMA journal_mode = WAL; PRAGMA application_id = ${STORE_ID}; PRAGMA user_version = ${VERSION}; ${TABLE}`,
+  )
+  database.close()
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if (!existsSync(path)) throw error // Else another process was faster.
+  } finally {
+    rmSync(draft)
+  }
+}
+
+export type Store = ReturnType<typeof openStore>
+
+/**
+ * Opens a store that exists. Each method throws a UsageError that names the file when it cannot be used.
+ *
+ * @throws UsageError when it does not exist, or is another file.
+ */
+export function openStore(path: string) {
+  if (!existsSync(path)) {
+    throw new UsageError(
+      `No requests are kept in ${path}: it does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
+    )
+  }
+  const database = attempt(path, () => connect(path))
+  const insert = database.prepare(`INSERT INTO requests (id, start, bytes, summary, body, answer_body)
+    VALUES (?, coalesce((SELECT start + bytes FROM requests ORDER BY seq DESC LIMIT 1), 0), ?, ?, ?, ?)`)
+  const prune = database.prepare(`DELETE FROM requests WHERE seq <= (SELECT max(seq) FROM requests) - ${MAX_REQUESTS}
+    OR start < (SELECT start + bytes FROM requests ORDER BY seq DESC LIMIT 1) - ${MAX_BYTES}`)
+  const listed = database.prepare(`SELECT summary FROM requests
+    WHERE :type IS NULL OR summary ->> '$.message.type' = :type ORDER BY seq DESC LIMIT :limit`)
+  const newest = database.prepare('SELECT * FROM requests ORDER BY seq DESC LIMIT 1 OFFSET ?')
+  const named = database.prepare("SELECT * FROM requests WHERE id >= :start AND id < :start || 'g' LIMIT 2")
+  const latest = database.prepare('SELECT * FROM requests WHERE seq > (SELECT max(seq) FROM requests) - ? ORDER BY seq')
+
+  return {
+    append({ body, answerBody, ...summary }: KeptRequest): void {
+      const text = JSON.stringify(summary)
+      const bytes = text.length + body.length + answerBody.length
+      attempt(path, () => insert.run(summary.id, bytes, text, body, answerBody) && prune.run())
+    },
+    /** Lists the newest, the oldest of them first. */
+    list(limit: number, type: string | null = null): readonly KeptSummary[] {
+      return attempt(path, () => listed.all({ limit, type }).map(readSummary).reverse())
+    },
+    /**
+     * Finds one request by what {@link REFERENCE} says.
+     *
+     * @throws UsageError when it names none, or several.
+     */
+    get(reference: string): KeptRequest {
+      const [last, back = 0] = /^last(?:~(\d{1,6}))?$/.exec(reference) ?? []
+      const start = reference.toLowerCase()
+      if (!last && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
+      const [row, another] = attempt(path, () => (last ? newest.all(Number(back)) : named.all({ start })))
+      if (row === undefined) throw unknown(reference, 'no such request is kept')
+      if (another !== undefined) throw unknown(reference, 'several ids begin with that')
+      return attempt(path, () => readRequest(row))
+    },
+    /** Reads the newest, the oldest of them first, one at a time: a body may be large. */
+    *read(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
+      try {
+        for (const row of latest.iterate(limit)) yield readRequest(row)
+      } catch (error) {
+        throw unusable(path, error)
+      }
+    },
+    close: (): void => void (database.isOpen && database.close()),
+  }
+}
+
+/** Connects to a file that `listen` wrote, and changes no other. */
+function connect(path: string): DatabaseSync {
+  const database = new DatabaseSync(resolve(path), { timeout: 5_000 })
+  database.exec('PRAGMA synchronous = NORMAL')
+  const { id, version, tables } = database.prepare(IDENTITY).get() ?? {}
+  if (id === STORE_ID && version === VERSION && tables === TABLE) return database
+  database.close()
+  const found = id !== STORE_ID ? 'another database' : version === VERSION ? 'other tables' : `version ${version}`
+  const rule = `It must be as \`hookline listen\` wrote it, in version ${VERSION} of its form. Got ${found}.`
+  throw new Error(`${rule} Pass the path of a new file, or use the Hookline that wrote it.`)
+}
+
+const IDENTITY = `
+  SELECT application_id AS id, user_version AS version, (SELECT group_concat(sql) FROM sqlite_schema) AS tables
+  FROM pragma_application_id, pragma_user_version`
+
+type Row = Record<string, SQLOutputValue>
+
+function readRequest(row: Row): KeptRequest {
+  return { ...readSummary(row), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
+}
+
+/** The file may be of strangers: what is printed as it is has the form that `listen` gives it. */
+function readSummary({ summary: text }: Row): KeptSummary {
+  try {
+    const summary: KeptSummary = JSON.parse(String(text))
+    const { id, receivedAt, size, answer } = summary
+    const numbers = [receivedAt, size, answer.durationMs, answer.status ?? 0]
+    if (/^[0-9a-f]{12}$/.test(id) && numbers.every(Number.isFinite)) return summary
+  } catch {}
+  throw new Error('A request in it is damaged. Got other fields than `listen` writes. Pass the path of a new file.')
+}
+
+function unknown(reference: string, found: string): UsageError {
+  return new UsageError(`'${reference}' must name one kept request: ${found}. See \`hookline list\`.`)
+}
+
+function attempt<T>(path: string, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+/** The error of a file that cannot be used. Those of SQLite and of the file system have a code. */
+function unusable(path: string, error: unknown): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  const reason = `It cannot be opened, read or written. Got '${message}'. End what else uses it, or pass another path.`
+  return new UsageError(`The store ${path} cannot be used. ${code === undefined ? message : reason}`)
+}

@@ -1,0 +1,188 @@
+/** `hookline listen`: an endpoint for development, which shows, keeps, passes on and refuses requests. */
+
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { Command } from 'commander'
+import { explainError } from '../../../../../src/internals.ts'
+import {
+  address,
+  addSecretOptions,
+  findSecret,
+  isLoopback,
+  listenOn,
+  type SecretOptions,
+  whole,
+} from '../../arguments.ts'
+import { addStoreOption, createStore, MAX_BYTES, MAX_REQUESTS } from '../../request-store.ts'
+import { counted, interruption, note, print, UsageError } from '../../terminal.ts'
+import type { KeptRequest } from '../kept-request.ts'
+import { lineOf } from '../list.ts'
+import { createEndpoint, type FailScript, failScript } from './endpoint.ts'
+import { createFindReason } from './reasons.ts'
+
+interface Options extends SecretOptions {
+  readonly port: number
+  readonly host: string
+  readonly forward?: URL
+  readonly store: string
+  readonly fail?: FailScript
+  readonly ui?: number | true
+}
+
+export function define(command: Command): void {
+  command
+    .option('--port <number>', 'the port; 0 takes a free one', whole(0, 65_535), 4000)
+    .option('--host <address>', 'the address to listen on; 0.0.0.0 lets other machines in', '127.0.0.1')
+    .option(
+      '--forward <url>',
+      'pass each request on, and answer what that endpoint answers; without a path, keep each path',
+      address,
+    )
+    .option('--fail <script>', 'what happens to the first requests: 3x500,1xtimeout,2xreset,1xslow:3000', failScript)
+    .option('--ui [port]', 'show the requests on a page of this machine. Default: a free port', whole(0, 65_535))
+    .action(listen)
+  addSecretOptions(addStoreOption(command)).addHelpText('after', HELP)
+}
+
+const HELP = `
+Without a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are kept, and at most ${MAX_BYTES / 1e6} MB of them.
+Exit codes: 0 ended by Ctrl-C, 2 wrong usage.
+
+Examples:
+  hookline listen --secret-file secret.txt
+      Shows what comes to port 4000, and why a signature does not match.
+  hookline listen --ui
+      Shows what comes on a page, too.
+  hookline listen --forward http://localhost:3000/webhooks
+      Passes what comes on to your endpoint.
+  hookline listen --port 4001 --fail 3x500,1xtimeout
+      Shows how a sender retries.`
+
+async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
+  const secret = await findSecret(secrets)
+  if (host === '')
+    throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
+  if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
+    throw new UsageError(
+      `--forward must be another endpoint than this one, at port ${port}. Pass its URL, or another --port.`,
+    )
+  }
+  const screen = createScreen(process.stdout.isTTY)
+  let store = createStore(path)
+  let url: string | undefined
+  const closeStore = (error: unknown): never => {
+    store.close()
+    throw error
+  }
+  const page =
+    ui === undefined
+      ? undefined
+      : await (await import('./page.ts')).showRequests(ui, path, secret, () => url).catch(closeStore)
+  const verifier = secret === undefined ? undefined : { secret, findReason: createFindReason(secret) }
+  const forwarder = forward && (await import('../forward.ts')).createForwarder(forward)
+  const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
+  const { server, settled } = createEndpoint({
+    verifier,
+    script: fail,
+    forwarder,
+    keep(request) {
+      count[request.verification] += 1
+      try {
+        if (!existsSync(path)) {
+          store.close() // What is written to a file that was removed would be lost.
+          store = createStore(path)
+        }
+        store.append(request)
+      } catch (error) {
+        if (count.lost === 0) note(`Requests are not kept. ${explainError(error)}`)
+        count.lost += 1
+      }
+      screen.show(lineOf(request))
+      page?.append(request)
+    },
+  })
+  const interrupted = interruption()
+  noteFaults(server)
+  const listening = await listenOn('--port', server, port, host).catch(async (error: unknown) => {
+    await page?.close()
+    return closeStore(error)
+  })
+  url = listening.origin
+  const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
+  const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
+  note(
+    `Listening on ${url}, keeping requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
+  )
+
+  if (!interrupted.aborted) await once(interrupted, 'abort')
+  await listening.close()
+  await settled()
+  await forwarder?.close()
+  store.close()
+  await page?.close()
+  screen.close()
+  note(summaryOf(count, screen.leftOut))
+}
+
+const UNVERIFIED = 'Nothing is verified: no secret was passed. '
+
+/** Notes what is no request: at most once a second. */
+function noteFaults(server: Server): void {
+  let last = Number.NEGATIVE_INFINITY
+  server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
+    if (!socket.writable || /^(ECONNRESET|EPIPE|HPE_INVALID_EOF_STATE)$/.test(code)) return void socket.destroy()
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+    if (performance.now() - last < 1_000) return
+    last = performance.now()
+    const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
+    note(`A connection was closed: no complete HTTP request came (${code}).${advice}`)
+  })
+}
+
+type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer }
+
+const TLS_HANDSHAKE = 0x16
+
+function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', number>>, leftOut: number): string {
+  const { verified, mismatched, unchecked, lost } = count
+  const came = verified + mismatched + unchecked
+  const parts = [
+    `${counted(came, 'request')} came`,
+    ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
+    ...(leftOut > 0 ? [`${leftOut} lines left out`] : []),
+    ...(lost > 0 ? [`${lost} not kept`] : []),
+  ]
+  return `${parts.join(', ')}.`
+}
+
+/** More than anyone reads. */
+const LINES_A_SECOND = 100
+
+function createScreen(isTerminal: boolean) {
+  let [shown, missing, leftOut] = [0, 0, 0]
+  let second: NodeJS.Timeout | undefined
+
+  function endSecond(): void {
+    clearTimeout(second)
+    second = undefined
+    if (missing > 0) note(`… ${missing} lines left out: \`hookline list\` shows what is kept`)
+    leftOut += missing
+    ;[shown, missing] = [0, 0]
+  }
+
+  return {
+    show(line: string): void {
+      if (isTerminal) second ??= setTimeout(endSecond, 1_000)
+      if (isTerminal && shown === LINES_A_SECOND) missing += 1
+      else {
+        shown += 1
+        print(line)
+      }
+    },
+    get leftOut(): number {
+      return leftOut
+    },
+    close: endSecond,
+  }
+}

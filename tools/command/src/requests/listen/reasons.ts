@@ -1,0 +1,43 @@
+/** Says in short why signatures do not match, within a bound: a flood of requests cannot keep the process busy. */
+
+import { explainSignature, type SignatureExplanation } from 'hookline/testing'
+
+/** Returns a sentence or two, with the id as it is shown. For a large body, and in a flood of requests, they are without the cause. */
+export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
+
+const MAX_BODY_BYTES = 100_000
+/** How many reasons are looked for each second. */
+const MAX_A_SECOND = 5
+/** Some milliseconds for each, in bytes that are digested. */
+const BOUND = { maxBytes: 3_000_000 }
+const MAX_LENGTH = 300
+
+export function createFindReason(secret: string): FindReason {
+  let [second, count] = [0, 0]
+
+  function isFree(): boolean {
+    const now = performance.now()
+    if (now - second > 1_000) [second, count] = [now, 0]
+    count += 1
+    return count <= MAX_A_SECOND
+  }
+
+  return (id, body, signature) => {
+    const isQuick = signature === undefined || (body.length <= MAX_BODY_BYTES && isFree())
+    if (isQuick) return inShort(explainSignature(body, signature, secret, BOUND))
+    return `The signature does not match. \`hookline show ${id}\` explains it.`
+  }
+}
+
+/** What must be so and what was found, of the first cause; the codes of the others. */
+function inShort({ verdict, message, causes: [first, ...others] }: SignatureExplanation): string {
+  if (verdict !== 'explained' || first === undefined) return firstSentences(message, 1)
+  return [firstSentences(first.message, 2), ...others.map(({ code }) => `Also ${code}.`)].join(' ')
+}
+
+function firstSentences(text: string, count: number): string {
+  return text
+    .split(/(?<=\.) /, count)
+    .join(' ')
+    .slice(0, MAX_LENGTH)
+}

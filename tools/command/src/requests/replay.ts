@@ -1,0 +1,77 @@
+/** `hookline replay`: sends kept requests again, the identical bytes. */
+
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { isObject, tryParse } from '../../../json.ts'
+import { address, confirmRemote } from '../arguments.ts'
+import { addStoreOption, openStore, REFERENCE } from '../request-store.ts'
+import { counted, escaped, interruption, paint, print, UsageError } from '../terminal.ts'
+import { createForwarder, type ForwardedAnswer } from './forward.ts'
+import { SHOWN_DIGITS } from './kept-request.ts'
+
+interface Options {
+  readonly to: URL
+  readonly store: string
+  readonly yes?: boolean
+}
+
+export function define(command: Command): void {
+  command
+    .argument('<id...>', REFERENCE)
+    .requiredOption('--to <url>', 'where to send them; without a path, each goes to the path that it came to', address)
+    .option('--yes', 'do not ask before sending to another machine')
+    .action(replay)
+  addStoreOption(command).addHelpText('after', HELP)
+}
+
+const HELP = `
+Exit codes: 0 each was answered 2xx, 1 one was not, 2 wrong usage.
+
+Examples:
+  hookline replay last --to http://localhost:3000/webhooks
+      Sends the newest request again, the same bytes and headers.
+  hookline replay last~1 last --to http://localhost:3000/webhooks
+      Sends the newest two again, the older one first.`
+
+async function replay(references: readonly string[], { to, store: path, yes = false }: Options): Promise<void> {
+  if (references.some(isPlace)) {
+    throw new UsageError(
+      'replay sends requests that `listen` has kept. To replay a queue: hookline queue LOCATION replay.',
+    )
+  }
+  const store = openStore(path)
+  const requests = references.map(store.get)
+  store.close()
+  await confirmRemote(to, counted(requests.length, 'request'), yes)
+
+  const interrupted = interruption()
+  const forwarder = createForwarder(to, 1)
+  for (const request of requests) {
+    if (interrupted.aborted) break
+    const answer = request.isComplete ? await forwarder.forward(request, interrupted) : undefined
+    const isFine = answer?.status !== undefined && answer.status >= 200 && answer.status < 300
+    if (!isFine) process.exitCode = 1
+    print(
+      `${request.id.slice(0, SHOWN_DIGITS)}  ${paint(isFine ? 'green' : 'red', resultOf(answer, interrupted.aborted))}`,
+    )
+  }
+  await forwarder.close()
+}
+
+/** Whether this is a file or a URL, as `hookline queue` takes them, and no id of a request. */
+function isPlace(reference: string): boolean {
+  return /^[a-z+]+:\/\//i.test(reference) || existsSync(reference)
+}
+
+function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): string {
+  if (answer === undefined) return 'not sent: not all of its body is kept'
+  const { status, durationMs, body, reason = '' } = answer
+  if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'
+  if (status === undefined) return escaped(reason)
+  return `${status} after ${Math.round(durationMs)} ms${isDuplicate(body) ? ', a copy that was not handled again' : ''}`
+}
+
+function isDuplicate(body: Buffer): boolean {
+  const answer = tryParse(body)
+  return isObject(answer) && answer.duplicate === true
+}

@@ -1,0 +1,97 @@
+/** The bytes to send for a message: as they are, or changed by `--set` and written anew. */
+
+import { isUtf8 } from 'node:buffer'
+import { InvalidArgumentError } from 'commander'
+import { parse } from 'hookline'
+import { signedRequest } from 'hookline/testing'
+import { isMessage, type Json, tryParse } from '../../../json.ts'
+import type { RequestForm } from '../arguments.ts'
+import { ownFields } from '../copies.ts'
+import { UsageError } from '../terminal.ts'
+
+export interface Prepared {
+  readonly bytes: Buffer
+  /** Its fields; none of a body that is no object. */
+  readonly message: Json
+  /** The parsed body. */
+  readonly value: unknown
+}
+
+export interface Changes {
+  readonly edits: readonly Edit[]
+  /** Whether to give it a `messageId` and a `timestamp` of its own: a receiver takes identical bytes for one message. */
+  readonly isCopy: boolean
+  readonly form: RequestForm
+}
+
+/**
+ * Prepares a message. Its exact bytes are kept unless something is changed.
+ *
+ * @throws HooklineError for bytes that are no message. What the edits make of it is not checked.
+ * @throws UsageError for an edit that does not fit the message.
+ */
+export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
+  const isOwn = form.fields === undefined
+  const given = tryParse(bytes) // As it was written: parsing adds spellings.
+  if (isOwn || given === undefined || !isUtf8(bytes) || isMessage(given)) parse(bytes)
+  if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json, value: given }
+  const isJson = typeof given === 'object' && given !== null
+  const value: unknown = isOwn || !isJson ? given : JSON.parse(signedRequest(given, ANY, { as: form.as }).body)
+  const message = (isJson ? value : {}) as Json
+  for (const each of isCopy ? [value].flat() : []) if (isMessage(each)) Object.assign(each, ownFields(each))
+  for (const edit of edits) applyEdit(message, edit)
+  return { bytes: Buffer.from(JSON.stringify(value)), message, value }
+}
+
+/** The body has the form of the service, whatever the secret is. */
+const ANY = 'any'
+
+export interface Edit {
+  /** `['properties', 'products', '0', 'price']` */
+  readonly path: readonly string[]
+  readonly value: unknown
+}
+
+export function addEdit(text: string, edits: readonly Edit[] = []): readonly Edit[] {
+  const [, field = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? []
+  const path = field.split('.')
+  if (path.includes('')) throw new InvalidArgumentError('It must be a field and a value: properties.total=12.')
+  if (path.includes('__proto__')) throw new InvalidArgumentError('A field must not be named __proto__.')
+  return [...edits, { path, value: parseValue(value) }]
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * Sets a field. Objects on its way that do not exist are created.
+ *
+ * @throws UsageError when something on its way cannot hold the field.
+ */
+export function applyEdit(message: Json, { path, value }: Edit): void {
+  let node = message
+  for (const [index, key] of path.entries()) {
+    if (Array.isArray(node) && !(/^\d+$/.test(key) && Number(key) <= node.length)) {
+      const what = path.slice(0, index).join('.')
+      throw new UsageError(`--set ${path.join('.')}: ${what} is a list of ${node.length}. Use an index up to that.`)
+    }
+    if (index === path.length - 1) node[key] = value
+    else node = step(node, key, path)
+  }
+}
+
+function step(node: Json, key: string, path: readonly string[]): Json {
+  const next = Object.hasOwn(node, key) ? (node[key] ?? undefined) : undefined
+  if (typeof next === 'object') return next as Json
+  if (next !== undefined) {
+    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next} and holds no fields. Set ${key} itself.`)
+  }
+  const created: Json = {}
+  node[key] = created
+  return created
+}

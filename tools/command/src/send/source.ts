@@ -1,0 +1,106 @@
+/** Where messages come from: a type, a file with one, or the lines of a file or of stdin. */
+
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { HooklineError, MESSAGE_TYPES } from 'hookline'
+import { fixtures } from 'hookline/testing'
+import { nearest } from '../../../../src/internals.ts'
+import { cannotRead, readInput } from '../arguments.ts'
+import { splitLines } from '../lines.ts'
+import { counted, UsageError } from '../terminal.ts'
+import { type Changes, type Prepared, prepare } from './prepare.ts'
+
+const LIMIT = 5_000_000
+
+export interface Item {
+  readonly prepared?: Prepared
+  readonly fault?: string
+  readonly line?: number
+  /** How much of everything is sent with it, from 0 to 1; undefined where the end is unknown. */
+  readonly share?: number
+}
+
+export interface Source {
+  readonly what: string
+  /**
+   * @param signal Ends them.
+   * @throws UsageError when the one message is none, or cannot be changed.
+   */
+  items(signal: AbortSignal): AsyncGenerator<Item>
+}
+
+interface Copies extends Omit<Changes, 'isCopy'> {
+  readonly count: number
+}
+
+/**
+ * Opens a source: a type, a file, or `-`.
+ *
+ * @throws UsageError for a file that cannot be read.
+ */
+export async function openSource(name: string, copies: Copies): Promise<Source> {
+  const type = MESSAGE_TYPES.find((each) => each === name)
+  // An alias travels without the field that only calls have.
+  if (type) return single(Buffer.from(JSON.stringify({ ...fixtures[type], previousId: undefined })), copies, true)
+  if (name === '-') return lines(name, process.stdin, copies)
+  const file = await open(name).catch((error) => {
+    const near = nearest(name, MESSAGE_TYPES)
+    const { message } = cannotRead('SOURCE', name, error)
+    throw new UsageError(near === undefined ? message : `${message} Did you mean ${near}?`)
+  })
+  if (/\.(ndjson|jsonl)$/i.test(name)) return lines(name, file, copies)
+  await file.close()
+  return single(await readInput('SOURCE', name, LIMIT), copies, copies.count > 1)
+}
+
+function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean): Source {
+  return {
+    what: counted(count, 'message'),
+    async *items() {
+      for (let copy = 1; copy <= count; copy += 1) {
+        try {
+          yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
+        } catch (error) {
+          throw error instanceof HooklineError
+            ? new UsageError(`The file holds no message: ${error.message} With --as, it may hold any JSON.`)
+            : error
+        }
+      }
+    },
+  }
+}
+
+function lines(name: string, input: Readable | FileHandle, { count, edits, form }: Copies): Source {
+  return {
+    what: `the messages of ${name === '-' ? 'stdin' : name}`,
+    async *items(signal) {
+      const isFile = 'createReadStream' in input
+      const size = isFile ? (await input.stat()).size : 0 // 0 for a pipe, too.
+      const stream = isFile ? input.createReadStream() : input
+      signal.addEventListener('abort', () => stream.destroy())
+      let isEmpty = true
+      try {
+        for await (const { number: line, bytes, end } of splitLines(stream, LIMIT)) {
+          if (bytes?.toString('latin1').trim() === '') continue
+          isEmpty = false
+          for (let copy = 1; copy <= count; copy += 1) {
+            const share = size > 0 ? { share: end / size } : {}
+            yield { line, ...share, ...prepareLine(bytes, { edits, isCopy: count > 1, form }) }
+          }
+        }
+      } catch (error) {
+        if (!signal.aborted) throw cannotRead('SOURCE', name, error)
+      }
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line. Got no line.')
+    },
+  }
+}
+
+function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
+  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes. This one has more.` }
+  try {
+    return { prepared: prepare(bytes, changes) }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}

@@ -1,0 +1,81 @@
+/** The validator of JSON Schema, with keywords of its own where those of Ajv judge wrongly or call functions that data names. */
+
+import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
+import { isObject } from '../../../json.ts'
+
+/** Creates a validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
+export function createAjv(): Ajv2020 {
+  const ajv = new Ajv2020({
+    ...{ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false },
+    ownProperties: true, // Each object inherits a `constructor`.
+  })
+  for (const definition of KEYWORDS) ajv.removeKeyword(`${definition.keyword}`).addKeyword(definition)
+  return ajv
+}
+
+const KEYWORDS: readonly FuncKeywordDefinition[] = [
+  {
+    keyword: 'multipleOf',
+    type: 'number',
+    compile: (factor: number) => (value: number) => isMultiple(value, factor),
+    error: { message: ({ schema }) => `must be multiple of ${schema}` },
+  },
+  // Ajv takes a missing property with the empty name for none, where it collects no errors: in `not` and `anyOf`.
+  { keyword: 'required', type: 'object', compile: requireNames },
+  {
+    keyword: 'uniqueItems',
+    type: 'array',
+    compile: (isUnique: boolean) => (items: unknown[]) =>
+      !isUnique || new Set(items.map(canonical)).size === items.length,
+  },
+  {
+    keyword: 'enum',
+    compile: (values: unknown[]) => {
+      const accepted = new Set(values.map(canonical))
+      return (value: unknown) => accepted.has(canonical(value))
+    },
+    error: { message: 'must be equal to one of the allowed values' },
+  },
+  {
+    keyword: 'const',
+    compile: (accepted: unknown) => (value: unknown) => canonical(value) === canonical(accepted),
+    error: { message: 'must be equal to constant' },
+  },
+]
+
+function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeywordDefinition['compile']>> {
+  const validate: ReturnType<typeof requireNames> = (value: object) => {
+    const missing = names.filter((name) => !Object.hasOwn(value, name))
+    validate.errors = missing.map((missingProperty) => ({ keyword: 'required', params: { missingProperty } }))
+    return missing.length === 0
+  }
+  return validate
+}
+
+/** Whether a number is a multiple of another one, as decimals: 19.99 is one of 0.01. JSON.parse reads 1e400 as Infinity. */
+function isMultiple(value: number, factor: number): boolean {
+  if (!Number.isFinite(value)) return false
+  const [one, other] = [decimalOf(value), decimalOf(factor)]
+  const places = Math.max(one.places, other.places)
+  const [whole, part] = [one, other].map((each) => each.digits * 10n ** BigInt(places - each.places)) as [
+    bigint,
+    bigint,
+  ]
+  return whole % part === 0n
+}
+
+/** The number as it is written: 1.25 is 125 with two decimal places. */
+function decimalOf(value: number): { digits: bigint; places: number } {
+  const [mantissa = '', exponent = '0'] = String(value).split('e')
+  const [whole, fraction = ''] = mantissa.split('.')
+  return { digits: BigInt(`${whole}${fraction}`), places: fraction.length - Number(exponent) }
+}
+
+/** A text that is the same for values that are equal. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, each: unknown) => {
+    if (!isObject(each)) return each
+    const names = Object.keys(each).sort()
+    return Object.fromEntries(names.map((name) => [name, each[name]]))
+  })
+}

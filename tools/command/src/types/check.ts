@@ -1,0 +1,226 @@
+/** Compares what came with a plan: messages that break it, events that it does not have, and events that never came. */
+
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { isObject } from '../../../json.ts'
+import { openJunit, printResult, type Result } from '../report.ts'
+import { counted, escaped, note, printJson } from '../terminal.ts'
+import { createAjv } from './ajv.ts'
+import { type AddFinding, type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { join } from './schema.ts'
+import { isDataEvent } from './texts.ts'
+import type { Seen } from './traffic.ts'
+
+interface Fault {
+  /** `items[].sku` */
+  readonly path: string
+  readonly text: string
+  count: number
+  /** The id of the first message with it; undefined when that message has no id. */
+  readonly messageId: string | undefined
+}
+
+/** The result for the messages of one event, or for identify or group messages. */
+export interface Checked {
+  readonly title: string
+  readonly verdict: 'pass' | 'breaks' | 'unplanned' | 'unseen'
+  readonly messages: number
+  /** How many of the messages break the plan. */
+  readonly broken: number
+  readonly faults: readonly Fault[]
+  /** The id of the first message of an unplanned event. */
+  readonly messageId: string | undefined
+}
+
+/** So many faults are told apart for an event, and so many unplanned events by their names. */
+const MAX_FAULTS = 100
+const MAX_UNPLANNED = 10_000
+const MAX_ID_LENGTH = 100
+
+interface Entry {
+  readonly title: string
+  readonly schema: JsonSchema | undefined
+  validate: ValidateFunction | undefined
+  readonly faults: Map<string, Fault>
+  messages: number
+  broken: number
+  messageId: string | undefined
+}
+
+export interface Check {
+  add(seen: Seen): void
+  /** Those that break the plan first. */
+  results(): readonly Checked[]
+}
+
+export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
+  const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
+  const unplanned = new Map<string, Entry>()
+  const others = createEntry('Other events, of names that are data or beyond the first 10 000')
+
+  function createEntry(title: string, schema?: JsonSchema): Entry {
+    return { title, schema, validate: undefined, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
+  }
+
+  /** On the first message: a plan may have many events that do not come. */
+  function validatorOf(entry: Entry, schema: JsonSchema): ValidateFunction {
+    try {
+      entry.validate ??= createAjv().compile({ type: 'object', allOf: [schema] })
+    } catch (error) {
+      add({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
+      entry.validate = createAjv().compile(true)
+    }
+    return entry.validate
+  }
+
+  function entryOf(event: string): Entry {
+    const known = planned.get(keyOf('track', event)) ?? unplanned.get(event)
+    if (known !== undefined) return known
+    if (unplanned.size === MAX_UNPLANNED || isDataEvent(event)) return others
+    const created = createEntry(event)
+    unplanned.set(event, created)
+    return created
+  }
+
+  return {
+    add({ message }) {
+      const { type } = message
+      const messageId = message.messageId?.slice(0, MAX_ID_LENGTH)
+      const entry = type === 'track' ? entryOf(message.event) : planned.get(keyOf(type, undefined))
+      if (entry === undefined) return
+      entry.messages += 1
+      entry.messageId ??= messageId
+      const { schema, faults } = entry
+      if (schema === undefined) return
+      const validate = validatorOf(entry, schema)
+      const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
+      if (accepts(validate, value)) return
+      entry.broken += 1
+      // The keyword itself has an error beside those of its parts.
+      const errors = (validate.errors ?? []).filter(({ schemaPath }) => !PART.test(schemaPath))
+      const wrongType = new Set(
+        errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
+      )
+      const telling = errors.filter(({ keyword, instancePath }) => keyword === 'type' || !wrongType.has(instancePath))
+      const found = new Map(telling.flatMap((error) => describe(error, schema)))
+      if (found.size === 0) found.set(...faultOf('the whole', 'does not match'))
+      for (const [key, { path, text }] of found) {
+        const known = faults.get(key)
+        if (known !== undefined) known.count += 1
+        else if (faults.size < MAX_FAULTS) faults.set(key, { path, text, count: 1, messageId })
+      }
+    },
+    results() {
+      const all = [...planned.values(), ...unplanned.values(), ...(others.messages > 0 ? [others] : [])]
+      const results = all.map(({ title, schema, messages, broken, faults, messageId }): Checked => {
+        const isUnplanned = schema === undefined
+        const verdict = isUnplanned ? 'unplanned' : messages === 0 ? 'unseen' : broken > 0 ? 'breaks' : 'pass'
+        const sorted = [...faults.values()].sort((one, other) => other.count - one.count)
+        return { title, verdict, messages, broken, faults: sorted, messageId: isUnplanned ? messageId : undefined }
+      })
+      return results.sort((one, other) => ORDER.indexOf(one.verdict) - ORDER.indexOf(other.verdict))
+    },
+  }
+}
+
+/** A value that nests deeper than the stack is not accepted, and has no errors. */
+function accepts(validate: ValidateFunction, value: unknown): boolean {
+  try {
+    return validate(value)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    validate.errors = null
+    return false
+  }
+}
+
+const ORDER = ['breaks', 'unplanned', 'unseen', 'pass']
+
+function keyOf(type: string, event: string | undefined): string {
+  return `${type} ${event ?? ''}`
+}
+
+/** A part of `anyOf` or `oneOf`, which is no property of this name. */
+const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
+
+/** An error of Ajv, with the names of the plan alone: other keys of a message may be personal. */
+function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
+  const { keyword, instancePath, params, message = '' } = error
+  if (keyword === 'if' || keyword === 'allOf') return []
+  const keys = instancePath.split('/').slice(1)
+  const path = keys.reduce((path, key, at) => nameOf(path, key, schema, keys.slice(0, at)), '')
+  const missing: unknown = params.missingProperty
+  if (typeof missing === 'string') return [faultOf(join(path, missing), 'is missing')]
+  return [faultOf(path || 'the whole', WORDS[keyword] ?? message)]
+}
+
+/** In place of words of Ajv that hold a position, or say too little. */
+const WORDS: Readonly<Record<string, string>> = {
+  additionalProperties: 'has properties that the plan does not have',
+  unevaluatedProperties: 'has properties that the plan does not have',
+  uniqueItems: 'has equal elements',
+}
+
+function faultOf(path: string, text: string): [key: string, fault: Pick<Fault, 'path' | 'text'>] {
+  return [`${path}: ${text}`, { path, text }]
+}
+
+function nameOf(path: string, key: string, schema: JsonSchema, before: readonly string[]): string {
+  if (/^\d+$/.test(key) && path !== '') return `${path.replace(/\[\]$/, '')}[]`
+  const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+  return join(path, declares(schema, [...before, name]) ? name : '*')
+}
+
+/** Whether a schema has a property of this name, somewhere in the parts that are about the path. */
+function declares(schema: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (!isObject(schema) || key === undefined) return false
+  const { properties, items, additionalProperties, allOf, anyOf, oneOf, then } = schema
+  const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+  if (own !== undefined && (rest.length === 0 || declares(own, rest))) return true
+  const inside = [/^\d+$/.test(key) ? items : undefined, own === undefined ? additionalProperties : undefined]
+  if (rest.length > 0 && inside.some((each) => declares(each, rest))) return true
+  const parts = [allOf, anyOf, oneOf, then].flat()
+  return parts.some((part) => declares(part, [key, ...rest]))
+}
+
+export interface PrintOptions {
+  readonly json?: boolean
+  readonly junit?: string
+}
+
+/** Prints the results, writes the file, and sets the exit code: 1 when messages break the plan. */
+export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
+  const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
+  const width = Math.min(40, Math.max(...results.map(({ title }) => escaped(title).length)))
+  const shown: Result[] = []
+  for (const checked of results) {
+    const [sentence, faults] = [escaped(sentenceOf(checked)), checked.faults.map((fault) => escaped(lineOf(fault)))]
+    const result = { id: escaped(checked.title), result: VERDICTS[checked.verdict] }
+    shown.push({ ...result, sentence: [sentence, ...faults].join('; ') })
+    if (json) printJson(checked)
+    else printResult({ ...result, id: result.id.padEnd(width), sentence: [sentence, ...faults].join('\n        ') })
+  }
+  const count = (verdict: Checked['verdict']): number => results.filter((each) => each.verdict === verdict).length
+  const [broken, unplanned] = [count('breaks'), count('unplanned')]
+  note(
+    `${counted(count('pass'), 'event')} as planned, ${broken} broken, ${unplanned} not in the plan, ${count('unseen')} never came.`,
+  )
+  file?.write(shown, false)
+  process.exitCode = broken + unplanned > 0 ? 1 : 0
+}
+
+const VERDICTS = { pass: 'pass', breaks: 'fail', unplanned: 'fail', unseen: 'skip' } as const
+
+function sentenceOf({ verdict, messages, broken, messageId }: Checked): string {
+  if (verdict === 'pass') return counted(messages, 'message')
+  if (verdict === 'unseen') return 'never came'
+  if (verdict === 'breaks') return `${broken} of ${counted(messages, 'message')} broke the plan`
+  return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
+}
+
+function lineOf({ path, text, count, messageId }: Fault): string {
+  return `${path} ${text}: ${counted(count, 'message')}${exampleOf(messageId)}`
+}
+
+function exampleOf(messageId: string | undefined): string {
+  return messageId === undefined ? '' : `, for example ${messageId}`
+}

@@ -1,0 +1,191 @@
+/** `hookline types`: writes the schemas of events and traits from tracking plans and from messages, or compares the two. */
+
+import { globSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { join as joinPath } from 'node:path'
+import type { Command } from 'commander'
+import { choice, readInput } from '../arguments.ts'
+import { openOutput, requirePlain } from '../output-file.ts'
+import { counted, escaped, note, print, UsageError } from '../terminal.ts'
+import { createInference } from './infer.ts'
+import { type PlanFile, readPlans } from './plan.ts'
+import { FORMATS, type Format, MARK, printRules } from './print.ts'
+import { type Finding, mergeRules, type Rule } from './rule.ts'
+import { openTraffic, type Seen, type Traffic } from './traffic.ts'
+
+/** The most bytes of a file of a plan. */
+const PLAN_LIMIT = 50_000_000
+const PLAN_FILES = '**/*.{json,yaml,yml,tf}'
+/** So many places of one finding are named. */
+const NAMED_PLACES = 8
+
+interface Options {
+  readonly out?: string
+  readonly format: Format
+  readonly enums?: boolean
+  readonly check?: boolean
+  readonly json?: boolean
+  readonly junit?: string
+  readonly name?: string
+  readonly prefix?: string
+  readonly schema?: string
+}
+
+export function define(command: Command): void {
+  command
+    .argument(
+      '[sources...]',
+      'plans and messages: files, folders of plans, - for messages on stdin, or locations of queues',
+    )
+    .option('--out <file>', 'write this file. Default: stdout')
+    .addOption(choice('--format <format>', 'what to write', FORMATS).default('zod'))
+    .option('--enums', 'of messages: write the values of texts that have few')
+    .option('--check', 'write nothing: compare the messages with the plan')
+    .option('--json', 'with --check: print one JSON object for each event')
+    .option('--junit <file>', 'with --check: also write the results as XML, as JUnit does')
+    .option('--name <name>', 'the queue whose history to read. Default: each of the location')
+    .option('--prefix <prefix>', 'the prefix of BullMQ, when it is another one')
+    .option('--schema <schema>', 'the schema of pg-boss, when it is another one')
+    .action(types)
+    .addHelpText('after', HELP)
+}
+
+const HELP = `
+Each SOURCE is recognised by what it holds:
+  plans     of Segment (Public API, Config API, Terraform), of RudderStack (its YAML files, or a folder of them),
+            and JSON Schema from draft 4 to 2020-12
+  messages  one on each line, what \`hookline listen\` keeps, or the history of an inbox (see \`hookline queue\`)
+Of several plans, the newest version of an event is used. Messages add the events that no plan has.
+Of messages, only names and types are written, no values.
+Without SOURCE, the location of queues is read from HOOKLINE_QUEUE: a password in an argument can be seen.
+Exit codes: 0 done, 1 with --check: messages break the plan or are of events that it does not have, 2 wrong usage.
+
+Examples:
+  hookline types plan.json --out events.ts
+      Writes the schemas of a tracking plan, for createReceiver({ events, traits }).
+  hookline types .hookline/listen.sqlite --out events.ts
+      Writes what the messages that \`hookline listen\` has kept have in common.
+  hookline types --check plan.json messages.ndjson
+      Tells which messages break the plan.`
+
+async function types(given: readonly string[], options: Options): Promise<void> {
+  requireFitting(options)
+  const { HOOKLINE_QUEUE: queue } = process.env
+  const sources = given.length > 0 || !queue ? given : [queue]
+  if (sources.length === 0) throw new UsageError('SOURCE is required. Pass a plan or messages, see --help.')
+  const findings: Finding[] = []
+  const add = (finding: Finding): void => void findings.push(finding)
+  const { traffic, files } = await open(sources, options)
+  const ofPlans = attempt(() => readPlans(files, add))
+  if (ofPlans.length === 0 && files.length > 0) {
+    noteAll(findings)
+    throw new UsageError(
+      `SOURCE must hold a plan. Got none in ${counted(files.length, 'file')}. A plan of RudderStack needs all of its files: pass their folder.`,
+    )
+  }
+  if (options.check) {
+    if (ofPlans.length === 0 || traffic.length === 0) {
+      throw new UsageError(
+        `--check needs a plan and messages. Got ${ofPlans.length === 0 ? 'no plan' : 'no messages'}.`,
+      )
+    }
+    const { createCheck, printCheck } = await import('./check.ts')
+    const check = createCheck(mergeRules(ofPlans, [], add), add)
+    await readAll(traffic, check.add)
+    noteAll(findings)
+    return printCheck(check.results(), options)
+  }
+  const inference = createInference({ enums: options.enums ?? false })
+  await readAll(traffic, inference.add)
+  const rules = mergeRules(ofPlans, inference.rules(), add)
+  if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages. Got others.')
+  const text = attempt(() => printRules(rules, options.format, add))
+  noteAll([...findings, ...inference.findings()])
+  if (options.out === undefined) process.stdout.write(text)
+  else await write(options.out, text, rules)
+}
+
+/** @throws UsageError for what nests deeper than the stack. */
+function attempt<T>(step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new UsageError('SOURCE must hold a plan of reasonable depth. Got one that nests too deep. Pass another one.')
+  }
+}
+
+function requireFitting({ check = false, out, enums, json, junit }: Options): void {
+  const unfit = check ? { '--out': out, '--enums': enums } : { '--json': json, '--junit': junit }
+  const [flag] = Object.entries(unfit).find(([, value]) => value !== undefined) ?? []
+  if (flag !== undefined) throw new UsageError(`${flag} ${check ? 'does not go with' : 'needs'} --check.`)
+}
+
+interface Sources {
+  readonly traffic: readonly Traffic[]
+  readonly files: readonly PlanFile[]
+}
+
+async function open(sources: readonly string[], options: Options): Promise<Sources> {
+  const [traffic, files]: [Traffic[], PlanFile[]] = [[], []]
+  for (const source of sources) {
+    const paths = await listFolder(source)
+    const found = paths === undefined ? await openTraffic(source, options) : undefined
+    if (found !== undefined) traffic.push(found)
+    else for (const path of paths ?? [source]) files.push(await readPlanFile(path, paths !== undefined))
+  }
+  return { traffic, files }
+}
+
+/** The files of plans in a folder; undefined for anything else. */
+async function listFolder(source: string): Promise<readonly string[] | undefined> {
+  const isFolder = await stat(source).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) return undefined
+  const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
+  if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files. Got none.`)
+  return names.sort().map((name) => joinPath(source, name))
+}
+
+async function readPlanFile(name: string, isFound: boolean): Promise<PlanFile> {
+  return { name, text: (await readInput('SOURCE', name, PLAN_LIMIT)).toString(), isFound }
+}
+
+async function readAll(traffic: readonly Traffic[], add: (seen: Seen) => void): Promise<void> {
+  const skipped = new Map<string, number>()
+  for (const { messages } of traffic) {
+    const each = messages((reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1))
+    for await (const seen of each) add(seen)
+  }
+  for (const [reason, count] of skipped) note(`${counted(count, 'message')} left out: ${escaped(reason)}`)
+}
+
+/** Each finding once, with its places. */
+function noteAll(findings: readonly Finding[]): void {
+  for (const [text, found] of Map.groupBy(findings, ({ text }) => text)) {
+    const places = [...new Set(found.map(({ place }) => place))]
+    const more = places.length > NAMED_PLACES ? `, and ${places.length - NAMED_PLACES} more` : ''
+    note(escaped(`${places.slice(0, NAMED_PLACES).join(', ')}${more}: ${text}.`))
+  }
+}
+
+/** @throws UsageError for a file that a person wrote, and for what is no plain file. */
+async function write(path: string, text: string, rules: readonly Rule[]): Promise<void> {
+  requirePlain('--out', path)
+  const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new UsageError(`--out: ${path} cannot be written: ${error.message}.`)
+  })
+  if (before !== undefined && !before.slice(0, 200).includes(MARK)) {
+    throw new UsageError(`--out: ${path} was not written by this command. Delete it, or pass another path.`)
+  }
+  if (before !== text) openOutput('--out', path, 0o666)(text)
+  const events = rules.filter(({ type }) => type === 'track').length
+  const traits = rules.filter(({ type }) => type !== 'track').map(({ type }) => type)
+  const what = [counted(events, 'event'), ...(traits.length > 0 ? [`traits of ${traits.join(' and ')}`] : [])].join(
+    ', ',
+  )
+  print(escaped(`${before === text ? 'Nothing changed in' : 'Wrote'} ${path}: ${what}.`))
+}

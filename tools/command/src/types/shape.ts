@@ -1,0 +1,307 @@
+/** What values a JSON Schema accepts, in the terms that a schema library has. What these terms cannot say is named, and becomes `unknown`. */
+
+import { createAjv } from './ajv.ts'
+import type { AddPathFinding, JsonSchema } from './rule.ts'
+import { join, text } from './schema.ts'
+
+export type Shape =
+  | { readonly kind: 'unknown' | 'never' | 'null' | 'boolean' }
+  | (Size & { readonly kind: 'string'; readonly pattern: RegExp | undefined })
+  | NumberShape
+  | { readonly kind: 'literals'; readonly values: readonly Literal[] }
+  | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
+  | ObjectShape
+  /** `exactly one` of parts that may overlap, else `any`. */
+  | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
+  | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
+
+interface Size {
+  readonly min: number
+  readonly max: number | undefined
+}
+
+export interface NumberShape {
+  readonly kind: 'number'
+  readonly isInteger: boolean
+  readonly min: number | undefined
+  readonly max: number | undefined
+  readonly above: number | undefined
+  readonly below: number | undefined
+  readonly multipleOf: number | undefined
+}
+
+export interface ObjectShape {
+  readonly kind: 'object'
+  readonly properties: readonly Property[]
+  /** Other properties: dropped, refused, or of this shape. */
+  readonly rest: 'dropped' | 'refused' | Shape
+}
+
+export interface Property {
+  readonly name: string
+  readonly isOptional: boolean
+  readonly shape: Shape
+  /** Paragraphs for a reader. */
+  readonly doc: readonly string[]
+}
+
+type Literal = string | number | boolean
+
+/** What a library cannot say. */
+export interface Limits {
+  /** No union of which exactly one part may match. */
+  readonly hasXor: boolean
+  /** Its `multipleOf` calculates in binary fractions, in which 19.99 is no multiple of 0.01. */
+  readonly hasDecimals: boolean
+}
+
+const UNKNOWN: Shape = { kind: 'unknown' }
+const NEVER: Shape = { kind: 'never' }
+
+const UNSUPPORTED = [
+  ...['not', 'if', 'patternProperties', 'propertyNames', 'minProperties', 'maxProperties', 'dependentRequired'],
+  ...['dependentSchemas', 'prefixItems', 'contains', 'unevaluatedItems', 'unevaluatedProperties'],
+]
+
+type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
+
+/** The keywords that have a meaning for values of one type alone. */
+const TYPED = [
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems', 'uniqueItems'],
+  ...['properties', 'required', 'additionalProperties'],
+]
+
+/** Reads the schema of properties or traits, which are an object. */
+export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFinding): Shape {
+  let givenUp = 0
+  const whole = read(schema, '', ['object'])
+  if (whole.kind === 'never') add('', 'accepts no message')
+  return whole
+
+  /** @param types Those that a schema around it allows; undefined for all. */
+  function read(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
+    if (schema === true) return types === undefined ? UNKNOWN : ofTypes({}, path, types)
+    if (schema === false) return NEVER
+    const own = typesOf(schema)
+    const allowed = [types, own, ...listOf(schema.allOf).map(typesOf)].reduce(intersect)
+    const values = 'const' in schema ? [schema.const] : schema.enum
+    if (Array.isArray(values)) {
+      if (!values.every(isPrimitive)) return giveUp(path, '`enum` with lists or objects')
+      return literals(values.filter(acceptedBy(schema, allowed)))
+    }
+    const unsupported = UNSUPPORTED.filter((keyword) => keyword in schema)
+    if (unsupported.length > 0) return giveUp(path, unsupported.map((each) => `\`${each}\``).join(', '))
+    const typed = TYPED.filter((keyword) => keyword in schema)
+    if (allowed === undefined && typed.length > 0) return giveUp(path, `\`${typed[0]}\` without \`type\``)
+    const { anyOf, oneOf } = schema
+    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => read(each, path, allowed))
+    const parts = readAll(schema.allOf)
+    if (Array.isArray(anyOf)) parts.push(union(readAll(anyOf)))
+    if (Array.isArray(oneOf)) {
+      const before = givenUp
+      const each = readAll(oneOf)
+      if (givenUp > before) return giveUp(path, '`oneOf` with such a part') // It must not match beside another one.
+      parts.push(exclusive(each, path))
+    }
+    if (parts.length === 0 || typed.length > 0) {
+      parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
+    }
+    const both = intersection(parts)
+    // zod forgives a key that one part of an intersection refuses and another one does not.
+    if (both.kind === 'intersection' && both.parts.some(refusesOthers)) {
+      return giveUp(path, '`additionalProperties: false` beside `allOf`, `anyOf` or `oneOf`')
+    }
+    return both
+  }
+
+  function ofTypes(schema: JsonSchema, path: string, types: readonly Type[]): Shape {
+    return union(types.map((type) => ofType(schema, path, type)))
+  }
+
+  function ofType(schema: JsonSchema, path: string, type: Type): Shape {
+    if (type === 'string' || type === 'array') {
+      const { min, max } =
+        type === 'string' ? sizeOf(schema.minLength, schema.maxLength) : sizeOf(schema.minItems, schema.maxItems)
+      if (max !== undefined && min > max) return NEVER
+      return type === 'string' ? stringOf(schema, { min, max }) : arrayOf(schema, { min, max }, path)
+    }
+    if (type === 'object') return objectOf(schema, path)
+    return type === 'number' || type === 'integer' ? numberOf(schema, path, type === 'integer') : { kind: type }
+  }
+
+  function stringOf({ pattern }: JsonSchema, size: Size): Shape {
+    return { kind: 'string', ...size, pattern: typeof pattern === 'string' ? new RegExp(pattern, 'u') : undefined }
+  }
+
+  function numberOf(schema: JsonSchema, path: string, isInteger: boolean): Shape {
+    const multipleOf = number(schema.multipleOf)
+    if (multipleOf !== undefined && !Number.isInteger(multipleOf) && !limits.hasDecimals) {
+      return giveUp(path, `\`multipleOf\` ${multipleOf}`)
+    }
+    const [min, max] = [number(schema.minimum), number(schema.maximum)]
+    const [above, below] = [number(schema.exclusiveMinimum), number(schema.exclusiveMaximum)]
+    return { kind: 'number', isInteger, min, max, above, below, multipleOf }
+  }
+
+  function arrayOf({ items = true, uniqueItems }: JsonSchema, size: Size, path: string): Shape {
+    const shape = read(items as JsonSchema, `${path}[]`)
+    const isUnique = uniqueItems === true
+    if (isUnique && kindsOf(shape).some((kind) => kind === 'array' || kind === 'object')) {
+      return giveUp(path, '`uniqueItems` of lists or objects')
+    }
+    return { kind: 'array', items: shape, ...size, isUnique }
+  }
+
+  function objectOf(schema: JsonSchema, path: string): Shape {
+    const others = (schema.additionalProperties ?? true) as JsonSchema | boolean
+    const declared = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema | boolean>>
+    const required = new Set((schema.required ?? []) as readonly string[])
+    const names = [...new Set([...Object.keys(declared), ...required])].sort()
+    const inherited = names.filter((name) => name in Object.prototype)
+    if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
+    for (const name of inherited) {
+      givenUp += 1
+      add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+    }
+    const properties = names
+      .filter((name) => !inherited.includes(name))
+      .map((name): Property => {
+        const own = Object.hasOwn(declared, name) ? (declared[name] as JsonSchema | boolean) : others
+        const doc = docOf(own)
+        return { name, isOptional: !required.has(name), shape: read(own, join(path, name)), doc }
+      })
+    if (properties.some(({ isOptional, shape }) => !isOptional && shape.kind === 'never')) return NEVER
+    const shape = read(others, `${path}.*`)
+    const isOpen = others === true && properties.length > 0
+    return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
+  }
+
+  /** Of parts that cannot match together, exactly one matches if any does. */
+  function exclusive(parts: readonly Shape[], path: string): Shape {
+    const kinds = parts.map(kindsOf)
+    const isDisjoint = kinds.flat().length === new Set(kinds.flat()).size
+    if (isDisjoint) return union(parts)
+    return limits.hasXor ? { kind: 'union', parts, accepts: 'exactly one' } : giveUp(path, '`oneOf`')
+  }
+
+  function giveUp(path: string, what: string): Shape {
+    givenUp += 1
+    add(path, `${what} is not supported: any value is accepted`)
+    return UNKNOWN
+  }
+}
+
+/** Paragraphs that describe a schema to a reader. */
+export function docOf(schema: JsonSchema | boolean): string[] {
+  if (typeof schema === 'boolean') return []
+  const { title, description, format, deprecated, $comment } = schema
+  const formatted = text(format) === undefined ? undefined : `Format: ${format}.`
+  const paragraphs = [text(description) ?? text(title), formatted, text($comment), deprecated === true && '@deprecated']
+  return paragraphs.filter((each) => typeof each === 'string' && each.trim() !== '') as string[]
+}
+
+/** Undefined for all. A number may be an integer. */
+function typesOf(schema: JsonSchema | boolean): readonly Type[] | undefined {
+  const { type } = typeof schema === 'boolean' ? {} : schema
+  const types = type === undefined ? undefined : ([type].flat() as Type[])
+  return types?.includes('number') ? types.filter((each) => each !== 'integer') : types
+}
+
+/** The types that both allow. An integer is a number, too. */
+function intersect(one: readonly Type[] | undefined, other: readonly Type[] | undefined): readonly Type[] | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  const both = one.flatMap((type) => {
+    if (other.includes(type)) return [type]
+    if (type === 'number' && other.includes('integer')) return ['integer' as const]
+    return type === 'integer' && other.includes('number') ? [type] : []
+  })
+  return [...new Set(both)]
+}
+
+function isPrimitive(value: unknown): value is Literal | null {
+  return value === null || typeof value !== 'object'
+}
+
+/** Whether the rest of a schema accepts a value of its `enum`, or its `const`. */
+function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
+  const isOfType = (value: Literal | null): boolean => {
+    if (types === undefined) return true
+    const type = value === null ? 'null' : (typeof value as Type)
+    return types.includes(type) || (Number.isInteger(value) && types.includes('integer'))
+  }
+  const { const: _, ...others } = schema
+  const rest = 'enum' in schema ? schema : others
+  if (Object.keys(rest).every((keyword) => HARMLESS.has(keyword))) return isOfType
+  const validate = createAjv().compile(schema)
+  return (value) => isOfType(value) && validate(value) === true
+}
+
+/** Keywords that say nothing of a value of an `enum`, or are looked at already. */
+const HARMLESS = new Set('enum type title description format $comment deprecated'.split(' '))
+
+function sizeOf(min: unknown, max: unknown): Size {
+  return { min: number(min) ?? 0, max: number(max) }
+}
+
+function literals(values: readonly (Literal | null)[]): Shape {
+  const others = [...new Set(values)].filter((value) => value !== null)
+  const parts: Shape[] = others.length === 0 ? [] : [{ kind: 'literals', values: others }]
+  return union(others.length < new Set(values).size ? [...parts, { kind: 'null' }] : parts)
+}
+
+function union(parts: readonly Shape[]): Shape {
+  const flat = parts.flatMap((part) => (part.kind === 'union' && part.accepts === 'any' ? part.parts : [part]))
+  const found = flat.filter(({ kind }) => kind !== 'never')
+  if (found.some(({ kind }) => kind === 'unknown')) return UNKNOWN
+  const distinct = [...new Map(found.map((part) => [JSON.stringify(part, regExps), part])).values()]
+  return distinct.length > 1 ? { kind: 'union', parts: distinct, accepts: 'any' } : (distinct[0] ?? NEVER)
+}
+
+function intersection(parts: readonly Shape[]): Shape {
+  const found = parts.filter(({ kind }) => kind !== 'unknown')
+  if (found.some(({ kind }) => kind === 'never')) return NEVER
+  return found.length > 1 ? { kind: 'intersection', parts: found } : (found[0] ?? UNKNOWN)
+}
+
+function refusesOthers(shape: Shape): boolean {
+  if (shape.kind === 'object') return shape.rest === 'refused'
+  return shape.kind === 'union' && shape.parts.some(refusesOthers)
+}
+
+function regExps(_key: string, value: unknown): unknown {
+  return value instanceof RegExp ? String(value) : value
+}
+
+/** The shape of the other values, if it accepts null beside them. */
+export function withoutNull(shape: Shape): Shape | undefined {
+  if (shape.kind !== 'union' || shape.accepts !== 'any') return undefined
+  const others = shape.parts.filter(({ kind }) => kind !== 'null')
+  return others.length < shape.parts.length ? union(others) : undefined
+}
+
+/** The types of JSON that a shape may accept. */
+function kindsOf(shape: Shape): readonly string[] {
+  switch (shape.kind) {
+    case 'unknown':
+      return ['null', 'boolean', 'number', 'string', 'array', 'object']
+    case 'never':
+      return []
+    case 'literals':
+      return [...new Set(shape.values.map((value) => typeof value))]
+    case 'union':
+      return [...new Set(shape.parts.flatMap(kindsOf))]
+    case 'intersection':
+      return shape.parts.map(kindsOf).reduce((all, each) => all.filter((kind) => each.includes(kind)))
+    default:
+      return [shape.kind]
+  }
+}
+
+function listOf(value: unknown): readonly (JsonSchema | boolean)[] {
+  return Array.isArray(value) ? value : []
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}

@@ -1,0 +1,85 @@
+/** Starts the endpoints of this folder, which are not ours, and checks them. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { Need } from '../../../../test/support/left-out.ts'
+import { readForm } from '../../src/arguments.ts'
+import { ENDPOINT_CASES } from '../../src/check/cases.ts'
+import { run as runCases } from '../../src/check/run.ts'
+import type { Result } from '../../src/report.ts'
+import { jsonLines, runAlone } from '../command.ts'
+
+export const SECRET = 'the secret of the test'
+
+const folder = fileURLToPath(new URL('./', import.meta.url))
+
+const PROGRAMS = {
+  python3: ['python3', 'server.py'],
+  ruby: ['ruby', 'server.rb'],
+  node: [process.execPath, 'server.mjs'],
+} as const
+
+export type Language = keyof typeof PROGRAMS | 'php'
+
+export const programsOf = (language: Language): Need[] => (language === 'node' ? [] : [language])
+
+/**
+ * Starts an endpoint: right, or with the one fault that is named.
+ *
+ * @param onEnd Of a test that runs beside others.
+ * @returns Its URL.
+ */
+export async function startOther(language: Language, fault = '', onEnd = onTestFinished): Promise<string> {
+  const port = language === 'php' ? await startPhp(fault, onEnd) : await startProgram(PROGRAMS[language], fault, onEnd)
+  return `http://127.0.0.1:${port}/webhooks`
+}
+
+type OnEnd = typeof onTestFinished
+
+async function startProgram([program, file]: readonly [string, string], fault: string, onEnd: OnEnd): Promise<number> {
+  const child = run(program, [file], fault, onEnd)
+  child.stderr.resume()
+  const [port] = await once(child.stdout, 'data')
+  return Number(port)
+}
+
+/** The server of PHP cannot choose a port, and another process may take one that was free. */
+async function startPhp(fault: string, onEnd: OnEnd): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  const child = run('php', ['-S', `127.0.0.1:${port}`, 'index.php'], fault, onEnd)
+  const [line] = await once(child.stderr, 'data')
+  child.stderr.resume()
+  return String(line).includes('started') ? port : startPhp(fault, onEnd)
+}
+
+function run(program: string, args: readonly string[], fault: string, onEnd: OnEnd) {
+  const env = { ...process.env, SECRET, FAULT: fault }
+  const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  onEnd(() => void child.kill('SIGKILL'))
+  return child
+}
+
+export async function check(url: string, ...args: string[]) {
+  const ran = await runAlone(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
+  const results = jsonLines<Result>(ran.stdout)
+  return { ...ran, results, bad: results.filter(({ result }) => result !== 'pass') }
+}
+
+/** Runs all cases in this process. What is not right, by id. */
+export async function findFaults(url: string): Promise<Readonly<Record<string, Result>>> {
+  const bad: Record<string, Result> = {}
+  const add = (found: Result): void => {
+    if (found.result !== 'pass') bad[found.id] = found
+  }
+  const cases = ENDPOINT_CASES.filter(({ id }) => id !== 'certificate')
+  const { signal } = new AbortController()
+  const request = readForm({ as: 'segment' })
+  await runCases(cases, { url: new URL(url), secret: SECRET, headers: {}, signal, request }, { add, finish: () => {} })
+  return bad
+}

@@ -1,0 +1,105 @@
+/** The parts of `hookline send` that need no process: lines, edits, counts. */
+
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { splitLines } from '../../src/lines.ts'
+import { addEdit, applyEdit } from '../../src/send/prepare.ts'
+import { createStatistics } from '../../src/send/report.ts'
+
+const LIMIT = 10
+
+async function split(chunks: readonly string[]) {
+  const lines = []
+  for await (const line of splitLines(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), LIMIT)) lines.push(line)
+  return lines
+}
+
+describe('lines', () => {
+  it('are the same however the stream is cut', async () => {
+    const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'é', '\r', '\n'), maxLength: 30 }), {
+      maxLength: 30,
+    })
+    await fc.assert(
+      fc.asyncProperty(chunks, async (chunks) => {
+        const text = chunks.join('')
+        const expected = text
+          .split('\n')
+          .map((line) => (Buffer.byteLength(line) > LIMIT ? undefined : line.replace(/\r$/, '')))
+        if (text === '' || text.endsWith('\n')) expected.pop()
+        const lines = await split(chunks)
+        expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
+        expect(lines.map(({ number }) => number)).toEqual(expected.map((_, index) => index + 1))
+        expect(lines.at(-1)?.end ?? 0).toBe(Buffer.byteLength(text))
+      }),
+    )
+  })
+})
+
+it('a byte order mark at the beginning is of no line, and one elsewhere is of its line', async () => {
+  const lines = await split(['\ufeffone\n\ufefftwo\n'])
+  expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(['one', '\ufefftwo'])
+})
+
+describe('--set', () => {
+  const apply = (message: object, ...texts: string[]) => {
+    const edits = texts.reduce<ReturnType<typeof addEdit>>((all, text) => addEdit(text, all), [])
+    for (const edit of edits) applyEdit(message as Record<string, unknown>, edit)
+    return message
+  }
+
+  it.each([
+    ['total=12', { total: 12 }],
+    ['total="12"', { total: '12' }],
+    ['name=Ada Lovelace', { name: 'Ada Lovelace' }],
+    ['query=a=b', { query: 'a=b' }],
+    ['empty=', { empty: '' }],
+    ['none=null', { none: null }],
+    ['properties.list=[1,2]', { properties: { list: [1, 2] } }],
+    ['traits.Employee Count=3', { traits: { 'Employee Count': 3 } }],
+    ['constructor.name=x', { constructor: { name: 'x' } }],
+  ])('%s', (text, expected) => {
+    expect(apply({}, text)).toEqual(expected)
+  })
+
+  it('keeps the other fields, and reaches into lists', () => {
+    const message = { properties: { total: 1, products: [{ price: 1 }] } }
+    expect(apply(message, 'properties.products.0.price=2', 'properties.products.1.price=3')).toEqual({
+      properties: { total: 1, products: [{ price: 2 }, { price: 3 }] },
+    })
+  })
+
+  it.each(['total', '=12', 'a..b=1', '.a=1', '__proto__.x=1'])('refuses %s', (text) => {
+    expect(() => addEdit(text)).toThrow(/^(It must be a field and a value|A field must not be named __proto__)/)
+  })
+
+  it('refuses a field of something that holds none', () => {
+    expect(() => apply({ event: 'x' }, 'event.name=y')).toThrow(
+      '--set event.name: event is a string and holds no fields.',
+    )
+    expect(() => apply({ list: [1] }, 'list.5=2')).toThrow(
+      '--set list.5: list is a list of 1. Use an index up to that.',
+    )
+    expect(() => apply({ list: [1] }, 'list.length=9')).toThrow('list is a list of 1')
+  })
+})
+
+describe('statistics', () => {
+  it('tell the rate, the latency of answers, and what failed how often', () => {
+    let now = 0
+    const statistics = createStatistics(() => now)
+    for (let ms = 1; ms <= 100; ms += 1) statistics.add({ ok: true, status: 200, durationMs: ms })
+    statistics.add({ ok: false, error: 'timeout', durationMs: 5_000, reason: 'the first' })
+    statistics.add({ ok: false, status: 401, durationMs: 1 })
+    statistics.add({ ok: false, status: 401, durationMs: 1 })
+    now = 2_000
+
+    expect(statistics.describe()).toBe(
+      '103 sent, 3 not taken: 52/s, latency p50 49 ms, p95 95 ms, p99 99 ms, longest 100 ms',
+    )
+    expect(statistics.failures()).toMatchObject([
+      { kind: '401', count: 2 },
+      { kind: 'timeout', count: 1, first: { reason: 'the first' } },
+    ])
+  })
+})

@@ -1,0 +1,405 @@
+/** Schemas and messages that were once read wrongly, or broke the command. */
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createFolder, hookline, jsonLines } from '../command.ts'
+import { accepts, run, write } from './code.ts'
+
+const of = (schema: unknown) => ({ title: 'A', type: 'object', properties: { a: schema } })
+const rule = (key: string, jsonSchema: unknown, type = 'TRACK') => ({ key, type, version: 1, jsonSchema })
+const message = (properties: object) =>
+  JSON.stringify({ type: 'track', event: 'A', userId: 'u', messageId: 'm-1', properties })
+
+/** Runs the command with a plan, and with messages if there are any. */
+async function types(plan: unknown, ...messages: string[]) {
+  const folder = await createFolder()
+  const [p, m] = [join(folder, 'plan.json'), join(folder, 'messages')]
+  await writeFile(p, typeof plan === 'string' ? plan : JSON.stringify(plan))
+  await writeFile(m, messages.join('\n'))
+  return hookline(messages.length === 0 ? ['types', p] : ['types', '--check', '--json', p, m])
+}
+
+describe('what is given up accepts any value', () => {
+  it.each([
+    [
+      'a part of oneOf',
+      { oneOf: [{ type: 'object', patternProperties: { '^a': { type: 'string' } } }, { type: 'string' }] },
+    ],
+    ['a reference in oneOf', { oneOf: [{ $ref: 'https://x.example/z' }, { type: 'string' }] }],
+    ['a reference in not', { enum: ['x'], not: { $ref: 'https://x.example/z' } }],
+    ['a reference in if', { if: { $ref: '#/none' }, else: { type: 'number' } }],
+    [
+      'a property of every object in oneOf',
+      { oneOf: [{ type: 'object', properties: { constructor: {} } }, { type: 'string' }] },
+    ],
+  ])('%s', async (_what, schema) => {
+    const { code, findings } = write(of(schema), 'zod', 'A')
+    expect(findings.length).toBeGreaterThan(0)
+    expect(accepts(run(code).events.A, { a: 'x' })).toBe(true)
+    expect(await types(of(schema), message({ a: 'x' }))).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a keyword with a value that no JSON Schema has is named, and ends nothing', () => {
+  it.each([
+    [{ type: 'string', pattern: '(?i)abc' }],
+    [{ enum: ['x'], pattern: '^\\@x' }],
+    [{ type: 'string', required: true }],
+    [{ enum: ['x'], required: 'yes' }],
+    [{ enum: 'x' }],
+    [{ enum: [] }],
+    [{ type: 'object', properties: null }],
+    [{ type: 'string', minLength: '5' }],
+    [{ type: 'number', minimum: '5' }],
+    [{ type: 'number', multipleOf: 0 }],
+    [{ type: [] }],
+    [{ type: 'foo' }],
+    [{ $recursiveRef: '#' }],
+  ])('%j', async (schema) => {
+    const { code, stdout, stderr } = await types(of(schema))
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^A: a: .*any value is accepted\.\n$/) })
+    expect(stdout).toContain('a: z.unknown().optional()')
+    expect(await types(of(schema), message({ a: true }))).toMatchObject({ code: 0 })
+  })
+
+  it('also what Ajv has beyond JSON Schema', async () => {
+    const odd = { type: 'string', $async: true, nullable: true, 'x-m': { $id: 'abc' } }
+    const { code, events } = { ...(await types(of(odd))), ...run((await types(of(odd))).stdout) }
+    expect([code, accepts(events.A, { a: null }), accepts(events.A, { a: 1 })]).toEqual([0, true, false])
+    expect(await types(of(odd), message({ a: null }))).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a check', () => {
+  it('sees through a reference what `unevaluatedProperties` sees', async () => {
+    const plan = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $defs: { s: { type: 'object', properties: { x: { type: 'string' } } } },
+      ...of({ $ref: '#/$defs/s', properties: { y: { type: 'number' } }, unevaluatedProperties: false }),
+    }
+    expect(await types(plan, message({ a: { x: '1', y: 1 } }))).toMatchObject({ code: 0 })
+    expect(await types(plan, message({ a: { z: 1 } }))).toMatchObject({ code: 1 })
+  })
+
+  it.each([
+    ['anyOf', { anyOf: [{ type: 'string' }, { type: 'number' }] }, true],
+    ['a property of that name', { type: 'object', properties: { oneOf: { type: 'string' } } }, { oneOf: 4 }],
+  ])('names the fault: %s', async (_what, schema, value) => {
+    const { code, stdout } = await types(of(schema), message({ a: value }))
+    expect(code).toBe(1)
+    expect(jsonLines<{ faults: object[] }>(stdout)[0]?.faults).toHaveLength(1)
+  })
+
+  it.each<[string, unknown, unknown[], unknown[]]>([
+    ['multipleOf', { type: 'number', multipleOf: 0.01 }, [19.99, 123456789.01, -0.07, 1e21, 0], [19.999, 1e-7]],
+    ['multipleOf of a small number', { type: 'number', multipleOf: 1e-7 }, [3e-7, 1], [1.5e-7]],
+    ...['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'].map(
+      (name): [string, unknown, unknown[], unknown[]] => [
+        `properties, ${name}`,
+        JSON.parse(`{ "properties": { "${name}": { "type": "number" } }, "additionalProperties": false }`),
+        [{}, ...(name === '__proto__' ? [] : [{ [name]: 1 }])],
+        [{ other: 1 }, ...(name === '__proto__' ? [] : [{ [name]: 'x' }])],
+      ],
+    ),
+    ['required', { type: 'object', required: ['constructor'] }, [{ constructor: 1 }], [{}]],
+    ['dependentRequired', { dependentRequired: { toString: ['b'] } }, [{}, { toString: 1, b: 1 }], [{ toString: 1 }]],
+    [
+      'uniqueItems',
+      { type: 'array', uniqueItems: true },
+      [
+        [{ toString: '' }, { toString: 'x' }],
+        [{ valueOf: 1 }, {}],
+        [{ constructor: 1 }, { constructor: 2 }],
+        [1, '1'],
+      ],
+      [
+        [{ toString: '' }, { toString: '' }],
+        [
+          { a: 1, b: [{ valueOf: 1 }] },
+          { b: [{ valueOf: 1 }], a: 1 },
+        ],
+        [0, -0],
+      ],
+    ],
+    ['enum', { enum: [{ a: 1, toString: '' }, 1] }, [{ toString: '', a: 1 }, 1], [{ toString: '' }, { a: 1 }, '1']],
+    ['const', { const: { valueOf: [] } }, [{ valueOf: [] }], [{}, { valueOf: {} }, { toString: '' }]],
+  ])('judges what Ajv misjudges: %s', async (_what, schema, right, wrong) => {
+    const messages = [...right, ...wrong].map((a) => message({ a }))
+    const { code, stdout } = await types(of(schema), ...messages)
+    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong.length }] })
+    expect(await types(of(schema), ...right.map((a) => message({ a })))).toMatchObject({ code: 0 })
+  })
+
+  it.each(['zod', 'valibot'] as const)(
+    'takes a number that is too large for one for no multiple: %s',
+    async (target) => {
+      const large = message({ a: 'LARGE' }).replace('"LARGE"', '1e400')
+      const { code, stdout } = await types(of({ type: 'number', multipleOf: 0.01 }), large, message({ a: 1 }))
+      expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: 1 }] })
+      const written = write(of(JSON.parse('{ "enum": [1e400, 2], "multipleOf": 0.01 }')), target, 'A')
+      expect(accepts(run(written.code).events.A, { a: 2 })).toBe(true)
+      expect(accepts(run(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
+    },
+  )
+
+  it('says what the plan asks for', async () => {
+    const schema = { properties: { m: { multipleOf: 2 }, e: { enum: [1] }, c: { const: 1 }, u: { uniqueItems: true } } }
+    const { stdout } = await types(of(schema), message({ a: { m: 1, e: 2, c: 2, u: [1, 1] } }))
+    const [{ faults } = { faults: [] }] = jsonLines<{ faults: { path: string; text: string }[] }>(stdout)
+    expect(faults.map(({ path, text }) => `${path} ${text}`)).toEqual([
+      'a.m must be multiple of 2',
+      'a.e must be equal to one of the allowed values',
+      'a.c must be equal to constant',
+      'a.u has equal elements',
+    ])
+  })
+
+  it('goes on after a message that nests deeper than the stack', async () => {
+    const deep = `{"type":"track","event":"A","userId":"u","properties":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
+    const { code, stdout } = await types(of({ const: [] }), deep, message({ a: [] }))
+    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ messages: 2, broken: 1 }] })
+  })
+
+  it.each([
+    ['named', { event: 'B', properties: {} }],
+    ['of a name that is data', { event: 'Mail to ada@example.com' }],
+  ])('ends with 1 when all that is wrong is an event that the plan does not have: %s', async (_what, fields) => {
+    const unplanned = JSON.stringify({ type: 'track', userId: 'u', ...fields })
+    const { code, stdout } = await types(of({}), message({}), unplanned)
+    expect({ code, results: jsonLines(stdout) }).toMatchObject({
+      code: 1,
+      results: [{ verdict: 'unplanned' }, { verdict: 'pass' }],
+    })
+  })
+
+  it('counts events of names that are data, or long, together', async () => {
+    const others = ['Mail to john@example.com', `Long ${'x'.repeat(500)}`].map((event) =>
+      JSON.stringify({ type: 'track', event, userId: 'u', messageId: 'm'.repeat(500) }),
+    )
+    const { stdout } = await types(of({}), ...others)
+    expect(stdout).not.toMatch(/example\.com|x{200}|m{200}/)
+    expect(jsonLines(stdout)[0]).toMatchObject({ title: expect.stringContaining('Other events'), messages: 2 })
+  })
+})
+
+describe('a plan', () => {
+  it('about a property named like a part of a message keeps it', async () => {
+    const traits = { type: 'object', properties: { traits: { type: 'array' } }, required: ['traits'] }
+    const { stdout } = await types([rule('A', traits)])
+    expect(stdout).toContain('traits: z.array(z.unknown())')
+    const whole = {
+      type: 'object',
+      properties: { type: { const: 'track' }, event: { const: 'A' }, properties: of({ type: 'string' }) },
+    }
+    const context = { ...whole.properties.properties, properties: { context: { type: 'object' } } }
+    const again = { anyOf: [{ ...whole, properties: { ...whole.properties, properties: context } }] }
+    expect((await types(again)).stdout).toContain('context: z.looseObject({})')
+  })
+
+  describe('of whole messages', () => {
+    const of = (fields: object, required: string[] = []) => ({ type: 'object', properties: fields, required })
+    const total = of({ total: { type: 'number' } }, ['total'])
+    const ids = { userId: { type: 'string' }, anonymousId: {}, messageId: {}, integrations: { id: '/integrations' } }
+    const sections = { context: {}, properties: total, traits: {} }
+    const common = (fields: object, required?: string[]) => rule('', of(fields, required), 'COMMON')
+    const notChecked = (...names: string[]) =>
+      names.map((name) => `A: describes \`${name}\`, which is not checked.\n`).join('')
+
+    it.each<[string, object[], string]>([
+      [
+        'with fields beside',
+        [rule('A', of({ ...ids, ...sections, type: { const: 'track' }, event: {} }, ['userId', 'properties']))],
+        notChecked('userId', 'anonymousId', 'messageId', 'integrations', 'type', 'event'),
+      ],
+      [
+        'of two sections and any field',
+        [rule('A', of({ context: {}, properties: total, tenant: {} }))],
+        notChecked('tenant'),
+      ],
+      ['of one section and a field', [rule('A', of({ properties: total, userId: {} }))], notChecked('userId')],
+      [
+        'of sections that may be null',
+        [rule('A', of({ context: { type: ['object'] }, properties: { ...total, type: ['object', 'null'] } }))],
+        '',
+      ],
+      [
+        'of sections that say more than is checked',
+        [rule('A', of({ context: of({}, ['ip']), properties: total, traits: { minProperties: 1 } }))],
+        notChecked('context', 'traits'),
+      ],
+      ['of a required field', [rule('A', of(sections, ['userId', 'context']))], notChecked('userId')],
+      [
+        'of a misplaced `required`',
+        [rule('A', of({ ...sections, required: ['properties'] }))],
+        'A: has `required` within `properties`: it is left out.\n',
+      ],
+      [
+        'beside a common rule of fields',
+        [rule('A', of(sections)), common(ids, ['userId'])],
+        notChecked(...Object.keys(ids)),
+      ],
+      [
+        'beside a common rule of sections and fields',
+        [rule('A', of(sections)), common({ ...sections, properties: {}, ...ids }, ['userId'])],
+        notChecked(...Object.keys(ids)),
+      ],
+      [
+        'beside a common rule of ids',
+        [
+          rule('A', of(sections)),
+          rule('', { anyOf: [{ required: ['userId'] }, { required: ['anonymousId'] }] }, 'COMMON'),
+        ],
+        'A: has anyOf beside `properties`, which is not checked.\n',
+      ],
+    ])('is about their sections: %s', async (_what, rules, findings) => {
+      const { code, stdout, stderr } = await types(rules)
+      const { events } = run(stdout)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: findings })
+      expect([
+        accepts(events.A, { total: 1, more: 1 }),
+        accepts(events.A, { total: 'x' }),
+        accepts(events.A, {}),
+      ]).toEqual([true, false, false])
+      expect(await types(rules, message({ total: 1 }))).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining(findings),
+      })
+      expect(await types(rules, message({}))).toMatchObject({ code: 1 })
+    })
+
+    it.each([
+      ['IDENTIFY', 'identify' as const],
+      ['GROUP', 'group' as const],
+    ])('is about the traits of %s messages', async (name, type) => {
+      const { stdout, stderr } = await types([rule('', of({ ...ids, groupId: {}, context: {}, traits: total }), name)])
+      const { traits } = run(stdout)
+      expect([accepts(traits[type], { total: 1 }), accepts(traits[type], {})]).toEqual([true, false])
+      expect(stderr).toContain(`${type} traits: describes \`groupId\`, which is not checked.\n`)
+    })
+
+    it('that are put together elsewhere is named, and is no schema of properties', async () => {
+      const { stdout, stderr } = await types([rule('A', { allOf: [of(ids), of(sections)] })])
+      expect(stderr).toBe('A: has allOf beside `properties`, which is not checked.\n')
+      expect(stdout).toContain('A: z.looseObject({}),')
+    })
+
+    it('of plain JSON Schema says what stands beside the section', async () => {
+      const whole = { ...of({ ...sections, ...ids, type: { const: 'track' }, event: { const: 'A' } }), title: 'A' }
+      const { stdout, stderr } = await types(whole)
+      expect(stdout).toContain('total: z.number(),')
+      expect(stderr).toBe(notChecked(...Object.keys(ids)))
+    })
+
+    it('names fields for a terminal', async () => {
+      const { stderr } = await types([rule('A', of({ ...sections, 'x\u009b31m\u202e': {} }))])
+      expect(stderr).toBe(notChecked('x\\u{9b}31m\\u{202e}'))
+    })
+
+    it.each([
+      ['a property of that name that is no object', { properties: { type: 'array' }, agent: {} }],
+      ['an object of that name beside other properties', { properties: { type: 'object' }, agent: {} }],
+      ['names of fields alone', { userId: {}, type: {} }],
+    ])('is none: %s', async (_what, properties) => {
+      const { stdout, stderr } = await types([rule('A', of(properties, Object.keys(properties)))])
+      expect(stderr).toBe('')
+      for (const name of Object.keys(properties)) expect(stdout).toContain(`    ${name}: z.`)
+    })
+  })
+
+  it('says what it says beside the properties of a message', async () => {
+    const nested = {
+      properties: { context: {}, traits: {}, properties: of({ type: 'string' }) },
+      allOf: [{ required: ['userId'] }],
+    }
+    expect((await types([rule('A', nested)])).stderr).toBe('A: has allOf beside `properties`, which is not checked.\n')
+  })
+
+  it('of messages, of which one has no schema in a receiver, has the others', async () => {
+    const part = (type: string) => ({ type: 'object', properties: { type: { const: type }, event: { const: 'A' } } })
+    const { stdout, stderr } = await types({ anyOf: [part('track'), { properties: { type: { const: 'page' } } }] })
+    expect(Object.keys(run(stdout).events)).toEqual(['A'])
+    expect(stderr).toContain('1 left out: only track, identify and group messages have schemas')
+  })
+
+  it('that no message matches is named', async () => {
+    const closed = { type: 'object', additionalProperties: false, properties: { x: {} } }
+    const common = { type: 'object', properties: { app: { type: 'string' } }, required: ['app'] }
+    expect((await types([rule('A', closed), rule('', common, 'COMMON')])).stderr).toBe('A: accepts no message.\n')
+  })
+
+  it('has the keywords beside a reference since $defs, and says so before', async () => {
+    const at = (name: string) => ({ [name]: { s: { type: 'string' } }, ...of({ $ref: `#/${name}/s`, maxLength: 3 }) })
+    expect((await types(at('$defs'))).stdout).toContain('{0,3}')
+    expect((await types(at('definitions'))).stderr).toContain('`maxLength` beside `$ref` has no meaning before 2019-09')
+  })
+
+  it.each([
+    [
+      'references that double',
+      {
+        ...of({ $ref: '#/d/20' }),
+        d: Object.fromEntries(
+          Array.from({ length: 21 }, (_, at) => [
+            at,
+            at === 0 ? {} : { properties: { a: { $ref: `#/d/${at - 1}` }, b: { $ref: `#/d/${at - 1}` } } },
+          ]),
+        ),
+      },
+    ],
+    [
+      'JSON that nests deep',
+      `{ "rules": [{ "type": "TRACK", "key": "A", "jsonSchema": ${'{"not":'.repeat(1_000)}{}${'}'.repeat(1_000)} }] }`,
+    ],
+    [
+      'lists that nest deep',
+      `{ "$schema": "https://json-schema.org/schema", "type": ${'['.repeat(50_000)}${']'.repeat(50_000)} }`,
+    ],
+    ['HCL that nests deep', `resource "segment_tracking_plan" "x" {\n  rules = ${'['.repeat(100_000)}\n}`],
+    ['YAML that nests deep', `a: ${'['.repeat(100_000)}`],
+    ['a text', 'hello: [world'],
+  ])('that is too large, deep or none ends with a sentence: %s', async (_what, plan) => {
+    const { code, stderr } = await types(plan)
+    expect(stderr).not.toMatch(/Maximum call stack size exceeded\.?\n$|^ +at /m)
+    expect([0, 2]).toContain(code)
+    if (code === 2) expect(stderr).toMatch(/^error: .+ must .+\. Got .+\n$/)
+  })
+})
+
+it('a pattern with half a character stays what it is', () => {
+  const { code } = write(of({ type: 'string', pattern: '[\ud83d]x' }), 'zod', 'A')
+  expect(code).toBe(code.toWellFormed())
+})
+
+it('one message without an id is no plan', async () => {
+  const { code, stderr } = await types(
+    '{"type":"track","event":"A","properties":{"email":"x"},"title":"Jane","description":"secret"}',
+  )
+  expect(code).toBe(2)
+  expect(stderr).not.toMatch(/Jane|secret/)
+})
+
+it('types of RudderStack beside custom ones, and properties within one without a type, are kept', async () => {
+  const documents = [
+    'kind: events\nspec: { events: [{ id: e, name: A, event_type: track }] }',
+    `kind: properties
+spec:
+  properties:
+    - { id: home, name: home, types: ["#custom-type:code", "null"] }
+    - { id: list, name: list, type: array, item_types: ["#custom-type:code", number] }
+    - { id: nest, name: nest }`,
+    'kind: custom-types\nspec: { types: [{ id: code, name: Code, type: string, config: { min_length: 1 } }] }',
+    `kind: tracking-plan
+spec:
+  rules:
+    - event: "#event:e"
+      properties:
+        - { property: "#property:home", required: true }
+        - { property: "#property:list" }
+        - { property: "#property:nest", properties: [{ property: "#property:home", required: true }] }`,
+  ]
+  const { stdout } = await types(documents.map((document) => `version: rudder/v1\n${document}\n`).join('---\n'))
+  expect(stdout).toContain('home: z.string().min(1).nullable()')
+  expect(stdout).toContain('list: z.array(z.union([z.string().min(1), z.number()])).optional()')
+  expect(stdout).toMatch(/nest: z\.object\({\s+home: z\.string\(\)\.min\(1\)\.nullable\(\),\s+}\)\.optional\(\)/)
+})

@@ -1,0 +1,65 @@
+/**
+ * Run as a program, after a build: takes the pictures of the inspector that the guide shows. Chromium opens the real page
+ * of an app.
+ */
+
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { tellStory } from '../../../docs/story.ts'
+import { launchChromium, openPage } from '../test/browser/chromium.ts'
+
+const FOLDER = join(import.meta.dirname, '../../../docs/pictures')
+const MOST_BYTES = 120_000
+
+const { url } = await tellStory(3000, 4000) // The addresses are in the pictures.
+await takePictures()
+process.exit() // The clock stands still: nothing else would end.
+
+async function takePictures(): Promise<void> {
+  await mkdir(FOLDER, { recursive: true })
+  const browser = await launchChromium()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const look = { colorScheme, timezoneId: 'UTC', locale: 'en-GB' } as const
+    const { page, faults } = await openPage(browser, { ...look, viewport: { width: 1_440, height: 900 } })
+    await page.goto(url)
+    const row = (...texts: readonly string[]) =>
+      texts.reduce((rows, hasText) => rows.filter({ hasText }), page.getByRole('option')).first()
+    const view = (name: string) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
+
+    await row('app', 'Order Refunded').click()
+    await page.locator('.timeline').first().waitFor()
+    await take(page, `messages-${colorScheme}`)
+    await page.getByRole('searchbox').fill('Invoice')
+    await row('crm').click()
+    await page.getByText('Next attempt:').waitFor()
+    await take(page, `retries-${colorScheme}`)
+    await view('Events')
+    await page.getByText('Basket Emptied').waitFor()
+    await take(page, `events-${colorScheme}`)
+    await view('Queues')
+    await page.getByRole('button', { name: '4 hours' }).first().click()
+    await page.locator('.queue-body svg').first().waitFor()
+    await take(page, `queues-${colorScheme}`)
+    await view('Dead letters')
+    await page.locator('.letter').first().waitFor()
+    await take(page, `dead-letters-${colorScheme}`)
+
+    await page.setViewportSize({ width: 360, height: 740 })
+    await view('Messages')
+    await page.getByRole('option').first().waitFor()
+    await take(page, `narrow-${colorScheme}`)
+    if (faults.length > 0) throw new Error(faults.join('\n'))
+  }
+  await browser.close()
+}
+
+async function take(page: Page, name: string): Promise<void> {
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Its plots and numbers have come.
+  const session = await page.context().newCDPSession(page)
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75 })
+  const bytes = Buffer.from(data, 'base64')
+  if (bytes.length > MOST_BYTES) throw new RangeError(`${name} has ${bytes.length} bytes. The most is ${MOST_BYTES}.`)
+  await writeFile(join(FOLDER, `${name}.webp`), bytes)
+  console.log(`${name}.webp: ${Math.round(bytes.length / 1_000)} KB`)
+}

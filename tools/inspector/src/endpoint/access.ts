@@ -1,0 +1,146 @@
+/** Who may see the inspector, and who may change things with it. Closed, unless a token or `authorize` opens it. */
+
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock, EndpointHeaders } from 'hookline'
+import { type createLog, inBackground, kindOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import type { AccessRequest, Authorize } from '../api.ts'
+import type { Access } from '../wire.ts'
+import { Refusal, refuseUnless } from './answers.ts'
+
+/** The token; any value where `authorize` decides. */
+const OWN_HEADER = 'x-hookline-inspector'
+
+export interface GuardOptions {
+  readonly authorize?: Authorize | undefined
+  readonly token?: string | undefined
+  readonly log: Pick<ReturnType<typeof createLog>, 'write'>
+  /** The clock of the machine: that of the parts may stand still. */
+  readonly machine: Clock
+}
+
+/** How long `authorize` may take. */
+const ANSWER_MS = 10_000
+
+/** Creates the guard of an inspector: by `authorize`, else by a token, which is random unless it is given. */
+export function createGuard({ authorize, token = randomBytes(32).toString('base64url'), log, machine }: GuardOptions) {
+  const clock = inBackground(machine)
+  const expected = Buffer.from(token)
+
+  function checkToken(request: AccessRequest): Access {
+    requireLocal(request)
+    if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for all.
+    const given = Buffer.from(String(request.headers[OWN_HEADER]))
+    const isToken = given.length === expected.length && timingSafeEqual(given, expected)
+    const rule = 'The inspector needs the token of its URL. Got a request without it, or with an old one'
+    const advice = 'Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.'
+    refuseUnless(isToken, 403, `${rule}. ${advice}`)
+    return 'write'
+  }
+
+  function report(text: string, thrown?: unknown): false {
+    log.write({ level: 'error', code: 'authorize_failed', text: `${text} The request was refused.`, thrown })
+    return false
+  }
+
+  async function ask(authorize: Authorize, request: AccessRequest): Promise<Access | false> {
+    try {
+      const access: unknown = await within(Promise.resolve(authorize(request)), ANSWER_MS, clock)
+      if (access === 'read' || access === 'write' || access === false) return access
+      if (access === TIMED_OUT) return report('`authorize` did not answer within 10 seconds.')
+      return report(`\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}.`)
+    } catch (thrown) {
+      return report('`authorize` failed.', thrown)
+    }
+  }
+
+  return {
+    /** Whether `check` has to be asked again for a request that goes on. */
+    isAskedAgain: authorize !== undefined,
+    /**
+     * Returns what whoever sent a request may do.
+     *
+     * @throws Refusal (as a rejection) for who may do nothing.
+     */
+    async check({ method, path, headers, remoteAddress }: AccessRequest): Promise<Access> {
+      const request = { method, path, headers, remoteAddress }
+      if (authorize === undefined) return checkToken(request)
+      const access = await ask(authorize, request)
+      const text = 'The inspector is closed to this request: `authorize` of createInspector refused it.'
+      refuseUnless(access !== false, 403, text)
+      return access
+    },
+    /** Adds the token. A browser sends no fragment, and a cookie to every port of the host: only the page of this origin has it. */
+    url(mount: string): string {
+      if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
+      throw new TypeError(
+        '`url` adds the token of an inspector. Got one with `authorize`, which has none. Print the URL of its mount.',
+      )
+    },
+  }
+}
+
+const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
+
+/**
+ * Lets a request of this machine pass that came over no proxy: by its connection, its Host, because a page of another site can
+ * have a name that leads here, and its headers.
+ *
+ * @throws Refusal that says what to do.
+ */
+function requireLocal({ remoteAddress, headers }: AccessRequest): void {
+  if (remoteAddress === undefined) throw closed('an address that this host does not know')
+  if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection of another machine')
+  const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
+  if (proxy !== undefined) throw closed(`a request with ${titleCase(proxy)}, so it came through a proxy`)
+  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('a Host that is not of this machine')
+}
+
+function closed(found: string): Refusal {
+  return new Refusal(403, `The inspector is served to this machine only. Got ${found}. ${INSTEAD}`)
+}
+
+const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
+const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
+const PROXY_HEADER =
+  /^(?:via|cdn-loop|cf-ray|x[-_](?:original|envoy)(?:[-_].*)?|(?:.*[-_])?forwarded(?:[-_].*)?|.*(?:client|connecting|real|user|socket)[-_]?ip)$/
+
+/** The Host of a request, also of HTTP/2; undefined when it is missing, or given twice and not the same. */
+function hostOf(headers: EndpointHeaders): string | undefined {
+  const { host, ':authority': authority = host } = headers
+  return typeof authority === 'string' && (host ?? authority) === authority ? authority : undefined
+}
+
+function titleCase(name: string): string {
+  return name.replace(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase()).slice(0, 40)
+}
+
+/**
+ * Lets a request pass that a browser sent for the page itself, and one of no browser.
+ *
+ * @throws Refusal for one of another site.
+ */
+export function requireSameOrigin(headers: EndpointHeaders, method: string): void {
+  const { origin, 'sec-fetch-site': site } = headers
+  const isTyped = site === 'none' && method !== 'POST'
+  if (site !== undefined && site !== 'same-origin' && !isTyped) throw foreign('a Sec-Fetch-Site of another site')
+  if (origin === undefined) return
+  const [from, host] = [typeof origin === 'string' ? URL.parse(origin) : null, hostOf(headers)]
+  const isWeb = from?.protocol === 'http:' || from?.protocol === 'https:'
+  if (!isWeb || host === undefined || from.host !== URL.parse(`${from.protocol}//${host}`)?.host) {
+    throw foreign('an Origin of another site')
+  }
+}
+
+function foreign(found: string): Refusal {
+  return new Refusal(403, `The inspector answers its own page only. Got ${found}. Open the page at the URL of the app.`)
+}
+
+/**
+ * Lets a POST pass that only the page, or a program, can have sent: a form of another site sets no such header.
+ *
+ * @throws Refusal
+ */
+export function requireOwnHeader(headers: EndpointHeaders): void {
+  const text = 'A POST must have the header X-Hookline-Inspector: 1. Got none. Add the header.'
+  refuseUnless(headers[OWN_HEADER] !== undefined, 403, text)
+}

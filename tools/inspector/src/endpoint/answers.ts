@@ -1,0 +1,92 @@
+/** Answers of the inspector: the page, the headers of all, and what a refusal looks like. */
+
+import { HooklineError } from 'hookline'
+import type { Problem } from '../wire.ts'
+import type { PageAnswer, PageRequest } from './listener.ts'
+
+declare const HOOKLINE_PAGE: string
+
+export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
+
+/** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+}
+
+/** A request that is refused: thrown by whatever answers it. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  /** @param message What must be so, what was found, what to do. It is answered, so it holds no secret. */
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.headers = headers
+  }
+}
+
+/** @throws Refusal with the other arguments when it is not so. */
+export function refuseUnless(isSo: boolean, ...refusal: ConstructorParameters<typeof Refusal>): asserts isSo {
+  if (!isSo) throw new Refusal(...refusal)
+}
+
+export function answer(
+  status: number,
+  type: string,
+  body: PageAnswer['body'],
+  headers: Readonly<Record<string, string>> = {},
+): PageAnswer {
+  return { status, headers: { ...HEADERS, 'content-type': type, ...headers }, body }
+}
+
+export function json(value: unknown): PageAnswer {
+  return answer(200, 'application/json', JSON.stringify(value))
+}
+
+const CONSUMED =
+  'The body must not be read before. Got a request without it. Mount the inspector before what reads bodies.'
+
+/** The answer to what was thrown; undefined when that is a fault of the inspector. Renders HTML when `/` is requested. */
+export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
+  if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
+  const { status } = thrown
+  const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
+  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // Its body may be unread.
+  if (path === '/') return answer(status, 'text/html; charset=utf-8', toPage(message), headers)
+  return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
+}
+
+/**
+ * Returns a whole number that the page sent.
+ *
+ * @throws Refusal
+ */
+export function requireBetween(name: string, value: unknown, least: number, most: number): number {
+  const number = Number.isInteger(value) ? (value as number) : Number.NaN
+  const rule = `\`${name}\` must be a whole number from ${least} to ${most}`
+  refuseUnless(number >= least && number <= most, 400, `${rule}. Got something else. Send a number.`)
+  return number
+}
+
+function toPage(message: string): string {
+  const text = message.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Hookline inspector</title>
+<link rel="icon" href="data:,">
+<p>${text}</p>
+</html>
+`
+}

@@ -1,0 +1,141 @@
+/** Dead letters: lists and groups them, redrives and drops them. */
+
+import { type Clock, HooklineError } from 'hookline'
+import { groupOf, MAX_ERROR } from '../../../letter-groups.ts'
+import type { Journal } from '../journal.ts'
+import type { Change, Changed, DeadLetters, Letter, LetterGroup } from '../wire.ts'
+import { Refusal, refuseUnless } from './answers.ts'
+import type { PartLetter, PartQueue, WatchedPart } from './queues.ts'
+
+export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
+
+type Unread = { readonly [field in keyof Change]?: unknown }
+
+const MAX_READ = 10_000
+/** How many are listed at once. */
+const MAX_LISTED = 50
+/** How many are changed at once. */
+const SLICE = 500
+/** How long groups are good for: reading them again for each page would cost the engine much. */
+const GROUPS_MS = 5_000
+
+type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
+
+/**
+ * @param clock The clock of the parts.
+ * @param machine The clock of the machine.
+ */
+export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
+  const kept = new Map<string, { readonly at: number; readonly groups: Promise<Groups> }>()
+  const changing = new Set<string>()
+
+  function readGroups({ name, queue }: QueuedPart): Promise<Groups> {
+    const now = machine.monotonic()
+    const known = kept.get(name)
+    if (known !== undefined && now - known.at < GROUPS_MS) return known.groups
+    const groups = group(queue)
+    kept.set(name, { at: now, groups })
+    groups.catch(() => kept.delete(name))
+    return groups
+  }
+
+  function toLetter(part: string, { id, reason, failedAt, details }: PartLetter): Letter {
+    const row = journal.find(part, id)?.id
+    return { id, reason, failedAt: failedAt.getTime(), ...details(), ...(row !== undefined && { row }) }
+  }
+
+  async function changeSelected(
+    what: 'redrive' | 'drop',
+    { name, queue }: QueuedPart,
+    change: Change,
+    signal: AbortSignal,
+  ): Promise<Changed> {
+    const selected = await select(queue, change, signal)
+    const groups = Map.groupBy(selected, ({ reason }) => reason)
+    const reasons = [...groups].map(([reason, { length: count }]) => ({ reason, count }))
+    if (change.dryRun) return { count: selected.length, reasons }
+    const done = what === 'redrive' ? 'redriven' : 'dropped'
+    let count = 0
+    for (let from = 0; from < selected.length && !signal.aborted; from += SLICE) {
+      const ids = selected.slice(from, from + SLICE).map(({ id }) => id)
+      // A worker may end a redriven job before the queue has answered.
+      const [at, { version }] = [clock.now(), journal]
+      count += await queue[what](ids).catch((error: unknown) => {
+        if (!(error instanceof HooklineError)) throw error
+        throw new Refusal(error.status, `${error.message} ${count} of ${selected.length} were ${done} before.`)
+      })
+      journal.changed(name, ids, done, at, version)
+    }
+    return { count, reasons }
+  }
+
+  return {
+    async list(part: QueuedPart, group: string | undefined, after: string | undefined): Promise<DeadLetters> {
+      const page = await readGroups(part)
+      const letters: Letter[] = []
+      let [last, count] = ['', 0]
+      for await (const letter of part.queue.letters({ newestFirst: true, ...(after !== undefined && { after }) })) {
+        if (letters.length === MAX_LISTED || count === MAX_READ) return { ...page, letters, next: last }
+        count += 1
+        last = letter.id
+        if (group === undefined || groupOf(letter) === group) letters.push(toLetter(part.name, letter))
+      }
+      return { ...page, letters }
+    },
+    /**
+     * Redrives or drops. With `dryRun` it counts only.
+     *
+     * @throws Refusal (as a rejection) for a wrong change, and while another changes the queue.
+     */
+    async change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed> {
+      const { name } = part
+      requireChange(body)
+      const text = 'A queue accepts one change at a time. Got another one. Wait until the first has ended.'
+      refuseUnless(!changing.has(name), 409, text)
+      changing.add(name)
+      try {
+        return await changeSelected(what, part, body, signal)
+      } finally {
+        changing.delete(name)
+        kept.delete(name)
+      }
+    },
+  }
+}
+
+function requireChange(body: Unread): asserts body is Change {
+  const { ids, group, dryRun } = body
+  const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_READ
+  const areIds = ids === undefined || (isList && ids.every((id) => typeof id === 'string'))
+  const isGroup = group === undefined || (typeof group === 'string' && ids === undefined)
+  const rule = `A change needs \`dryRun\`, true or false, and \`ids\`, a list of 1 to ${MAX_READ}, or \`group\`, a text, or neither for all`
+  refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}. Got something else. Use the page.`)
+}
+
+async function group(queue: PartQueue): Promise<Groups> {
+  const groups = new Map<string, LetterGroup>()
+  let read = 0
+  for await (const letter of queue.letters({ newestFirst: true })) {
+    read += 1
+    if (read > MAX_READ) break
+    const name = groupOf(letter)
+    const { reason, error, failedAt } = letter
+    const latest = { name, reason, error: error.slice(0, MAX_ERROR), count: 0, latestAt: failedAt.getTime() }
+    const known = groups.get(name) ?? latest
+    groups.set(name, { ...known, count: known.count + 1 })
+  }
+  const sorted = [...groups.values()].sort((one, other) => other.latestAt - one.latestAt)
+  return { groups: sorted, isWhole: read <= MAX_READ }
+}
+
+/** Finds what is to change before anything does: those that become dead letters meanwhile again are left alone. */
+async function select(queue: PartQueue, { ids, group }: Change, signal: AbortSignal) {
+  const wanted = ids && new Set(ids)
+  const selected: Pick<PartLetter, 'id' | 'reason'>[] = []
+  for await (const letter of queue.letters({ newestFirst: false })) {
+    if (wanted?.size === selected.length || signal.aborted) break
+    const isMeant = wanted === undefined ? group === undefined || groupOf(letter) === group : wanted.has(letter.id)
+    if (isMeant) selected.push({ id: letter.id, reason: letter.reason })
+  }
+  return selected
+}

@@ -1,0 +1,269 @@
+/** The endpoint of an inspector: the order in which a request is checked, and its routes. It needs a journal and parts, whatever fills them. */
+
+import type { Clock, Message } from 'hookline'
+import type { Sender } from 'hookline/sender'
+import { inBackground, TIMED_OUT, within } from '../../../../src/internals.ts'
+import { isObject, type Json, tryParse } from '../../../json.ts'
+import type { Inspector } from '../api.ts'
+import type { EventCounts } from '../event-counts.ts'
+import type { Journal, Refused } from '../journal.ts'
+import { attemptLine } from '../redact.ts'
+import type { SeriesRecorder } from '../series.ts'
+import type { Access, Changed, Explanation, PartEvents, Sent, Setup } from '../wire.ts'
+import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
+import { answer, json, pageFiles, Refusal, refused, refuseUnless, requireBetween } from './answers.ts'
+import { createLetters, type QueuedPart } from './dead-letters.ts'
+import { createHistory, type PartWithHistory } from './history.ts'
+import type { PageAnswer, PageRequest } from './listener.ts'
+import { createSampler, type WatchedPart } from './queues.ts'
+import { createStreams } from './stream.ts'
+
+export interface InspectorEndpoint extends Pick<Inspector, 'url' | 'close'> {
+  readonly routes: readonly string[]
+  /** Answers a request. Returns undefined for a path that is not one of `routes`. Never rejects. */
+  handle(request: PageRequest): Promise<PageAnswer> | undefined
+}
+
+/** What the endpoint shows, and what it can do. */
+export interface EndpointOptions extends GuardOptions {
+  readonly journal: Journal
+  readonly series: SeriesRecorder
+  /** Of each receiver. Default: none. */
+  readonly events?: readonly Pick<EventCounts, 'read'>[]
+  readonly parts: readonly WatchedPart[]
+  /** How many messages are kept. */
+  readonly keep: Setup['keep']
+  /** The clock of the parts. */
+  readonly clock: Clock
+  /** By name. Default: nothing can be sent again. */
+  readonly senders?: ReadonlyMap<string, Sender>
+  /** Says why a signature was refused. Default: it cannot. */
+  readonly explain?: (refused: Refused) => Promise<string>
+  /** What serves the page, when it is no app. */
+  readonly command?: Setup['command']
+  /** Where requests are listened for, once that is known. */
+  readonly address?: () => string | undefined
+}
+
+/** The most bytes of a body, and how long it may take. */
+const BODY_LIMIT = 1_000_000
+const BODY_MS = 10_000
+const MAX_MINUTES = 240
+const MAX_SENDING = 4
+
+/** Creates the endpoint. It reads nothing of the parts before the first request. */
+export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
+  const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
+  const background = inBackground(machine)
+  const guard = createGuard(options)
+  const letters = createLetters(journal, clock, machine)
+  const wake = (): void => streams.wake()
+  const history = createHistory(journal, wake, report)
+  const isOpen = (): boolean => streams.isOpen
+  const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
+  const streams = createStreams(journal, [queues, history], background)
+  const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
+  let sending = 0
+  let isClosed = false
+
+  function report(thrown: unknown): void {
+    const text = 'The inspector failed. Got an unexpected error. Report it with its stack.'
+    log.write({ level: 'error', code: 'inspector_failed', text, thrown })
+  }
+
+  function isAllowed(request: PageRequest): Promise<boolean> {
+    return guard.check(request).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  type Get = (request: PageRequest, query: URLSearchParams, access: Access) => PageAnswer | Promise<PageAnswer>
+  const gets = new Map<string, Get>(
+    Object.entries({
+      '/': () => answer(200, 'text/html; charset=utf-8', pageFiles.html),
+      '/page.js': () => answer(200, 'text/javascript; charset=utf-8', pageFiles.script),
+      '/page.css': () => answer(200, 'text/css; charset=utf-8', pageFiles.style),
+      '/api/setup': async (_request, _query, access) => json(await readSetup(access)),
+      '/api/stream': (request) => {
+        const stream = streams.open(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
+        queues.look()
+        return stream
+      },
+      '/api/message': (_request, query) => json(known(journal.detail(readId(query)))),
+      '/api/explanation': async (_request, query) => {
+        const refused = known(options.explain && journal.refused(readId(query)))
+        return json({ message: (await options.explain?.(refused)) ?? '' } satisfies Explanation)
+      },
+      '/api/series': (_request, query) => {
+        const minutes = requireBetween('minutes', Number(query.get('minutes')), 1, MAX_MINUTES)
+        return json(series.read(partOf(query.get('part')).name, minutes))
+      },
+      '/api/events': () => json(events.map((counts) => counts.read()) satisfies PartEvents[]),
+      '/api/dead-letters': async (_request, query) => {
+        const part = await queuedPartOf(query.get('part'))
+        return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))
+      },
+      '/api/history': async (request, query) => {
+        const part = await partWithHistory(query.get('part'))
+        return answer(200, 'application/x-ndjson', history.list(part, query, request))
+      },
+    } satisfies Record<string, Get>),
+  )
+
+  type Post = (body: Json, request: PageRequest) => unknown
+  const posts = new Map<string, Post>(
+    Object.entries({
+      '/api/redrive': (body, request) => change('redrive', body, request),
+      '/api/drop': (body, request) => change('drop', body, request),
+      '/api/replay': async (body, request) => history.replay(await partWithHistory(body.part), body, request),
+      '/api/stop-replay': history.stop,
+      '/api/send-again': sendAgain,
+    } satisfies Record<string, Post>),
+  )
+
+  async function change(what: 'redrive' | 'drop', body: Json, { signal }: PageRequest): Promise<Changed> {
+    const changed = await letters.change(what, await queuedPartOf(body.part), body, signal)
+    queues.look()
+    return changed
+  }
+
+  /** Sends a kept message with a sender of the app: to its URLs and to no other. */
+  async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
+    const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
+    const sender = known(senders.get(name as string), 'The sender must be one that the inspector has')
+    const text = `The inspector sends ${MAX_SENDING} messages at a time. Got one more. Wait for the others.`
+    refuseUnless(sending < MAX_SENDING, 429, text, { 'retry-after': '1' })
+    sending += 1
+    try {
+      const { ok, attempts } = await sender.send(message as Message)
+      return { ok, attempts: attempts.map(attemptLine) }
+    } catch (thrown) {
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is wrong.
+    } finally {
+      sending -= 1
+    }
+  }
+
+  async function readSetup(access: Access): Promise<Setup> {
+    const address = options.address?.()
+    const named = parts.map(async ({ name, kind, queue, history: kept }) => {
+      const [hasQueue, hasHistory] = await Promise.all([queues.has(queue), queues.has(kept)])
+      return { name, kind, hasQueue, hasHistory }
+    })
+    return {
+      access,
+      now: clock.now(),
+      parts: await Promise.all(named),
+      ...(options.command !== undefined && { command: options.command }),
+      ...(address !== undefined && { address }),
+      senders: [...senders.keys()],
+      keep: options.keep,
+    }
+  }
+
+  function partOf(name: unknown): WatchedPart {
+    const part = parts.find((each) => each.name === name)
+    return known(part, 'The part must be one that the inspector watches')
+  }
+
+  async function queuedPartOf(name: unknown): Promise<QueuedPart> {
+    const part = partOf(name)
+    const advice = 'Choose a receiver with an inbox, or a destination.'
+    refuseUnless(await queues.has(part.queue), 404, `The part must have a queue. Got one without. ${advice}`)
+    return part as QueuedPart
+  }
+
+  async function partWithHistory(name: unknown): Promise<PartWithHistory> {
+    const part = partOf(name)
+    const advice = 'Give the inbox of the receiver `history: { maxAgeMs }`.'
+    refuseUnless(await queues.has(part.history), 404, `The part must keep a history. Got one without. ${advice}`)
+    return part as PartWithHistory
+  }
+
+  async function respond(request: PageRequest): Promise<PageAnswer> {
+    const { path, method, headers, query } = request
+    if (path === '/' && !request.originalPath.endsWith('/')) return redirect(request)
+    const access = await guard.check(request)
+    if (path.startsWith('/api/')) requireSameOrigin(headers, method)
+    const [get, post] = [gets.get(path), posts.get(path)]
+    const allow = post === undefined ? 'GET, HEAD' : 'POST'
+    const text = `The method must be ${allow}. Got another one. Use the page.`
+    refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
+    if (get !== undefined) return get(request, new URLSearchParams(query), access)
+    const advice = "Return 'write' from `authorize`."
+    refuseUnless(access === 'write', 403, `Changes need the access 'write'. Got 'read'. ${advice}`)
+    requireOwnHeader(headers)
+    return json(await post?.(await readObject(request), request))
+  }
+
+  async function readObject(request: PageRequest): Promise<Json> {
+    const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
+    refuseUnless(isJson, 415, 'The content type must be application/json. Got another one. Use the page.')
+    const body = await within(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
+    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
+    refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
+    const given = tryParse(body.bytes)
+    refuseUnless(isObject(given), 400, 'The body must be one JSON object. Got something else. Use the page.')
+    return given
+  }
+
+  async function exchange(request: PageRequest): Promise<PageAnswer> {
+    try {
+      const text = 'The inspector must be open. Got a request after close(). Create a new inspector.'
+      refuseUnless(!isClosed, 503, text)
+      return await respond(request)
+    } catch (thrown) {
+      const expected = refused(thrown, request)
+      if (expected !== undefined) return expected
+      report(thrown)
+      const text = 'The inspector failed. Got an unexpected error. Look at the log of the app.'
+      return refused(new Refusal(500, text), request) as PageAnswer
+    }
+  }
+
+  const routes = [...gets.keys(), ...posts.keys()]
+  return {
+    routes,
+    handle: (request) => (routes.includes(request.path) ? exchange(request) : undefined),
+    url: guard.url,
+    async close() {
+      isClosed = true
+      stopLooking()
+      queues.close()
+      history.close()
+      streams.close()
+    },
+  }
+}
+
+/** Sends the browser to the same URL with a slash at its end, to which the links of the page are relative. */
+function redirect({ originalPath, query }: PageRequest): PageAnswer {
+  const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
+  return answer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
+}
+
+/** @throws Refusal for anything but an id. */
+function readId(query: URLSearchParams): number {
+  const id = query.get('id') ?? ''
+  const text = '`id` must be the id of a message. Got something else. Open the message from the list.'
+  refuseUnless(/^\d{1,15}$/.test(id), 400, text)
+  return Number(id)
+}
+
+function readAfter(query: URLSearchParams): string | undefined {
+  const after = query.get('after') ?? undefined
+  const isId = after === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)
+  refuseUnless(
+    isId,
+    400,
+    '`after` must be the id of a dead letter. Got something else. Pass `next` of the page before.',
+  )
+  return after
+}
+
+/** @throws Refusal for what was not found. */
+function known<Found>(found: Found | undefined, rule = 'The message must be one that is kept'): Found {
+  refuseUnless(found !== undefined, 404, `${rule}. Got another one, or one that is gone. Reload the page.`)
+  return found
+}

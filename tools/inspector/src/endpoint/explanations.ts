@@ -1,0 +1,50 @@
+/** Explains why the signature of a kept request was refused, when its message is opened. */
+
+import type { Clock, Receiver } from 'hookline'
+import { explainSignature } from 'hookline/testing'
+import { secretsOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import type { Refused } from '../journal.ts'
+import { Refusal } from './answers.ts'
+
+/** How long a provider of secrets may take. */
+const SECRETS_MS = 5_000
+/** As large a body as a receiver takes by default. */
+const MAX_BODY_BYTES = 512 * 1024
+/** The most secrets that are tried. */
+const MAX_SECRETS = 3
+/** A tenth of a second's worth for all secrets together: a stranger chose the body and the signature. */
+const MAX_BYTES = 40_000_000
+
+/**
+ * @param receivers By name.
+ * @param machine The clock of the machine.
+ * @returns What explains a refused signature. It rejects with a Refusal when the secret cannot be read.
+ */
+export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine: Clock) {
+  async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
+    const receiver = receivers.get(part)
+    if (receiver === undefined) return []
+    // What a provider throws may hold anything: the receiver has reported it where the app wants that.
+    const secrets = await within(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
+      () => TIMED_OUT,
+    )
+    if (typeof secrets !== 'symbol') return secrets.filter((secret) => secret !== '').slice(0, MAX_SECRETS)
+    const text = 'The secret of the receiver cannot be read. Its provider failed, or took too long. Try again later.'
+    throw new Refusal(503, text)
+  }
+
+  return async (refused: Refused): Promise<string> => {
+    const secrets = await readSecrets(refused)
+    if (secrets.length === 0) {
+      return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or what `secret.source` reads.'
+    }
+    if (refused.bytes.length > MAX_BODY_BYTES) {
+      throw new Refusal(503, 'Its body is too large to be explained here. Run `hookline verify` with it.')
+    }
+    const given = refused.headers['x-signature']
+    const signature = typeof given === 'string' ? given : given?.join(', ')
+    const bound = { maxBytes: MAX_BYTES / secrets.length }
+    const found = secrets.map((secret) => explainSignature(refused.bytes, signature, secret, bound))
+    return (found.find(({ verdict }) => verdict !== 'unexplained') ?? found[0])?.message ?? ''
+  }
+}

@@ -1,0 +1,180 @@
+/** Messages that were handled: lists them as they are found, and replays them while the page shows how far it is. */
+
+import { type HandledMessage, type HistoryFilter, HooklineError, type ReplayOptions } from 'hookline'
+import type { Json } from '../../../json.ts'
+import type { Journal } from '../journal.ts'
+import type { HandledLine, Problem, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
+import { Refusal, refuseUnless } from './answers.ts'
+import type { PageRequest } from './listener.ts'
+import { describeBytes, type PartHistory, type WatchedPart } from './queues.ts'
+
+export type PartWithHistory = WatchedPart & { readonly history: PartHistory }
+
+interface Running {
+  status: ReplayStatus
+  readonly controller: AbortController
+}
+
+const MAX_LISTED = 100
+/** Each may read the whole history. */
+const MAX_WALKS = 4
+/** The most frequent of a plan. */
+const MAX_EVENTS = 20
+/** So many that have ended are shown. */
+const MAX_ENDED = 10
+
+export function createHistory(journal: Journal, onChange: () => void, report: (thrown: unknown) => void) {
+  const replays = new Map<string, Running>()
+  let version = 0
+  let walks = 0
+
+  function note(running: Running, change: Partial<ReplayStatus>): void {
+    running.status = { ...running.status, ...change }
+    version += 1
+    onChange()
+  }
+
+  /** Returns what ends it. */
+  function startWalk(): () => void {
+    const text = `The inspector reads ${MAX_WALKS} histories at a time. Got one more. Wait for the others.`
+    refuseUnless(walks < MAX_WALKS, 429, text, { 'retry-after': '1' })
+    walks += 1
+    return () => {
+      walks -= 1
+    }
+  }
+
+  async function count({ history }: PartWithHistory, options: ReplayOptions): Promise<ReplayPlan> {
+    const endWalk = startWalk()
+    try {
+      const { count, types, events } = await history.replay({ ...options, dryRun: true })
+      const most = Object.entries(events).sort(([, one], [, other]) => other - one)
+      return { count, types, events: Object.fromEntries(most.slice(0, MAX_EVENTS)) }
+    } catch (thrown) {
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown
+    } finally {
+      endWalk()
+    }
+  }
+
+  /** @throws whatever is no fault of the caller or of the engine. */
+  function explain(thrown: unknown): string {
+    if (thrown instanceof HooklineError || thrown instanceof TypeError || thrown instanceof Refusal)
+      return thrown.message
+    report(thrown)
+    return 'The history failed. Got an unexpected error. Look at the log of the app.'
+  }
+
+  function lineOf(part: string, message: HandledMessage): HandledLine {
+    const { id, bytes, handledAt, handlers, ignored, replayId, cursor } = message
+    const row = journal.find(part, id)?.id
+    return {
+      ...{ id, handledAt: handledAt.getTime(), handlers, ignored, cursor, ...describeBytes(bytes) },
+      ...(replayId !== undefined && { replayId }),
+      ...(row !== undefined && { row }),
+    }
+  }
+
+  async function run({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
+    const { signal } = running.controller
+    const { count: before } = running.status
+    try {
+      const onProgress = (count: number): void => note(running, { count: before + count })
+      const { count } = await history.replay({ ...options, signal, onProgress })
+      note(running, { state: 'complete', count: before + count })
+    } catch (thrown) {
+      note(running, signal.aborted ? { state: 'stopped' } : { state: 'failed', error: explain(thrown) })
+    }
+    const ended = [...replays].filter(([, { status }]) => status.state !== 'running')
+    for (const [key] of ended.slice(0, -MAX_ENDED)) replays.delete(key)
+  }
+
+  return {
+    name: 'replays' as const,
+    get version(): number {
+      return version
+    },
+    read: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
+
+    /** Yields a line of JSON for each message, 100 at most; at the end a {@link Problem} if it failed. */
+    async *list({ name, history }: PartWithHistory, query: URLSearchParams, { signal }: PageRequest) {
+      let endWalk = (): void => {}
+      try {
+        endWalk = startWalk()
+        const filter = { ...readFilter(Object.fromEntries(query)), limit: MAX_LISTED, signal } as HistoryFilter
+        for await (const message of history.list(filter)) {
+          yield `${JSON.stringify(lineOf(name, message))}\n`
+        }
+      } catch (thrown) {
+        if (!signal.aborted) yield `${JSON.stringify({ error: explain(thrown) } satisfies Problem)}\n`
+      } finally {
+        endWalk()
+      }
+    },
+
+    /**
+     * Counts, with `dryRun`. Else begins: the stream says how far it is.
+     *
+     * @throws Refusal (as a rejection) for a wrong option.
+     */
+    async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
+      const { dryRun, total, ...given } = body
+      const options = readFilter(given) as ReplayOptions
+      if (dryRun === true) return count(part, { ...options, signal })
+      const advice = 'Send one, so that it can be continued.'
+      refuseUnless(typeof given.id === 'string', 400, `\`id\` must name the replay. Got none. ${advice}`)
+      await requireOptions(part, options)
+      const key = JSON.stringify([part.name, given.id])
+      const before = replays.get(key)?.status
+      const text = 'A replay runs once at a time. Got the id of one that runs. Wait for its end.'
+      refuseUnless(before?.state !== 'running', 409, text)
+      const request = { ...given, part: part.name, dryRun: false, ...(Number.isInteger(total) && { total }) }
+      const status: ReplayStatus = {
+        request: request as unknown as ReplayRequest,
+        state: 'running',
+        count: before?.count ?? 0,
+      }
+      const running = { status, controller: new AbortController() }
+      replays.delete(key) // The one that began last is the last.
+      replays.set(key, running)
+      note(running, {})
+      void run(part, options, running)
+      return running.status
+    },
+
+    /** @throws Refusal for a replay that does not run. */
+    stop({ part, id }: Json): ReplayStatus {
+      const running = replays.get(JSON.stringify([part, id]))
+      const text = 'The replay must be one that runs here. Got another one. Reload the page.'
+      refuseUnless(running?.status.state === 'running', 404, text)
+      running.controller.abort()
+      return running.status
+    },
+
+    /** Stops the replays: they can be continued with their ids. */
+    close(): void {
+      for (const { controller } of replays.values()) controller.abort()
+    },
+  }
+}
+
+/**
+ * Has the options checked by a replay that ends before it reads anything.
+ *
+ * @throws Refusal (as a rejection)
+ */
+async function requireOptions({ history }: PartWithHistory, options: ReplayOptions): Promise<void> {
+  const signal = AbortSignal.abort()
+  const thrown: unknown = await history.replay({ ...options, dryRun: true, signal }).catch((error: unknown) => error)
+  if (thrown instanceof TypeError) throw new Refusal(400, thrown.message)
+  if (thrown !== signal.reason) throw thrown
+}
+
+/** Times as dates. What else is wrong, the history says itself. */
+function readFilter({ part: _, since, until, ...others }: Json): Json {
+  return { ...others, ...toDate('since', since), ...toDate('until', until) }
+}
+
+function toDate(name: string, time: unknown): Json {
+  return time === undefined ? {} : { [name]: new Date(Number(time)) }
+}

@@ -1,0 +1,98 @@
+/** Serves the page on Node, with the adapter of Express; what it streams goes out as fast as its clients read. */
+
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock, EndpointAnswer, EndpointRequest } from 'hookline'
+import { serve } from 'hookline/express'
+import { inBackground, invalidOption, kindOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import type { Inspector } from '../api.ts'
+
+export interface PageRequest extends EndpointRequest {
+  /** The path of the URL before a mount made it relative. */
+  readonly originalPath: string
+  /** Aborts when the connection closes. */
+  readonly signal: AbortSignal
+}
+
+export interface PageAnswer extends Omit<EndpointAnswer, 'body'> {
+  readonly body: string | AsyncIterable<string>
+}
+
+type Incoming = Parameters<Inspector['handler']>[0]
+type Outgoing = Parameters<Inspector['handler']>[1]
+
+/** How long a client may take to read what was sent, before the connection is closed. */
+const READ_MS = 30_000
+
+/**
+ * Returns what Node and the frameworks on it call with a request.
+ *
+ * @param handle Returns undefined for a path that is not the page's.
+ * @param clock The clock of the machine.
+ */
+export function createHandler(
+  handle: (request: PageRequest) => Promise<PageAnswer> | undefined,
+  clock: Clock,
+): Inspector['handler'] {
+  const background = inBackground(clock)
+
+  async function stream(
+    body: AsyncIterable<string>,
+    { status, headers }: PageAnswer,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    response.writeHead(status, headers)
+    response.flushHeaders()
+    for await (const chunk of body) {
+      if (signal.aborted) return
+      if (response.write(chunk)) continue
+      if ((await within(once(response, 'drain', { signal }), READ_MS, background)) === TIMED_OUT) return cut(response)
+    }
+    if (!signal.aborted) response.end()
+  }
+
+  return function hookline(request, outgoing, next) {
+    requireNode(request, outgoing)
+    const response = outgoing as ServerResponse // HTTP/2's has the same methods, with types of its own.
+    const gone = new AbortController()
+    const { signal } = gone
+    if (streamOf(outgoing).destroyed) gone.abort()
+    else response.once('close', () => gone.abort())
+    const { url = '', originalUrl = url } = request as Incoming & { readonly originalUrl?: string }
+
+    function answer(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
+      const { method, query, headers, remoteAddress } = given
+      const path = given.path || '/' // Below a mount, nothing may be left of it.
+      const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
+      const [originalPath = ''] = originalUrl.split('?', 1)
+      const asked = { method, path, query, headers, remoteAddress, readBody, originalPath, signal }
+      return handle(asked)?.then(async (answered) => {
+        const { body } = answered
+        if (typeof body === 'string') return { ...answered, body }
+        if (method !== 'HEAD') await stream(body, answered, response, signal).catch(() => cut(outgoing))
+        return { ...answered, body: '' } // Nothing more is sent once the headers are.
+      })
+    }
+
+    serve({ handle: answer })(request as IncomingMessage, response, next as (error?: unknown) => void)
+  }
+}
+
+function requireNode(request: Incoming | undefined, response: Outgoing | undefined): void {
+  if (typeof request?.headers === 'object' && typeof response?.writeHead === 'function') return
+  const advice = 'Pass it to Express or node:http; the guide of the inspector shows Koa and Fastify.'
+  const found = `${kindOf(request)}, ${kindOf(response)}`
+  throw invalidOption('inspector.handler', 'must be called with a request and a response of Node', found, advice)
+}
+
+/** Closes the connection, so that the client does not take what it has for the whole answer. */
+function cut(response: Outgoing): void {
+  // Destroyed without an error, a stream of HTTP/2 ends as if it were complete.
+  streamOf(response).destroy('stream' in response ? new Error('The answer is not whole.') : undefined)
+}
+
+/** What a response writes to. The compatible API of HTTP/2 does not show what became of its stream. */
+function streamOf(response: Outgoing) {
+  return 'stream' in response ? response.stream : response
+}

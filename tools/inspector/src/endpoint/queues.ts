@@ -1,0 +1,246 @@
+/** The queues of the parts, all in one form; and their counts, sampled for the page and its plots. */
+
+import {
+  type Clock,
+  type DeadLetterMessage,
+  type DeadLetterPage,
+  type HandledMessage,
+  type Health,
+  type HistoryFilter,
+  HooklineError,
+  type Receiver,
+  type Replay,
+  type ReplayOptions,
+} from 'hookline'
+import { inspectQueue, type Queue } from 'hookline/queues'
+import type { Attempt, Destination, DestinationDeadLetter, DestinationHealth, UrlHealth } from 'hookline/sender'
+import { TIMED_OUT, walkLetters, within } from '../../../../src/internals.ts'
+import { isObject, tryParse } from '../../../json.ts'
+import { cut, nameOf, SHORT, showBody, userOf } from '../redact.ts'
+import type { SeriesRecorder } from '../series.ts'
+import type { ErrorLine, Letter, Part, QueueStatus, UrlLine } from '../wire.ts'
+
+export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
+  /** Undefined for a part that never has one. */
+  readonly queue?: PartQueue
+  /** The same. */
+  readonly history?: PartHistory
+}
+
+/** The messages that an inbox handled. */
+export interface PartHistory {
+  /** Whether the part keeps any. */
+  exists(): Promise<boolean>
+  list(filter: HistoryFilter): AsyncIterable<HandledMessage>
+  replay(options: ReplayOptions): Promise<Replay>
+}
+
+export interface PartQueue {
+  /** Whether the part has one: a receiver may be without an inbox. */
+  exists(): Promise<boolean>
+  /** Never rejects. */
+  health(): Promise<Health & Partial<Pick<DestinationHealth, 'urls'>> & Pick<QueueStatus, 'isOff'>>
+  letters(from: Pick<DeadLetterPage, 'after' | 'newestFirst'>): AsyncIterable<PartLetter>
+  redrive(ids: readonly string[]): Promise<number>
+  drop(ids: readonly string[]): Promise<number>
+}
+
+type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
+
+/** A dead letter, whose details are read when they are shown. */
+export interface PartLetter {
+  readonly id: string
+  readonly reason: string
+  /** What went wrong. */
+  readonly error: string
+  readonly failedAt: Date
+  details(): Details
+}
+
+export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
+  const { health, deadLetters, redrive, drop, history: list, replay } = receiver
+  const exists = once(() => deadLetters({ limit: 1 }))
+  const letters: PartQueue['letters'] = (from) => mapped(walkLetters(deadLetters, from), ofInbox)
+  const history = { exists: once(() => list({ limit: 1 })[Symbol.asyncIterator]().next()), list, replay }
+  return { name, kind: 'receiver', queue: { exists, health, letters, redrive, drop }, history }
+}
+
+/** Whether a part has what it is asked for. To ask without it is a mistake of the caller; an engine that fails is another error. */
+function once(ask: () => Promise<unknown>): () => Promise<boolean> {
+  let found: Promise<boolean> | undefined
+  return () => {
+    found ??= ask().then(
+      () => true,
+      (error: unknown) => error instanceof HooklineError,
+    )
+    return found
+  }
+}
+
+export function partOfDestination(name: string, destination: Destination): WatchedPart {
+  const { deadLetters, redrive, drop } = destination
+  const health = async () => ({ ...(await destination.health()), isOff: !destination.enabled })
+  const letters: PartQueue['letters'] = (from) => mapped(walkLetters(deadLetters, from), ofDestination)
+  return { name, kind: 'destination', queue: { exists: async () => true, health, letters, redrive, drop } }
+}
+
+/** A queue by itself, of an inbox or of a destination: its jobs tell which. */
+export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPart {
+  const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock })
+  const letters: PartQueue['letters'] = (from) =>
+    mapped(deadLetters(from), (letter) => (letter.use === 'destination' ? ofDestination(letter) : ofInbox(letter)))
+  const history = { exists: async () => queue.history !== undefined, list, replay }
+  return { name, kind: 'queue', queue: { exists: async () => true, health, letters, redrive, drop }, history }
+}
+
+async function* mapped<From, To>(items: AsyncIterable<From>, to: (item: From) => To): AsyncGenerator<To> {
+  for await (const item of items) yield to(item)
+}
+
+function ofInbox({ id, reason, failedAt, bytes, attempts, error }: DeadLetterMessage): PartLetter {
+  function details(): Details {
+    const { code, message, causes } = error
+    const stack = causes[0]?.stack
+    return { attempts, error: { code, message, ...(stack !== undefined && { stack }) }, ...describeBytes(bytes) }
+  }
+  return { id, reason, error: error.message, failedAt, details }
+}
+
+/** Those of a queue have no URLs. */
+type SentLetter = Omit<DestinationDeadLetter, 'attempts'> & { readonly attempts: readonly Omit<Attempt, 'url'>[] }
+
+function ofDestination(letter: SentLetter): PartLetter {
+  const { id, reason, failedAt, attempts, message, error, stack } = letter
+  const thrown = error === undefined ? undefined : { code: reason, message: error, ...(stack && { stack }) }
+  const details = (): Details => detailsOf(Buffer.from(JSON.stringify(message) ?? ''), attempts, thrown)
+  return { id, reason, error: error ?? codeOf(attempts), failedAt, details }
+}
+
+/** How the last attempt ended. */
+function codeOf(attempts: SentLetter['attempts']): string {
+  const last = attempts.at(-1)
+  return last === undefined ? '' : (last.error ?? `HTTP ${last.status}`)
+}
+
+/** @param thrown The error of its functions. */
+function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: ErrorLine | undefined): Details {
+  const last = attempts.at(-1)
+  const error = thrown ?? (last && { code: codeOf(attempts), message: last.reason ?? last.body })
+  return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
+}
+
+/** The beginning of a message, and what it says of itself, also when it is not valid. */
+export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
+  const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
+  const message = tryParse(bytes)
+  if (!isObject(message)) return { excerpt }
+  const fields = {
+    type: cut(message.type, SHORT),
+    name: cut(nameOf(message), SHORT),
+    user: cut(userOf(message), SHORT),
+  }
+  // Fields that are undefined are left out when it is sent.
+  return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
+}
+
+interface SamplerOptions {
+  readonly parts: readonly WatchedPart[]
+  readonly series: SeriesRecorder
+  /** Whether a page is open: it is sampled often then, else now and then. */
+  readonly isOpen: () => boolean
+  readonly onSample: () => void
+  readonly report: (thrown: unknown) => void
+  readonly clock: Clock
+}
+
+const OPEN_MS = 2_000
+const CLOSED_MS = 10_000
+/** Parts give up after a second, by a clock of theirs that may stand still. */
+const TIMEOUT_MS = 1_500
+
+type PartHealth = Awaited<ReturnType<PartQueue['health']>>
+
+const UNAVAILABLE = { status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
+
+/** Creates a sampler that has not begun. */
+export function createSampler({ parts, series, isOpen, onSample, report, clock }: SamplerOptions) {
+  let statuses: readonly QueueStatus[] = []
+  let version = 0
+  let timer: unknown
+  let dueAt = Number.POSITIVE_INFINITY
+  let [isSampling, isClosed] = [false, false]
+  let sampledAt = Number.NEGATIVE_INFINITY
+
+  async function sample(): Promise<void> {
+    isSampling = true
+    sampledAt = clock.monotonic()
+    try {
+      const read = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
+      if (isClosed || read.length === 0) return
+      statuses = read
+      version += 1
+      for (const { part, status, waiting, active } of statuses) {
+        if (status !== 'unavailable') series.depth(part, waiting + active)
+      }
+      onSample()
+    } catch (thrown) {
+      report(thrown)
+    } finally {
+      isSampling = false
+      dueAt = Number.POSITIVE_INFINITY
+      schedule(clock.monotonic() + (isOpen() ? OPEN_MS : CLOSED_MS))
+    }
+  }
+
+  function schedule(at: number): void {
+    if (isClosed || at >= dueAt) return
+    dueAt = at
+    clock.clearTimeout(timer)
+    timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
+  }
+
+  /** Whether a part has a queue, or a history. One that does not answer is one. */
+  async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
+    return queue !== undefined && (await within(queue.exists(), TIMEOUT_MS, clock)) !== false
+  }
+
+  /** Undefined without a queue. */
+  async function readStatus({ name, queue }: WatchedPart): Promise<QueueStatus | undefined> {
+    if (queue === undefined || !(await has(queue))) return undefined
+    const health = await within(queue.health(), TIMEOUT_MS, clock)
+    return { part: name, ...(health === TIMED_OUT ? UNAVAILABLE : toStatus(health)) }
+  }
+
+  return {
+    name: 'queues' as const,
+    get version(): number {
+      return version
+    },
+    read: (): readonly QueueStatus[] => statuses,
+    /** Samples soon, and then again and again. */
+    look(): void {
+      if (!isSampling) schedule(sampledAt + OPEN_MS)
+    },
+    has,
+    close(): void {
+      isClosed = true
+      clock.clearTimeout(timer)
+    },
+  }
+}
+
+/** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
+function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
+  const { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, urls, isOff } = health
+  const lines = urls?.map(({ openSince, probeAt, lastFailure, ...url }) => {
+    return { ...url, openSince: openSince?.getTime(), probeAt: probeAt?.getTime(), lastFailure: toFailure(lastFailure) }
+  })
+  const counts = { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs }
+  return { ...counts, asOf: asOf?.getTime(), urls: lines, ...(isOff && { isOff }) } as Omit<QueueStatus, 'part'>
+}
+
+function toFailure(failure: UrlHealth['lastFailure']): UrlLine['lastFailure'] {
+  if (failure === undefined) return undefined
+  const { at, status, error, reason = error } = failure
+  return { at: at.getTime(), why: status === undefined ? `${reason}` : `status ${status}` }
+}

@@ -1,0 +1,141 @@
+/** The streams of open pages. A page pulls: what has changed is looked up when it has the last chunk, so a slow one holds a version. */
+
+import { randomBytes } from 'node:crypto'
+import type { Clock } from 'hookline'
+import { within } from '../../../../src/internals.ts'
+import type { Journal } from '../journal.ts'
+import type { StreamEvents } from '../wire.ts'
+import { answer, refuseUnless } from './answers.ts'
+import type { PageAnswer, PageRequest } from './listener.ts'
+
+/** What the stream sends, beside rows, whenever it has changed. */
+export interface Source {
+  readonly name: Exclude<keyof StreamEvents, 'rows'>
+  /** Grows with each change. 0: nothing to send yet. */
+  readonly version: number
+  read(): StreamEvents[Source['name']]
+}
+
+const MAX_STREAMS = 32
+const ASK_AGAIN_MS = 60_000
+/** How long the answer to that may take. */
+const ANSWER_MS = 10_000
+const MAX_ROWS = 200
+/** Between two looks for changes: at most 5 a second. */
+const INTERVAL_MS = 200
+const HEARTBEAT_MS = 15_000
+const TYPE = 'text/event-stream'
+/** No proxy and no compressing middleware may collect an event stream before it passes it on. */
+const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
+
+/** @param clock The clock of the machine, in the background: streams go on while that of the app stands still. */
+export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
+  /** The beginning of the ids of events: versions of another process are not those of this one. */
+  const epoch = randomBytes(9).toString('base64url')
+  const streams = new Set<{ wake(): void; end(): void }>()
+  const stopListening = journal.onChange(wake)
+
+  function wake(): void {
+    for (const stream of streams) stream.wake()
+  }
+
+  /** The version that a page has which lost the stream; undefined for a new page, and for one of another process. */
+  function readVersion({ headers }: PageRequest): number | undefined {
+    const [, known, version] = /^([\w-]+)\.(\d{1,16})$/.exec(String(headers['last-event-id'])) ?? []
+    return known === epoch ? Number(version) : undefined
+  }
+
+  return {
+    get isOpen(): boolean {
+      return streams.size > 0
+    },
+    wake,
+    /**
+     * Opens one.
+     *
+     * @param isAllowed Is asked each minute, and ends the stream with anything but true. Undefined: it goes on.
+     * @throws Refusal when too many are open.
+     */
+    open(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
+      if (request.method === 'HEAD') return answer(200, TYPE, '', UNBUFFERED)
+      const text = `The inspector serves ${MAX_STREAMS} streams at a time. Got one more. Close a page, or try again later.`
+      refuseUnless(streams.size < MAX_STREAMS, 503, text, { 'retry-after': '5' })
+      const { signal } = request
+      let [isChanged, isEnded, isIdle] = [true, false, false]
+      let resume = (): void => {}
+      let version = readVersion(request)
+      const sent = new Map<Source, number>()
+      let asking: unknown
+
+      const stream = {
+        wake() {
+          isChanged = true
+          if (isIdle) resume()
+        },
+        end() {
+          isEnded = true
+          streams.delete(stream)
+          clock.clearTimeout(asking)
+          resume()
+        },
+      }
+
+      async function pause(ms: number): Promise<void> {
+        await within(new Promise<void>((resolve) => (resume = resolve)), ms, clock)
+      }
+
+      async function* read(): AsyncGenerator<string, void> {
+        try {
+          while (!isEnded) {
+            for (const chunk of look()) {
+              if (isEnded) return
+              yield chunk
+            }
+            if (!isEnded) await pause(INTERVAL_MS)
+            isIdle = !isChanged && !isEnded
+            if (isIdle) await pause(HEARTBEAT_MS - INTERVAL_MS)
+            isIdle = false
+          }
+        } finally {
+          stream.end()
+        }
+      }
+
+      /** What has changed, else a heartbeat. The last of the rows has the id: a page that lost the stream before gets all of them again. */
+      function* look(): Generator<string> {
+        isChanged = false
+        const { rows, isReset, version: latest } = journal.changesSince(version)
+        version = latest
+        const news = sources.filter((source) => source.version > 0 && source.version !== sent.get(source))
+        for (let from = 0; from < rows.length || (isReset && from === 0); from += MAX_ROWS) {
+          const to = from + MAX_ROWS
+          const id = to < rows.length ? '' : `id: ${epoch}.${latest}\n`
+          const data = { isReset: isReset && from === 0, rows: rows.slice(from, to) } satisfies StreamEvents['rows']
+          yield `event: rows\n${id}data: ${JSON.stringify(data)}\n\n`
+        }
+        for (const source of news) {
+          sent.set(source, source.version)
+          yield `event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`
+        }
+        if (rows.length === 0 && !isReset && news.length === 0) yield ':\n\n'
+      }
+
+      function askLater(ask: () => Promise<boolean>): void {
+        asking = clock.setTimeout(async () => {
+          if ((await within(ask(), ANSWER_MS, clock)) !== true) stream.end()
+          else if (!isEnded) askLater(ask)
+        }, ASK_AGAIN_MS)
+      }
+
+      streams.add(stream)
+      if (isAllowed !== undefined) askLater(isAllowed)
+      if (signal.aborted) stream.end()
+      else signal.addEventListener('abort', stream.end, { once: true })
+      return answer(200, TYPE, read(), UNBUFFERED)
+    },
+    close(): void {
+      stopListening()
+      for (const stream of streams) stream.end()
+    },
+  }
+}

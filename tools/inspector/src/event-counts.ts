@@ -1,0 +1,135 @@
+/** What the view of events shows of one receiver: how often each event came, and which fields did not match its schema. */
+
+import type { Clock, HooklineError, SchemaIssue } from 'hookline'
+import { readIssue, type schemasOf } from '../../../src/internals.ts'
+import { cut, SHORT } from './redact.ts'
+import type { EventLine, FieldLine, PartEvents } from './wire.ts'
+
+/** What a message is: its type and, of a track, its event. */
+export interface Kind {
+  readonly type: string
+  readonly event?: string | undefined
+}
+
+/** So many are listed beside those that have a schema. */
+const MAX_EVENTS = 500
+const MAX_FIELDS = 20
+/** So many issues of a message are looked at, and so many keys of their paths. */
+const MAX_ISSUES = 100
+const MAX_KEYS = 10
+const MINUTES = 15
+const MINUTE_MS = 60_000
+
+interface Count extends Kind {
+  readonly hasSchema: boolean | undefined
+  count: number
+  /** By the minutes since the epoch. */
+  readonly minutes: Map<number, number>
+  firstAt?: number
+  lastAt?: number
+  failed: number
+  readonly fields: Map<string, FieldLine>
+  otherFields: number
+}
+
+type Schemas = ReturnType<typeof schemasOf>
+
+export type EventCounts = ReturnType<typeof createEventCounts>
+
+/** @param schemas Undefined: nothing is known of any, so none is said to be missing. */
+export function createEventCounts(part: string, clock: Clock, schemas?: Schemas) {
+  const counts = new Map<string, Count>()
+  let others = 0
+  let limit = Number.POSITIVE_INFINITY
+  for (const event of schemas?.events ?? []) open({ type: 'track', event })
+  for (const type of schemas?.traits ?? []) open({ type })
+  limit = counts.size + MAX_EVENTS
+
+  /** Undefined when there are too many. */
+  function open({ type, event }: Kind): Count | undefined {
+    const name = cut(event, SHORT)
+    const key = name === undefined ? type : `${type} ${name}`
+    const known = counts.get(key)
+    if (known !== undefined || counts.size >= limit) return known
+    const hasSchema = schemas && isPlanned(schemas, { type, event })
+    const created = { count: 0, minutes: new Map(), failed: 0, fields: new Map(), otherFields: 0 }
+    counts.set(key, { type, event: name, hasSchema, ...created })
+    return counts.get(key)
+  }
+
+  return {
+    /** Counts a message that arrived. */
+    arrived(kind: Kind): void {
+      const count = open(kind)
+      if (count === undefined) {
+        others += 1
+        return
+      }
+      const now = clock.now()
+      count.count += 1
+      count.firstAt ??= now
+      count.lastAt = now
+      const minute = Math.floor(now / MINUTE_MS)
+      count.minutes.set(minute, (count.minutes.get(minute) ?? 0) + 1)
+      const [oldest] = count.minutes.keys()
+      if (count.minutes.size > MINUTES) count.minutes.delete(oldest as number)
+    },
+    /** Counts a message that does not match its schema, once for each field. */
+    mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
+      const count = open(kind)
+      if (count === undefined) return
+      const { fields } = count
+      count.failed += 1
+      const found = issues.slice(0, MAX_ISSUES).map((issue) => fieldOf(path, issue))
+      for (const [key, field] of new Map(found.map((field) => [`${field.path} ${field.code}`, field]))) {
+        const known = fields.get(key)
+        if (known === undefined && fields.size === MAX_FIELDS) count.otherFields += 1
+        else fields.set(key, { ...field, count: (known?.count ?? 0) + 1 })
+      }
+    },
+    /** Deletes the fields: the keys of a record are data of a message. */
+    forget(): void {
+      for (const count of counts.values()) {
+        count.fields.clear()
+        count.otherFields = 0
+      }
+    },
+    read(): PartEvents {
+      const last = Math.floor(clock.now() / MINUTE_MS)
+      const events = [...counts.values()].map((count) => lineOf(count, last))
+      return {
+        part,
+        events: events.sort((one, other) => rankOf(one) - rankOf(other) || other.count - one.count),
+        others,
+      }
+    },
+  }
+}
+
+/** Undefined where the receiver has no schemas for messages like it. */
+function isPlanned({ events, traits, custom }: Schemas, { type, event }: Kind): boolean | undefined {
+  if (type === 'track') return events?.includes(event as string)
+  if (type === 'identify' || type === 'group') return traits?.includes(type)
+  return (type === 'custom' && custom) || undefined
+}
+
+/** `properties.items[].sku`, and its code. */
+function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
+  const { keys, code = '' } = readIssue(issue)
+  const names = keys.slice(0, MAX_KEYS).map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
+  return { path: cut(path + names.join(''), SHORT) ?? '', code }
+}
+
+function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
+  // Fields that are undefined are left out when it is sent.
+  return {
+    ...count,
+    minutes: Array.from({ length: MINUTES }, (_, index) => minutes.get(last - MINUTES + 1 + index) ?? 0),
+    fields: [...fields.values()].sort((one, other) => other.count - one.count),
+  } as EventLine
+}
+
+/** What has drifted comes first. */
+function rankOf({ hasSchema, failed }: EventLine): number {
+  return hasSchema === false ? 0 : failed > 0 ? 1 : 2
+}

@@ -1,0 +1,141 @@
+/** One message in the journal, as a plain object: watchers write its fields, and tell the journal. */
+
+import { hash } from 'node:crypto'
+import type { EndpointHeaders, ReceivedMessage } from 'hookline'
+import { isRetryable, RETRY_WINDOW_MS, usersOf } from '../../../src/internals.ts'
+import { isObject } from '../../json.ts'
+import { cut, type Described, linesOf, nameOf, SHORT, showBody, userOf } from './redact.ts'
+import type { Detail, Row, Step } from './wire.ts'
+
+type Writable<T> = { -readonly [Field in keyof T]: object extends Pick<T, Field> ? T[Field] | undefined : T[Field] }
+
+export interface LoggedHead extends Pick<Row, 'at' | 'kind' | 'isRefused'> {
+  /** Undefined when no other event belongs to it. */
+  readonly deliveryId?: string | undefined
+}
+
+/** The fields of its row, and what else is known of it. */
+export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
+  readonly deliveryId?: string | undefined
+  /** That of the journal at its latest change. */
+  version: number
+  /** Whether it is in the queue of the part, or was. */
+  isStored?: boolean | undefined
+  source?: string | undefined
+  /** The beginnings of the ids of all users whom it is about; undefined when its body says, because it was not parsed or has many. */
+  users?: readonly string[] | undefined
+  /** When its latest attempt ended. */
+  endedAt?: number | undefined
+  /** When the first attempt of a sent one began. */
+  startedAt?: number | undefined
+  method: string
+  path: string
+  remoteAddress?: string | undefined
+  headers: EndpointHeaders
+  /** Its body, or the beginning of that. */
+  body: Uint8Array
+  readonly steps: Step[]
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** Creates a message of which nothing else is known. */
+export function createLogged(id: number, part: string, head: LoggedHead): LoggedMessage {
+  const request = { method: 'POST', path: '', headers: {}, bytes: 0, body: NO_BYTES }
+  return { id, part, ...head, version: 0, state: 'waiting', attempts: 0, ...request, steps: [] }
+}
+
+/** Keeps a body: a copy where it is a part of more, because the whole chunk of a connection would be kept. */
+export function setBody(logged: LoggedMessage, bytes: Uint8Array): void {
+  logged.bytes = bytes.length
+  logged.body = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}
+
+/** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
+export function describeMessage(logged: LoggedMessage, message: ReceivedMessage): void {
+  const fields: unknown = message.type === 'custom' ? message.body : message
+  const described: Described = isObject(fields) ? fields : {}
+  logged.type = message.type
+  logged.name = cut(nameOf(described), SHORT)
+  logged.user = cut(userOf(described), SHORT)
+  logged.users = textsOf(usersOf(fields))
+  logged.messageIds = [cut(described.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
+}
+
+/** Calls and messages have three at most; lists of them more. */
+const MAX_USERS = 100
+
+/** Ids that are no texts are no ids: what a stranger wrote in their place is not kept. */
+function textsOf(users: readonly unknown[]): readonly string[] | undefined {
+  const texts = new Set(users.map((id) => cut(id, SHORT)).filter((id) => id !== undefined))
+  return texts.size > MAX_USERS ? undefined : [...texts]
+}
+
+const FIRST_STEPS = 10
+const LAST_STEPS = 90
+
+/**
+ * Adds a step at its time. Of too many, those in the middle are dropped.
+ *
+ * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
+ */
+export function addStep({ steps }: LoggedMessage, step: Step, isFirst = false): void {
+  let index = steps.length
+  for (; index > 0; index -= 1) {
+    const { at, what } = steps[index - 1] as Step
+    if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
+  }
+  steps.splice(index, 0, step)
+  if (steps.length > FIRST_STEPS + LAST_STEPS) steps.splice(FIRST_STEPS, 1)
+}
+
+/** An estimate, in bytes, of what it takes. */
+export function sizeOf({ headers, path, steps, messageIds, users, name, user, body }: LoggedMessage): number {
+  const texts = [headers, path, steps, messageIds, users, name, user]
+  return 500 + body.length + JSON.stringify(texts).length
+}
+
+export function rowOf(logged: LoggedMessage): Row {
+  const { deliveryId, version, isStored, source, users, endedAt, startedAt, ...shown } = logged
+  const { method, path, remoteAddress, headers, body, steps, isRefused, ...row } = shown
+  const finalUrls = row.state === 'waiting' ? findFinalUrls(steps) : []
+  // Fields that are undefined are left out when it is sent.
+  return { ...row, ...(finalUrls.length > 0 && { finalUrls }), ...(isRefused && { isRefused }) } as Row
+}
+
+/** The URLs that gave a final response. */
+function findFinalUrls(steps: readonly Step[]): readonly string[] {
+  const final = new Set<string>()
+  for (const step of steps) {
+    if (step.what === 'redriven') final.clear() // All URLs are tried again.
+    if (step.what !== 'attempt') continue
+    if (isRetryable(step.attempt)) final.delete(step.attempt.url)
+    else final.add(step.attempt.url)
+  }
+  return [...final]
+}
+
+/** Whether its signature is right. */
+function isVerified({ steps }: LoggedMessage): boolean {
+  return steps.some((step) => step.what === 'checked' && step.isVerified && !step.hasHeader)
+}
+
+/** Whether its bytes can tell why its signature was refused. */
+export function canExplain({ isRefused, code }: LoggedMessage): boolean {
+  return isRefused === true && code?.startsWith('signature_') === true
+}
+
+export function detailOf(logged: LoggedMessage): Detail {
+  const { kind, method, path, remoteAddress, deliveryId, startedAt, steps, headers, body, bytes } = logged
+  const address = remoteAddress === undefined ? {} : { remoteAddress }
+  return {
+    row: rowOf(logged),
+    ...(kind !== 'sent' && { request: { method, path, ...address, headers: linesOf(headers, isVerified(logged)) } }),
+    body: showBody(body, bytes, kind === 'collected'),
+    steps,
+    ...(deliveryId !== undefined && { deliveryId }),
+    isStored: logged.isStored === true,
+    canExplain: canExplain(logged),
+    ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
+  }
+}

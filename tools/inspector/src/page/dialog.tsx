@@ -1,0 +1,71 @@
+/** A dialog: what it is about, and the buttons that close it or go on. */
+
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { Failure } from './parts.tsx'
+
+interface DialogProps {
+  readonly title: string
+  /** The button that closes it. */
+  readonly close: 'Cancel' | 'Close'
+  /** The button that goes on. */
+  readonly action?: {
+    readonly name: string
+    readonly style: 'primary' | 'danger'
+    readonly isDisabled: boolean
+    run(): unknown
+  }
+  /** What a dry run said. */
+  readonly plan?: ComponentChildren
+  readonly error?: string | undefined
+  /** Whether it stays open until something has ended. */
+  readonly isHeld?: boolean
+  /** May be called again after the dialog has gone. */
+  onClose(): void
+  readonly children?: ComponentChildren
+}
+
+export function Dialog({ title, close, action, plan, error, isHeld = false, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close() // It gives the focus back.
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="dialog-title"
+      aria-describedby={plan === undefined ? undefined : 'dialog-plan'}
+      onCancel={(event) => isHeld && event.preventDefault()}
+      onClose={onClose}
+    >
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (action?.isDisabled === false) action.run()
+        }}
+      >
+        <h2 id="dialog-title">{title}</h2>
+        {plan !== undefined && (
+          <p id="dialog-plan" role="status" class="break">
+            {plan}
+          </p>
+        )}
+        {children}
+        <Failure error={error} />
+        <div class="row">
+          <button type="button" disabled={isHeld} onClick={() => dialog.current?.close()}>
+            {close}
+          </button>
+          {action !== undefined && (
+            <button type="submit" class={action.style} disabled={action.isDisabled}>
+              {action.name}
+            </button>
+          )}
+        </div>
+      </form>
+    </dialog>
+  )
+}

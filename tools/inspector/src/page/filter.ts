@@ -1,0 +1,86 @@
+/** Which rows the page holds, and which of them the list shows, as the query of the URL says. */
+
+import type { ReceivedMessage } from 'hookline'
+import type { Row, Setup } from '../wire.ts'
+import { formatLiteral } from './format.ts'
+import type { Journey } from './journeys.ts'
+
+/** The types of messages: of those that receivers accept with `custom`, too. */
+export const TYPES = [
+  'page',
+  'screen',
+  'identify',
+  'track',
+  'alias',
+  'group',
+  'delete',
+  'custom',
+] as const satisfies readonly ReceivedMessage['type'][]
+
+/** Returns as many as the inspector keeps, by their times, the newest first: refused requests push out none but their own. */
+export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Row[] {
+  const sorted = [...rows].sort((one, other) => other.id - one.id)
+  const left = { messages: Number.POSITIVE_INFINITY, refused: Number.POSITIVE_INFINITY, ...keep }
+  const kept = sorted.filter(({ isRefused = false }) => {
+    const pool = isRefused ? 'refused' : 'messages'
+    left[pool] -= 1
+    return left[pool] >= 0
+  })
+  return kept.sort((one, other) => other.at - one.at)
+}
+
+const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
+
+export type FilterName = (typeof FILTERS)[number]
+
+export function countFilters(query: URLSearchParams): number {
+  return FILTERS.filter((name) => query.has(name)).length
+}
+
+/** Returns the query with a filter set, or without it when the value is empty. */
+export function withFilter(query: URLSearchParams, name: FilterName, value: string): URLSearchParams {
+  const next = new URLSearchParams(query)
+  if (value === '') next.delete(name)
+  else next.set(name, value)
+  return next
+}
+
+/** All must be true of one row; a state without a part is that where the message is now. */
+export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
+  const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
+  const set = wanted.filter(([, value]) => value !== '')
+  const tests = set.map(([name, value]) => testOf(name, value))
+  const isOfCurrent = set.some(([name]) => name === 'state') && !set.some(([name]) => name === 'part')
+  return ({ rows, current }) => (isOfCurrent ? [current] : rows).some((row) => tests.every((test) => test(row)))
+}
+
+function testOf(name: FilterName, value: string): (row: Row) => boolean {
+  switch (name) {
+    case 'text': {
+      const words = value.split(/\s+/)
+      return (row) => words.every((word) => textOf(row).includes(word))
+    }
+    case 'state':
+      return ({ state }) => state === value
+    case 'type':
+      return ({ type }) => (type ?? 'none') === value
+    case 'part':
+      return ({ part }) => part.toLowerCase() === value
+    case 'event':
+      return (row) => row.name?.toLowerCase().includes(value) ?? false
+    case 'user':
+      return ({ user }) => user?.toLowerCase().includes(value) ?? false
+    case 'status': // 503, 50, 5xx.
+      return ({ status }) => String(status ?? '').startsWith(value.replaceAll('x', '')) && status !== undefined
+  }
+}
+
+const texts = new WeakMap<Row, string>()
+
+function textOf(row: Row): string {
+  const { id, kind, part, state, type, name, user, status, code = '' } = row
+  const shown = [id, kind, part, state, type, name, user, status, code, formatLiteral(code)]
+  const text = texts.get(row) ?? shown.join('\n').toLowerCase()
+  texts.set(row, text)
+  return text
+}

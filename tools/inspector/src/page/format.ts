@@ -1,0 +1,101 @@
+/** Numbers, bytes, durations, times and codes as text. */
+
+import type { RowState } from '../wire.ts'
+
+const NUMBER = new Intl.NumberFormat('en')
+const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY_MS = 24 * HOUR
+
+/** `12,345`. */
+export function formatNumber(value: number): string {
+  return NUMBER.format(value)
+}
+
+/** `1 message`, `2 messages`. */
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
+}
+
+/** `812 B`, `4.2 KB`, `1.3 MB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`
+  return bytes < 1_000_000 ? `${short(bytes / 1_000)} KB` : `${short(bytes / 1_000_000)} MB`
+}
+
+/** `0.4 ms`, `12 ms`, `1.3 s`, `4 min 10 s`, `3 h 12 min`, `2 d 4 h`. */
+export function formatDuration(ms: number): string {
+  if (ms < SECOND) return `${short(ms)} ms`
+  if (ms < MINUTE) return `${ms < 10 * SECOND ? short(ms / SECOND) : Math.floor(ms / SECOND)} s`
+  const units = [
+    [DAY_MS, 'd', HOUR, 'h'],
+    [HOUR, 'h', MINUTE, 'min'],
+    [MINUTE, 'min', SECOND, 's'],
+  ] as const
+  const [large, largeName, small, smallName] = units.find(([unit]) => ms >= unit) ?? units[2]
+  const rest = Math.floor((ms % large) / small)
+  return `${Math.floor(ms / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`
+}
+
+function short(value: number): string {
+  return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))
+}
+
+/** `00:42`, `12:05`, `3:12:05`: of what is still to come, rounded up. */
+export function formatCountdown(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / SECOND))
+  const text = new Date(seconds * SECOND).toISOString().slice(14, 19)
+  return seconds < 3_600 ? text : `${Math.floor(seconds / 3_600)}:${text}`
+}
+
+/** `14:03:12`. */
+export function formatTime(at: number): string {
+  return CLOCK.format(at)
+}
+
+/** `14:03:12.042`. */
+export function formatExactTime(at: number): string {
+  return `${CLOCK.format(at)}.${String(Math.floor(at) % SECOND).padStart(3, '0')}`
+}
+
+/** `22 Nov`. */
+export function formatDay(at: number): string {
+  return DAY.format(at)
+}
+
+/** `2026-11-22 14:03:12.042 UTC`. */
+export function formatInstant(at: number): string {
+  return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')
+}
+
+/** `4 s ago`, `in 3 min`. */
+export function formatAgo(at: number, now: number): string {
+  const seconds = Math.floor(Math.abs(now - at) / SECOND)
+  if (seconds === 0) return 'now'
+  const text = formatDuration(seconds * SECOND)
+  return now < at ? `in ${text}` : `${text} ago`
+}
+
+/** `co` of `collector` beside `crm`: the shortest beginning of a name that none of the others has, or all of it. */
+export function formatInitials(name: string, names: readonly string[]): string {
+  const others = names.filter((other) => other !== name)
+  const beginnings = Array.from(name, (_, index) => name.slice(0, index + 1))
+  return beginnings.find((beginning) => !others.some((other) => other.startsWith(beginning))) ?? name
+}
+
+export function formatLiteral(literal: string): string {
+  return literal.replaceAll('_', ' ')
+}
+
+/** The error of an attempt as words. A connection that was refused is not a message that was. */
+export function formatAttemptError(error: string): string {
+  return error === 'refused' ? 'connection refused' : formatLiteral(error)
+}
+
+/** The code of a row as words: while it waits, that of its latest attempt. */
+export function formatCode(code: string, state: RowState): string {
+  return state === 'waiting' ? formatAttemptError(code) : formatLiteral(code)
+}

@@ -1,0 +1,103 @@
+/** Where the reader is, and how the keys lead elsewhere: the hash of the URL is the route, `#/messages/12?state=dead`. */
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+/** The views by their names in the hash, and what they are called. */
+export const VIEWS = {
+  messages: 'Messages',
+  events: 'Events',
+  queues: 'Queues',
+  'dead-letters': 'Dead letters',
+  history: 'History',
+} as const
+
+export type View = keyof typeof VIEWS
+
+export interface Route {
+  readonly view: View
+  /** What is after the name of the view, decoded: the id of a message, the name of a part. */
+  readonly rest: string
+  readonly query: URLSearchParams
+}
+
+/** Returns the route, and renders the component again when it changes. */
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute)
+  useEffect(() => {
+    const onChange = (): void => setRoute(readRoute())
+    addEventListener('hashchange', onChange)
+    return () => removeEventListener('hashchange', onChange)
+  }, [])
+  return route
+}
+
+/** A link to a view: `hrefOf('messages', '12', query)`. */
+export function hrefOf(view: View, rest = '', query?: URLSearchParams): string {
+  const search = query?.toString() ?? ''
+  return `#/${view}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}${search === '' ? '' : `?${search}`}`
+}
+
+/** Goes to a link. `replace`: without a step back in the history. */
+export function goTo(href: string, replace = false): void {
+  if (href === location.hash) return
+  if (!replace) {
+    location.hash = href
+    return
+  }
+  history.replaceState(null, '', href)
+  dispatchEvent(new HashChangeEvent('hashchange'))
+}
+
+function readRoute(): Route {
+  const [path = '', search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2)
+  const [name = '', rest = ''] = path.split('/', 2)
+  const view = Object.hasOwn(VIEWS, name) ? (name as View) : 'messages'
+  return { view, rest: decode(rest), query: new URLSearchParams(search) }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // Written by hand.
+  }
+}
+
+/** What keys do, by `event.key`; `g m` is one after the other. Return false to leave the key to others. */
+export type Keys = Readonly<Record<string, () => unknown>>
+
+const bindings: (() => Keys)[] = []
+let prefix = ''
+
+/** Binds keys while the component is shown, wherever the focus is, except where it is typed. What was bound last comes first. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys)
+  latest.current = keys
+  useEffect(() => {
+    const read = (): Keys => latest.current
+    bindings.unshift(read)
+    return () => void bindings.splice(bindings.indexOf(read), 1)
+  }, [])
+}
+
+const TYPED = 'input:not([type=checkbox], [type=radio]), textarea, select'
+const PRESSED = 'a, button, summary, input'
+
+export function startKeys(): void {
+  addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return
+    const { key } = event
+    const target = event.target instanceof Element ? event.target : document.body
+    if (target.closest('dialog') || (target.matches(TYPED) && key !== 'Escape')) return
+    if ((key === 'Enter' || key === ' ') && target.closest(PRESSED)) return
+    const name = prefix === '' ? key : `${prefix} ${key}`
+    prefix = ''
+    for (const read of [...bindings]) {
+      const action = read()[name]
+      if (action === undefined || action() === false) continue
+      event.preventDefault()
+      return
+    }
+    if (bindings.some((read) => Object.keys(read()).some((each) => each.startsWith(`${key} `)))) prefix = key
+  })
+}

@@ -1,0 +1,290 @@
+/** Components that several views use. */
+
+import type { ComponentChildren, ComponentProps } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { AttemptLine, Row, RowState } from '../wire.ts'
+import { splitText } from './codes.ts'
+import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
+import { isHeld } from './retry-times.ts'
+import { useNow, useStore } from './store.ts'
+
+/**
+ * Shows a text of strangers, if there is one, on its own: characters that are not seen, or that change the direction of others, by their codes.
+ *
+ * @param lines Whether line breaks and tabs are kept.
+ */
+export function Text({ value, lines = false }: { readonly value: string | undefined; readonly lines?: boolean }) {
+  if (value === undefined) return null
+  return (
+    <bdi>
+      {splitText(value, lines).map((piece) =>
+        typeof piece === 'string' ? piece : <span class="code">{piece.code}</span>,
+      )}
+    </bdi>
+  )
+}
+
+/** What to do where there is nothing to show. */
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <div class="empty">{children}</div>
+}
+
+/** Says why no queue is shown, and what to do. `so`: what follows from that. */
+export function NoQueue({ so }: { readonly so: string }) {
+  const isListen = useStore(({ setup }) => setup?.command === 'listen')
+  return isListen ? (
+    <Empty>
+      <code>hookline listen</code> has no queue, {so}: it answers each request at once. To look into the queue of an
+      app, run <code>npx hookline queue LOCATION --ui</code>.
+    </Empty>
+  ) : (
+    <Empty>
+      No queue is watched, {so}. Give the receiver an <code>inbox</code>, or pass <code>destinations</code> to{' '}
+      <code>createInspector</code>.
+    </Empty>
+  )
+}
+
+/** What went wrong; nothing without an error. */
+export function Failure({ error }: { readonly error: string | undefined }) {
+  return error === undefined ? null : (
+    <p class="failure break" role="alert">
+      {error}
+    </p>
+  )
+}
+
+/** For who may only look. `what`: `Redriving and dropping need`. */
+export function ReadOnly({ what }: { readonly what: string }) {
+  return (
+    <p class="muted">
+      {what} write access: yours is read. The app decides that in <code>authorize</code>.
+    </p>
+  )
+}
+
+export const STATES: Readonly<Record<RowState, string>> = {
+  done: 'Handled or delivered',
+  ignored: 'Ignored',
+  skipped: 'Skipped',
+  waiting: 'Waiting',
+  failed: 'Failed',
+  refused: 'Refused',
+  dead: 'Dead letter',
+}
+const DONE = { received: 'Handled', sent: 'Delivered', collected: 'Collected' }
+
+export function nameState({ state, kind }: Row): string {
+  return state === 'done' ? DONE[kind] : STATES[state]
+}
+
+export function RowStateName({ row }: { readonly row: Row }) {
+  return <State state={row.state}>{nameState(row)}</State>
+}
+
+const SIGNS: Readonly<Record<RowState, string>> = {
+  done: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Z',
+  ignored: 'M1 5h10v2H1Z',
+  skipped: 'M1 1 6 6 1 11ZM6 1 11 6 6 11Z',
+  waiting: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Zm0 1.6v6.8a3.4 3.4 0 1 0 0-6.8Z',
+  failed: 'M6 .8 11.6 11H.4Z',
+  refused: 'M6 .4 11.6 6 6 11.6 .4 6Z',
+  dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
+}
+
+export function Sign({ state }: { readonly state: RowState }) {
+  return (
+    <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
+      <path d={SIGNS[state]} />
+    </svg>
+  )
+}
+
+export function State({ state, children }: { readonly state: RowState; readonly children: ComponentChildren }) {
+  return (
+    <span class="state">
+      <Sign state={state} />
+      {children}
+    </span>
+  )
+}
+
+interface TimeProps {
+  readonly at: number
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+
+/** A time as the text says it; a pointer reads the whole of it. */
+export function Time({ at, children, ...others }: TimeProps) {
+  return (
+    <time title={formatInstant(at)} {...others}>
+      {children}
+    </time>
+  )
+}
+
+/** How long until a time, counting down: `00:42`. */
+export function Countdown({ at }: { readonly at: number }) {
+  const left = at - useNow(500)
+  return <Time at={at}>{left > 0 ? formatCountdown(left) : 'due'}</Time>
+}
+
+/** How long until the next attempt of a message that waits; `held` when it is due and no URL may be tried. */
+export function NextAttempt({ row }: { readonly row: Row }) {
+  const { part, retryAt } = row
+  const isDue = useNow() >= (retryAt ?? 0)
+  const queue = useStore(({ queues }) => queues.find((each) => each.part === part))
+  if (retryAt === undefined) return null
+  return isDue && isHeld(row, queue) ? <Time at={retryAt}>held</Time> : <Countdown at={retryAt} />
+}
+
+/** How long ago a time was: `4 s ago`. */
+export function Ago({ at }: { readonly at: number }) {
+  return <Time at={at}>{formatAgo(at, useNow())}</Time>
+}
+
+/** Names and values, in a grid. Values that are undefined are left out. */
+export function Facts({ class: name, facts }: { readonly class: string; readonly facts: FactList }) {
+  const known = facts.filter(([, value]) => value !== undefined)
+  return (
+    <dl class={name}>
+      {known.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="break">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
+
+/** The same names without one, or with it. */
+export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
+}
+
+/** Announces a text politely. The same text again is announced again. */
+export let announce: (text: string) => void = () => {}
+
+export function Announcer() {
+  const [{ text, count }, setSaid] = useState({ text: '', count: 0 })
+  useEffect(() => {
+    announce = (next) => setSaid((said) => ({ text: next, count: said.count + 1 }))
+  }, [])
+  return (
+    <div class="unseen" role="status" aria-live="polite">
+      {text + '\u00a0'.repeat(count % 2)}
+    </div>
+  )
+}
+
+/** The status that a URL answered, or why it did not. */
+export function resultOf({ status, error }: AttemptLine): string {
+  return `${status ?? formatAttemptError(error ?? 'no response')}`
+}
+
+export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt: AttemptLine }) {
+  return (
+    <>
+      {reason !== undefined && (
+        <p class="muted">
+          <Text value={reason} />
+        </p>
+      )}
+      {body !== '' && <Excerpt text={body} />}
+    </>
+  )
+}
+
+/** Lines of a text of strangers, if there is one. */
+export function Excerpt({ text }: { readonly text: string | undefined }) {
+  if (text === undefined) return null
+  return (
+    <pre class="excerpt">
+      <Text value={text} lines />
+    </pre>
+  )
+}
+
+/** A field to write into, and its label. */
+export function Field({ label, ...input }: ComponentProps<'input'> & { readonly label: string }) {
+  return (
+    <label>
+      {label}
+      <input autocomplete="off" spellcheck={false} {...input} />
+    </label>
+  )
+}
+
+interface ChoiceProps extends ComponentProps<'select'> {
+  readonly label: string
+  readonly options: readonly (readonly [value: string, text: string])[]
+}
+
+/** A field to choose from a list, and its label. */
+export function Choice({ label, options, ...select }: ChoiceProps) {
+  return (
+    <label>
+      {label}
+      <select {...select}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** A button that copies. Where the browser has no clipboard for the page, it shows the text, selected. */
+export function CopyButton({ label, text }: { readonly label: string; readonly text: string }) {
+  const [isCopied, setIsCopied] = useState(false)
+  const [isShown, setIsShown] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    if (!isCopied) return
+    const timer = window.setTimeout(() => setIsCopied(false), 2_000)
+    return () => window.clearTimeout(timer)
+  }, [isCopied])
+  useEffect(() => area.current?.select(), [isShown])
+
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text) // Not there over plain HTTP from another host.
+      setIsCopied(true)
+      announce('Copied')
+    } catch {
+      setIsShown(true)
+      announce('Copy the selected text')
+    }
+  }
+  return (
+    <>
+      <button ref={button} type="button" onClick={() => void copy()}>
+        {isCopied ? 'Copied' : label}
+      </button>
+      {isShown && (
+        <label class="to-copy">
+          Copy this text
+          <textarea
+            ref={area}
+            readOnly
+            rows={6}
+            value={text}
+            onBlur={() => setIsShown(false)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              event.stopPropagation()
+              button.current?.focus()
+            }}
+          />
+        </label>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,117 @@
+/** What is kept and shown of headers, bodies, errors and attempts. */
+
+import { isUtf8 } from 'node:buffer'
+import { type EndpointHeaders, type HandlerRun, HooklineError } from 'hookline'
+import type { Attempt } from 'hookline/sender'
+import { explainError, shownHeader } from '../../../src/internals.ts'
+import type { AttemptLine, Body, ErrorLine, RequestLine, RunLine } from './wire.ts'
+
+const MAX_MESSAGE = 2_000
+const MAX_STACK = 4_000
+
+export const SHORT = 200
+
+export type Described = Readonly<
+  Partial<Record<'type' | 'messageId' | 'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>
+>
+
+/** Returns the event, group or name of a message. */
+export function nameOf({ type, event, name, groupId }: Described): unknown {
+  return type === 'group' ? idOf(groupId) : (event ?? name)
+}
+
+export function userOf({ userId, anonymousId }: Described): unknown {
+  return idOf(userId) ?? idOf(anonymousId)
+}
+
+/** Some senders write numbers for ids. */
+function idOf(id: unknown): string | undefined {
+  return typeof id === 'number' ? `${id}` : typeof id === 'string' && id !== '' ? id : undefined
+}
+
+export function linesOf(headers: EndpointHeaders, isVerified: boolean): RequestLine['headers'] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const values = typeof value === 'string' ? [value] : (value ?? [])
+    return values.map((each) => [name, shownHeader(name, each, isVerified) ?? null] as const)
+  })
+}
+
+/**
+ * An error as text: the error itself would hold everything that its stack can reach. The stack of ours says nothing; that of its
+ * cause does.
+ */
+export function errorLine(thrown: unknown): ErrorLine {
+  const message = copy(explainError(thrown), MAX_MESSAGE)
+  try {
+    const isOurs = thrown instanceof HooklineError
+    const failed = isOurs ? thrown.cause : thrown
+    const code = isOurs ? thrown.code : thrown instanceof Error ? copy(thrown.name, 100) : typeof thrown
+    const hasStack = failed instanceof Error && !(failed instanceof AggregateError)
+    return { code, message, ...(hasStack && { stack: copy(failed.stack ?? '', MAX_STACK) }) }
+  } catch {
+    return { code: 'error', message } // A getter of it throws.
+  }
+}
+
+/** What handlers ran. The name of a function may be anything. */
+export function runLines(runs: readonly HandlerRun[]): RunLine[] {
+  return runs.map(({ on, name, durationMs, error }) => ({
+    on,
+    name: String(name),
+    durationMs,
+    ...(error !== undefined && { error: errorLine(error) }),
+  }))
+}
+
+/** An attempt for the wire. */
+export function attemptLine({ url, at, durationMs, ok, status, error, reason, body }: Attempt): AttemptLine {
+  const found = { ...(status !== undefined && { status }), ...(error !== undefined && { error }) }
+  return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }
+}
+
+/** The beginning of text, without the rest of it in memory; undefined for what is no text. */
+export function cut(text: unknown, length: number): string | undefined {
+  return typeof text === 'string' && text !== '' ? copy(text, length) : undefined
+}
+
+/** A slice would hold the whole. */
+function copy(text: string, length: number): string {
+  return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
+}
+
+/** A write key reads `…`. @param hasKeys Whether it came from who has one: what may hold a key elsewhere is hidden then. */
+export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
+  if (bytes.length === 0) return { size }
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const text = isUtf8(bytes) ? buffer.toString() : undefined
+  if (text === undefined && !hasKeys) return { size, base64: buffer.toString('base64') }
+  // What is not UTF-8 may hold a key in another encoding, or compressed.
+  const shown = text === undefined ? undefined : (withoutWriteKeys(text) ?? (hasKeys ? undefined : text))
+  return shown === undefined ? { size } : { size, text: shown }
+}
+
+/** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */
+const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
+
+const WRITE_KEY = /write[^a-z0-9]*key/i
+
+/** JSON whose write keys read `…`; undefined for what may hold one elsewhere: what is no JSON, and keys that are no text. */
+function withoutWriteKeys(text: string): string | undefined {
+  // No JSON has a zero byte, but all of it has in UTF-16.
+  if (!/write|\\u/i.test(text) && !text.includes('\0')) return text
+  try {
+    JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch {
+    return undefined
+  }
+  let isKey = false
+  let isHidden = true
+  const shown = text.replace(STRING, (whole, token: string, colon: string | undefined, open: string | undefined) => {
+    const wasKey = isKey
+    isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
+    if (isKey && open !== undefined) isHidden = false
+    if (colon !== undefined) return whole
+    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // A text may be JSON, or a URL.
+  })
+  return isHidden ? shown : undefined
+}

@@ -1,0 +1,116 @@
+/** What the plots show: rates, failures, latencies and depths of the last minutes and hours. */
+
+import type { Clock } from 'hookline'
+import type { Series } from './wire.ts'
+
+/** How many intervals are kept, of which length in milliseconds: 15 minutes, and 4 hours. */
+const FINE = { count: 180, lengthMs: 5_000 } as const
+const COARSE = { count: 240, lengthMs: 60_000 } as const
+const SPANS = [FINE, COARSE] as const
+
+/**
+ * Durations are counted in buckets that grow by a fifth, from 0.01 ms to 10 minutes: a percentile is the middle of its bucket, at
+ * most 10 % from the duration itself. What is shorter is 0, what is longer 10 minutes.
+ */
+const GROWTH = 1.2
+const LOG_GROWTH = Math.log(GROWTH)
+const MIN_MS = 0.01
+const MAX_MS = 600_000
+const BUCKETS: number = bucketOf(MAX_MS) + 1
+
+interface Interval {
+  done: number
+  failed: number
+  /** Null where it was not counted. */
+  depth: number | null
+  readonly buckets: Uint32Array
+}
+
+export type SeriesRecorder = ReturnType<typeof createSeries>
+
+/** Creates a recorder. What it takes for a part does not grow: about 180 KB. */
+export function createSeries(clock: Clock) {
+  /** By the part and the length, then by their numbers. */
+  const spans = new Map<string, Map<number, Interval>>()
+
+  function intervalsOf(part: string, lengthMs: number): Map<number, Interval> {
+    const key = `${lengthMs} ${part}`
+    const intervals = spans.get(key) ?? new Map<number, Interval>()
+    spans.set(key, intervals)
+    return intervals
+  }
+
+  /** Changes the intervals of now. The oldest one goes when there are too many. */
+  function change(part: string, apply: (interval: Interval) => void): void {
+    for (const { count, lengthMs } of SPANS) {
+      const intervals = intervalsOf(part, lengthMs)
+      const number = Math.floor(clock.now() / lengthMs)
+      const interval = intervals.get(number) ?? createInterval()
+      intervals.set(number, interval)
+      const [oldest] = intervals.keys()
+      if (intervals.size > count) intervals.delete(oldest as number)
+      apply(interval)
+    }
+  }
+
+  function record(part: string, what: 'done' | 'failed', durationMs: number | undefined): void {
+    change(part, (interval) => {
+      const { buckets } = interval
+      interval[what] += 1
+      if (durationMs !== undefined) buckets[bucketOf(durationMs)] = (buckets[bucketOf(durationMs)] ?? 0) + 1
+    })
+  }
+
+  return {
+    done: (part: string, durationMs: number): void => record(part, 'done', durationMs),
+    /** An attempt failed, or a request was refused. Undefined: nothing ran. */
+    failed: (part: string, durationMs: number | undefined): void => record(part, 'failed', durationMs),
+    /** How many wait and are active, when it was counted. */
+    depth(part: string, count: number): void {
+      change(part, (interval) => {
+        interval.depth = count
+      })
+    },
+    /** @param minutes The time span: up to 15 in intervals of 5 seconds, up to 240 in intervals of a minute. */
+    read(part: string, minutes: number): Series {
+      const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? FINE : COARSE
+      const { lengthMs } = span
+      const count = Math.min(Math.max(Math.ceil((minutes * 60_000) / lengthMs), 1), span.count)
+      const first = Math.floor(clock.now() / lengthMs) - count + 1
+      const kept = intervalsOf(part, lengthMs)
+      const intervals = Array.from({ length: count }, (_, index) => kept.get(first + index))
+      const percentiles = (share: number) => intervals.map((each) => (each ? percentileOf(each.buckets, share) : null))
+      return {
+        intervalMs: lengthMs,
+        from: first * lengthMs,
+        done: intervals.map((each) => each?.done ?? 0),
+        failed: intervals.map((each) => each?.failed ?? 0),
+        p50: percentiles(0.5),
+        p95: percentiles(0.95),
+        p99: percentiles(0.99),
+        depth: intervals.map((each) => each?.depth ?? null),
+      }
+    },
+  }
+}
+
+function createInterval(): Interval {
+  return { done: 0, failed: 0, depth: null, buckets: new Uint32Array(BUCKETS) }
+}
+
+function bucketOf(durationMs: number): number {
+  if (!(durationMs >= MIN_MS)) return 0
+  return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
+}
+
+/** The middle of the bucket of the duration that so many are not longer than; null without any. */
+function percentileOf(buckets: Uint32Array, share: number): number | null {
+  const total = buckets.reduce((sum, count) => sum + count, 0)
+  let rest = Math.ceil(total * share)
+  const bucket = buckets.findIndex((count) => {
+    rest -= count
+    return rest <= 0
+  })
+  if (total === 0) return null
+  return bucket === 0 ? 0 : MIN_MS * GROWTH ** (bucket - 0.5)
+}

@@ -1,0 +1,150 @@
+/** Watches what goes out: the requests that a collector accepts, and the messages that a destination delivers. */
+
+import type { Message } from 'hookline'
+import type { CollectedEvent, CollectorObserver } from 'hookline/collector'
+import type { Attempt, DestinationObserver, ObservedReport, QueuedEvent, SkippedEvent } from 'hookline/sender'
+import { ROUTES } from '../../../src/internals.ts'
+import { isObject, tryParse } from '../../json.ts'
+import type { Journal } from './journal.ts'
+import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
+import { attemptLine, cut, errorLine, SHORT } from './redact.ts'
+import type { SeriesRecorder } from './series.ts'
+import type { Step } from './wire.ts'
+
+interface Observed<Observer> {
+  observe(observer: Observer): () => void
+}
+
+/** The most bytes of a call that is parsed for its line. */
+const MAX_PARSED = 32_768
+/** Clients send 20 calls at a time, or 100. */
+const MAX_IDS = 100
+
+export function watchCollector(
+  name: string,
+  collector: Observed<CollectorObserver>,
+  journal: Journal,
+  series: SeriesRecorder,
+): () => void {
+  function answered(event: CollectedEvent): void {
+    const { request, bytes, source, status, error, accepted, refused, messageIds, at, durationMs } = event
+    const { path, headers, remoteAddress } = request
+    series[error === undefined ? 'done' : 'failed'](name, durationMs)
+    if (journal.isForgotten(at, bytes, source)) return
+    // Write keys are public, but whoever has none of them pushes nothing out.
+    const logged = journal.add(name, { kind: 'collected', at, isRefused: source === undefined })
+    const type = ROUTES.get(path)
+    logged.type = type
+    setBody(logged, bytes)
+    if (type !== 'batch' && bytes.length <= MAX_PARSED) describeCall(logged)
+    const now = journal.now()
+    const fields: Partial<LoggedMessage> = {
+      ...{ path, remoteAddress, headers, source, status, durationMs, code: error?.code },
+      state: status < 400 ? 'done' : status >= 500 ? 'failed' : 'refused',
+      messageIds: messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string),
+      refusedCalls: refused || undefined,
+    }
+    // Fields that are undefined are left out when it is sent.
+    const steps = [
+      { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress },
+      ...(error === undefined ? [{ at: now, what: 'collected', accepted, refused, source }] : []),
+      { at: now, what: 'answered', status, durationMs, error: error && errorLine(error) },
+    ] as Step[]
+    journal.update(logged, fields, ...steps)
+  }
+
+  return collector.observe({ answered })
+}
+
+function describeCall(logged: LoggedMessage): void {
+  const call = tryParse(logged.body)
+  if (isObject(call)) describeMessage(logged, { ...call, type: logged.type } as unknown as Message)
+}
+
+const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
+
+/**
+ * Keeps what happens at a destination. A message may be delivered before it is known to be queued, and one that an earlier process
+ * queued is known by its first round. Returns what stops that.
+ */
+export function watchDestination(
+  name: string,
+  destination: Observed<DestinationObserver>,
+  journal: Journal,
+  series: SeriesRecorder,
+): () => void {
+  function open(
+    { id, bytes }: Pick<ObservedReport, 'id' | 'bytes'>,
+    at: number,
+    read: () => Message,
+  ): LoggedMessage | undefined {
+    const known = journal.find(name, id)
+    if (known !== undefined) return known
+    if (journal.isForgotten(at, bytes)) return undefined
+    const logged = journal.add(name, { kind: 'sent', at, deliveryId: id })
+    logged.isStored = true
+    setBody(logged, bytes)
+    try {
+      describeMessage(logged, read())
+    } catch {} // It is no message: the report says so, too.
+    return logged
+  }
+
+  function queued(event: QueuedEvent): void {
+    const { message, at } = event
+    const logged = open(event, at, () => message)
+    if (logged === undefined) return
+    addStep(logged, { at, what: 'queued' }, true)
+    journal.update(logged)
+  }
+
+  function attempted(report: ObservedReport): void {
+    const { status, latest, attempts, reason, error } = report
+    const now = journal.now()
+    const retryAt = report.retryAt?.getTime()
+    const last = latest.toSorted((one, other) => endOf(one) - endOf(other)).at(-1)
+    if (status === 'delivered') series.done(name, last?.durationMs ?? 0)
+    for (const { ok, durationMs } of latest) if (!ok) series.failed(name, durationMs)
+    if (latest.length === 0) series.failed(name, undefined)
+    const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message)
+    if (logged === undefined) return
+    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // What is posted, where functions failed before.
+    const fields = {
+      ...{ state: STATES[status], retryAt, endedAt: now },
+      code: reason ?? (status === 'delivered' ? undefined : last?.error),
+      startedAt: attempts[0]?.at.getTime() ?? logged.startedAt,
+      ...(last && { attempts: logged.attempts + 1, status: last.status, durationMs: last.durationMs }),
+    }
+    const thrown = error === undefined ? undefined : errorLine(error)
+    const steps = latest.map((attempt) => ({
+      at: attempt.at.getTime(),
+      what: 'attempt',
+      attempt: attemptLine(attempt),
+    }))
+    const round = { at: now, what: 'round', status, retryAt, reason, error: thrown }
+    journal.update(logged, fields, ...([...steps, round] as Step[]))
+  }
+
+  /** One with an id was queued before; any other is a row that nothing follows. */
+  function skipped({ id, message, reason, at }: SkippedEvent): void {
+    const logged = id === undefined ? create(message, at) : journal.find(name, id)
+    if (logged === undefined) return
+    const skipped = { state: 'skipped', code: reason, retryAt: undefined, endedAt: at } as const
+    journal.update(logged, skipped, { at, what: 'skipped', reason })
+  }
+
+  function create(message: Message, at: number): LoggedMessage | undefined {
+    const bytes = Buffer.from(JSON.stringify(message))
+    if (journal.isForgotten(at, bytes)) return undefined
+    const logged = journal.add(name, { kind: 'sent', at })
+    setBody(logged, bytes)
+    describeMessage(logged, message)
+    return logged
+  }
+
+  return destination.observe({ queued, attempted, skipped, forgotten: ({ ids }) => void journal.forget(ids) })
+}
+
+function endOf({ at, durationMs }: Attempt): number {
+  return at.getTime() + durationMs
+}

@@ -1,0 +1,176 @@
+/** Watches a receiver: what arrives, how it is checked, stored, handled and answered. */
+
+import {
+  type AnsweredEvent,
+  type Delivery,
+  type HooklineError,
+  MESSAGE_TYPES,
+  type MessageType,
+  type ObservedFailed,
+  type ObservedHandled,
+  type ObservedIgnored,
+  type ObservedStored,
+  type ReceivedMessage,
+  type Receiver,
+} from 'hookline'
+import type { Journal } from './journal.ts'
+import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
+import { errorLine, runLines } from './redact.ts'
+import type { SeriesRecorder } from './series.ts'
+import type { Step } from './wire.ts'
+
+/** So much of a body that was refused is looked at. */
+const MAX_SCANNED = 10_000
+
+/** The type that a body names which was not parsed: strangers may have sent it. */
+function typeIn(bytes: Uint8Array): MessageType | undefined {
+  const text = Buffer.from(bytes.subarray(0, MAX_SCANNED)).toString('latin1')
+  const named = [...text.matchAll(/"type"\s*:\s*"(\w+)"/g)].map(([, type]) => type)
+  return MESSAGE_TYPES.find((type) => named.includes(type))
+}
+
+/** What no message has to wait for any more. */
+const OVER = { code: undefined, retryAt: undefined } as const
+
+/** One message of a request, and why it was refused. */
+type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
+
+/**
+ * Keeps what happens at a receiver. Its events come in any order: a worker of the same process may handle a message before it is
+ * known to be stored, and a sender repeats what it was not answered 200 for. Returns what stops that.
+ */
+export function watchReceiver(
+  name: string,
+  receiver: Pick<Receiver, 'observe'>,
+  journal: Journal,
+  series: SeriesRecorder,
+): () => void {
+  /** The errors that `failed` was called with: the answer to the same request is no second failure. */
+  const counted = new WeakSet<HooklineError>()
+
+  /** Finds or creates the message of a delivery, which is known to be of the sender, or is handled all the same. */
+  function open(delivery: Delivery, message: ReceivedMessage | undefined, isStored = false): LoggedMessage | undefined {
+    const { id } = delivery
+    const logged = journal.find(name, id) ?? create(delivery, id, false)
+    if (logged === undefined) return undefined
+    if (logged.type === undefined && message !== undefined) describeMessage(logged, message)
+    if (isStored) logged.isStored = true
+    return logged
+  }
+
+  function create(delivery: Delivery, deliveryId: string | undefined, isRefused: boolean): LoggedMessage | undefined {
+    const { receivedAt, bytes, source, headers } = delivery
+    const at = receivedAt.getTime()
+    if (journal.isForgotten(at, bytes, source)) return undefined
+    const logged = journal.add(name, { kind: 'received', at, deliveryId, isRefused })
+    logged.source = source
+    setBody(logged, bytes)
+    logged.headers = headers
+    return logged
+  }
+
+  function stored({ delivery, message, durationMs }: ObservedStored): void {
+    const logged = open(delivery, message, true)
+    if (logged === undefined) return
+    if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
+    addStep(logged, { at: journal.now(), what: 'stored', durationMs }, true)
+    journal.update(logged)
+  }
+
+  function handled(event: ObservedHandled): void {
+    series.done(name, event.durationMs)
+    end(event, { state: 'done', ...OVER }, { what: 'handled' })
+  }
+
+  function ignored({ delivery, message, isStored }: ObservedIgnored): void {
+    const logged = open(delivery, message, isStored)
+    if (logged === undefined) return
+    const at = journal.now()
+    journal.update(logged, { state: 'ignored', ...OVER, endedAt: at }, { at, what: 'ignored' })
+  }
+
+  function failed(event: ObservedFailed): void {
+    const { error, next, runs, durationMs } = event
+    const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
+    const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
+    const after = retryAt ?? (next as 'sender' | 'dead_letter')
+    end(event, { state, code: error.code, retryAt }, { what: 'failed', error: errorLine(error), next: after })
+    series.failed(name, runs.length === 0 ? undefined : durationMs)
+    counted.add(error)
+  }
+
+  function end(
+    { delivery, message, attempt, durationMs, runs, isStored }: ObservedHandled | ObservedFailed,
+    change: Partial<LoggedMessage>,
+    step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
+  ): void {
+    const logged = open(delivery, message, isStored)
+    if (logged === undefined) return
+    const at = journal.now()
+    const attempts = isStored ? attempt : logged.attempts + 1
+    const replayId = delivery.replay?.id
+    const ended = { at, attempt: attempts, durationMs, runs: runLines(runs), replayId, ...step } as Step
+    journal.update(logged, { ...change, attempts, durationMs, endedAt: at }, ended)
+  }
+
+  function answered(event: AnsweredEvent): void {
+    if (event.elements.length === 0) answerOne(event, event)
+    for (const element of event.elements) {
+      answerOne(event, element.ok ? { ...element, error: undefined } : { ...element, message: undefined })
+    }
+  }
+
+  function answerOne(event: AnsweredEvent, answer: Answer): void {
+    const { delivery, message, error } = answer
+    // A signature covers it, or nothing does and it was handled as a message all the same.
+    const isKnown = delivery.verified || message !== undefined || journal.find(name, delivery.id) !== undefined
+    const logged = isKnown ? open(delivery, message) : create(delivery, undefined, true)
+    if (logged === undefined) return
+    if (message === undefined) logged.type ??= typeIn(delivery.bytes)
+    const { request, status } = event
+    const { method = 'POST', path = '', remoteAddress, headers } = request
+    // Of another message with the same key of the application, only the steps are kept: the body stays that of the first.
+    const isSame = Buffer.compare(logged.body, delivery.bytes) === 0
+    if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
+    logged.status = status
+    if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
+    else if (logged.state === 'waiting') logged.code ??= error?.code // It is stored, and the worker says what follows.
+    addSteps(logged, event, answer)
+    journal.update(logged)
+    const isTaken = logged.isStored === true && status < 400
+    if (error !== undefined && !counted.has(error) && !isTaken) series.failed(name, undefined)
+  }
+
+  /** Sets the state of a message that is not in the inbox. A message that was done stays done, whatever a copy of it is answered. */
+  function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
+    const { state } = logged
+    if (state === 'dead' || state === 'ignored' || (state === 'done' && error !== undefined)) return
+    logged.state = error === undefined ? 'done' : status >= 500 ? 'failed' : 'refused'
+    logged.code = error?.code
+  }
+
+  function addSteps(logged: LoggedMessage, event: AnsweredEvent, { delivery, message, error }: Answer): void {
+    const { receivedAt, bytes, secretIndex, source, verified } = delivery
+    const [isVerified, hasHeader] = [verified !== false, verified === 'header' || undefined]
+    const { request, status, durationMs } = event
+    const at = receivedAt.getTime()
+    const isCopy = logged.steps.some(({ what }) => what === 'arrived')
+    const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
+    // Fields that are undefined are left out when it is sent.
+    if (secretIndex !== undefined || message !== undefined) {
+      addStep(logged, { at, what: 'checked', isVerified, hasHeader, secretIndex, source } as Step, true)
+    }
+    const { remoteAddress } = request
+    addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
+    addStep(logged, { at: journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
+  }
+
+  return receiver.observe({
+    answered,
+    stored,
+    handled,
+    ignored,
+    failed,
+    forgotten: ({ ids, source }) => void journal.forget(ids, source),
+  })
+}

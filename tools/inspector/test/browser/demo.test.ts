@@ -1,0 +1,149 @@
+/** The demo of the site: files that any static server serves, of which the page shows a recording. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { run } from '../../../../test/package/run.ts'
+import { findViolations, measureOverflow } from './axe.ts'
+import { goToView, message, rows, test } from './test.ts'
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const FOLDER = '/hookline/demo/'
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+}
+/** Each view, and what is in it when it is complete. */
+const VIEWS = {
+  Events: '.events td',
+  Queues: '.queue-body svg',
+  'Dead letters': '.letter',
+  History: '.letter',
+  Messages: '.message-row',
+} as const
+
+let folder: string
+let server: Server
+let url: string
+/** What was asked for, and answered. */
+const asked: string[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hookline-demo-'))
+  await run(process.execPath, ['tools/inspector/demo/record.ts', folder], root)
+  const recording = await readFile(join(folder, 'recording.json'), 'utf8')
+  const addresses = new Set(recording.match(/127\.0\.0\.1:\d+/g))
+  expect(addresses, 'the ports of this run').toEqual(new Set(['127.0.0.1:3000', '127.0.0.1:4000']))
+  server = createServer(async ({ method, url = '' }, response) => {
+    const name = url.startsWith(FOLDER) ? url.slice(FOLDER.length) || 'index.html' : undefined
+    const bytes = name && (await readFile(join(folder, name)).catch(() => undefined))
+    asked.push(`${method} ${url} ${bytes ? 200 : 404}`)
+    if (bytes) response.writeHead(200, { 'content-type': TYPES[extname(name ?? '')] ?? 'text/plain' }).end(bytes)
+    else response.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${FOLDER}`
+})
+
+afterAll(async () => {
+  server?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+for (const [colorScheme, width] of [
+  ['light', 1_280],
+  ['dark', 360],
+] as const) {
+  test(`${colorScheme}, ${width} px: every view opens, can be used by everyone, and fits`, async ({ open }) => {
+    const { page } = await open(undefined, { colorScheme, viewport: { width, height: 800 } })
+    await page.goto(url)
+    await page.getByText('A recording of two hours of an app').waitFor()
+    for (const [view, content] of Object.entries(VIEWS)) {
+      await goToView(page, view)
+      await page.locator(content).first().waitFor()
+      await expectFit(page, view)
+    }
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme)
+    expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight'), 'beside its note').toBe(0)
+    await rows(page).filter({ hasText: 'dead letter' }).first().click()
+    await message(page).locator('.timeline li').first().waitFor()
+    await expectFit(page, 'message')
+    expect(await page.getByRole('alert').allInnerTexts()).toEqual([])
+    expect(new Set(asked)).toEqual(
+      new Set(
+        ['', 'page.js', 'page.css', 'demo.js', 'demo.css', 'recording.json'].map((name) => `GET ${FOLDER}${name} 200`),
+      ),
+    )
+  })
+}
+
+test('what the views ask for is in the recording: messages, groups, plots, refusals', async ({ open }) => {
+  const { page } = await open()
+  await page.goto(url)
+  await page.getByRole('searchbox').fill('signature')
+  await rows(page).first().click()
+  await message(page).getByText('Why the signature was refused').waitFor()
+  await message(page).getByText('Got the same JSON, written differently').waitFor()
+  await goToView(page, 'Queues')
+  await page.getByRole('button', { name: '4 hours' }).first().click()
+  await page.locator('.queue-body svg').first().waitFor()
+  await goToView(page, 'Dead letters')
+  await page.locator('.groups').getByRole('button').nth(1).click()
+  await page.locator('.letter').first().waitFor()
+  await goToView(page, 'History')
+  for (const since of await page.getByLabel('Handled in').locator('option').allInnerTexts()) {
+    await page.getByLabel('Handled in').selectOption(since)
+    await page.locator('.letter').first().waitFor()
+  }
+  const before = await page.locator('.letter').count()
+  await page.getByRole('button', { name: 'More' }).click()
+  await expect.poll(() => page.locator('.letter').count()).toBeGreaterThan(before)
+  expect(await page.getByText('This is a recording').count()).toBe(0)
+
+  await page.getByLabel('Handler').fill('sendReceipt')
+  await page.keyboard.press('Enter')
+  await page.getByText('This is a recording: it has no answer to this question.').waitFor()
+})
+
+test('the time is that of the recording', async ({ open }) => {
+  const { page } = await open()
+  await page.goto(url)
+  await goToView(page, 'Queues')
+  await page.getByText('counted now').first().waitFor()
+})
+
+test('whatever would change something says that it is a recording', async ({ open }) => {
+  const { page } = await open()
+  await page.goto(url)
+  const refusal = page.getByText('This is a recording: nothing was sent or changed.')
+  const dialog = page.getByRole('dialog')
+  await goToView(page, 'Dead letters')
+  for (const name of ['Redrive all', 'Drop all']) {
+    await page.getByRole('button', { name }).click()
+    await refusal.waitFor()
+    expect(await dialog.getByRole('button').last().isDisabled()).toBe(true)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+  }
+  await goToView(page, 'History')
+  await page.getByRole('button', { name: 'Replay all that match' }).click()
+  await refusal.waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await goToView(page, 'Messages')
+  await rows(page).first().click()
+  await message(page).getByRole('button', { name: 'Send again' }).click()
+  await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+  await refusal.waitFor()
+  expect(asked.filter((line) => !line.startsWith('GET '))).toEqual([])
+})
+
+async function expectFit(page: Page, where: string): Promise<void> {
+  expect(await findViolations(page), where).toEqual([])
+  expect(await measureOverflow(page), where).toBe(0)
+}

@@ -1,0 +1,268 @@
+/** The list of messages and the message that is open, used as a person does, in two frameworks. */
+
+import { expect } from 'vitest'
+import { WATCH_TASKS } from './chromium.ts'
+import { track } from './messages.ts'
+import { goToView, message, rows, test } from './test.ts'
+
+for (const framework of ['express', 'fastify'] as const) {
+  test(`${framework}: a call is one row, with each part that it passes`, async ({ openApp }) => {
+    const { app, page } = await openApp({ framework })
+    await page.getByText('No messages yet').waitFor()
+    await app.record([track('Order Completed', { userId: 'grace' })])
+    await expect.poll(() => rows(page).allTextContents()).toEqual([expect.stringMatching(/grace/)])
+    await expect
+      .poll(() => rows(page).first().textContent())
+      .toMatch(/^Handled.*collector: Collected, .*shop: Delivered, app/)
+    expect(await rows(page).first().innerText()).toMatch(/\bc\b\s+.*\bs\b\s+.*\bapp\b/s)
+
+    await rows(page).first().click()
+    const parts = message(page).locator('section[aria-label] h4')
+    await expect
+      .poll(() => parts.allTextContents())
+      .toEqual(['client', 'collector Collected', 'shop Delivered', 'app Handled'])
+    await message(page).getByText('Recorded, by the clock of the client').waitFor()
+    const timeline = message(page).getByRole('region', { name: 'app' }).getByRole('list')
+    const steps = ['Arrived', 'Signature verified: secret 1 matched', 'Stored in the inbox', 'Answered 200', 'Handled']
+    for (const step of steps) await timeline.getByText(step).first().waitFor()
+    await timeline.getByText('127.0.0.1').first().waitFor()
+    await timeline.getByText('count').waitFor()
+
+    await message(page).getByRole('link', { name: 'collector' }).click()
+    await message(page).getByText('Collected 1 call').waitFor()
+    expect(await message(page).locator('h4').count()).toBe(0)
+  })
+}
+
+test('the filters, the search and the pause say which messages are shown', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  for (const [event, userId] of [
+    ['Order Completed', 'ada'],
+    ['Order Failed', 'grace'],
+    ['Order Refunded', 'grace'],
+  ] as const) {
+    await app.post(track(event, { userId }))
+  }
+  await app.post(track('Order Completed', { userId: 'mallory' }), '/webhooks', 'a wrong secret')
+  await expect.poll(() => rows(page).count()).toBe(4)
+  await rows(page).filter({ hasText: 'Dead' }).waitFor()
+
+  const search = page.getByRole('searchbox', { name: 'Search messages' })
+  await search.fill('refund')
+  await expect.poll(() => rows(page).count()).toBe(1)
+  expect(await rows(page).first().innerText()).toContain('Order Refunded')
+  await search.fill('')
+
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByLabel('State').selectOption('Dead letter')
+  await expect.poll(() => rows(page).allInnerTexts()).toEqual([expect.stringContaining('Order Failed')])
+  await page.getByLabel('State').selectOption('Any')
+  await page.getByLabel('User').fill('grace')
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await page.getByLabel('Event').fill('Order Refunded')
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.reload() // The filters are in the URL.
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByLabel('Status').fill('4xx')
+  await expect.poll(() => rows(page).allInnerTexts()).toEqual([expect.stringContaining('401')])
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await app.post(track('Order Shipped'))
+  await page.getByText('1 new').waitFor()
+  expect(await rows(page).filter({ hasText: 'Order Shipped' }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await rows(page).filter({ hasText: 'Order Shipped' }).waitFor()
+})
+
+test('2 000 rows are scrolled, and only what is seen is in the document', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  for (let done = 0; done < 2_000; done += 100) {
+    await Promise.all(Array.from({ length: 100 }, () => app.post(track('Order Failed'), '/inline')))
+  }
+  await expect.poll(() => page.locator('output.count').innerText()).toMatch(/^2[,.\u202f ]?000/)
+  await page.evaluate(WATCH_TASKS)
+  await page.getByRole('listbox').hover()
+  for (let turn = 0; turn < 20; turn += 1) await page.mouse.wheel(0, 2_000)
+  await page.getByRole('listbox').press('End')
+  await expect.poll(() => rows(page).last().innerText()).toContain('Order Failed')
+  await expect.poll(() => page.getByRole('option', { selected: true }).getAttribute('aria-posinset')).toBe('2000')
+  expect(await rows(page).count()).toBeLessThan(100)
+  expect(await page.evaluate<number>('window.longest')).toBeLessThan(800)
+
+  const place = await page.getByRole('listbox').evaluate((list) => list.scrollTop)
+  expect(place).toBeGreaterThan(1_000)
+  await page.getByRole('button', { name: 'Newest' }).click()
+  await expect.poll(() => rows(page).first().getAttribute('aria-posinset')).toBe('1')
+})
+
+test('a failing handler: its error comes first, its attempts, its redrive', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.post(track('Order Failed'))
+  await rows(page).filter({ hasText: 'Dead' }).click()
+  const steps = ['Handlers failed in', '1 more attempt with', 'Handlers failed, attempt 3', 'Dead letter']
+  for (const step of steps) await message(page).getByText(step).first().waitFor()
+  await message(page).locator('.timeline').getByText('chargeCard', { exact: true }).first().waitFor()
+  const last = message(page).getByRole('region', { name: 'Last error' })
+  expect(await last.innerText()).toMatch(/^Error The card was declined\./)
+  await last.getByText('Stack').click()
+  await last.getByText('app.ts').first().waitFor()
+  const { handled } = await app.counts()
+  await last.getByRole('button', { name: 'Redrive' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).and(page.locator(':enabled')).click()
+  await expect.poll(async () => (await app.counts()).handled).toBeGreaterThan(handled)
+  await message(page).getByText('Redriven').waitFor()
+  await message(page).getByText('1 more attempt with the same result').first().click()
+  await message(page).locator('details .timeline').getByText('Handlers failed, attempt 2').first().waitFor()
+
+  const [timeline, body] = await Promise.all(
+    ['Timeline', 'Body'].map((name) => message(page).getByRole('heading', { name }).boundingBox()),
+  )
+  expect([timeline?.y, (timeline?.x ?? 0) < (body?.x ?? 0)]).toEqual([body?.y, true])
+})
+
+test('a failing transform: its error comes first', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.queue([track('Order Broken')])
+
+  await rows(page).filter({ hasText: 'Dead' }).click()
+  const last = message(page).getByRole('region', { name: 'Last error' })
+  expect(await last.innerText()).toMatch(/^Error No price is set\./)
+  expect(await message(page).locator(':scope > *').nth(1).getAttribute('aria-label')).toBe('Last error')
+  await last.getByText('Stack').click()
+  await last.getByText('app.ts').first().waitFor()
+})
+
+test('a call that every destination filters out is a row, with the reason', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.record([track('Order Internal', { userId: 'grace' })])
+
+  await rows(page).filter({ hasText: 'Skipped' }).click()
+  expect(await rows(page).allInnerTexts()).toEqual([expect.stringMatching(/Order Internal.*filtered.*grace.*shop/s)])
+  await message(page).getByText('A filter leaves it out.').waitFor()
+  const parts = message(page).locator('section[aria-label] h4')
+  expect(await parts.allTextContents()).toEqual(['client', 'collector Collected', 'shop Skipped'])
+})
+
+test('the answer and the outcome of a message are two columns, the newest message first', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.post(track('Order Failed'))
+  await app.post(track('Order Completed'))
+  await rows(page).filter({ hasText: 'Dead' }).waitFor()
+  const cells = await rows(page)
+    .filter({ hasText: 'Dead' })
+    .evaluate((row) => [...row.children].map(({ textContent }) => textContent))
+  expect(cells.slice(6, 8)).toEqual(['200', 'handler failed'])
+  const times = await rows(page).locator('time').allInnerTexts()
+  expect(times).toEqual(times.toSorted().reverse())
+})
+
+test('a message whose handler fails once is handled at its second attempt', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.post(track('Order Flaky'))
+  await rows(page).filter({ hasText: 'Handled' }).click()
+  await message(page).getByText('Handlers failed in').waitFor()
+  await message(page).getByText('The stock is locked.').first().waitFor()
+  await message(page).getByText('Handled, attempt 2').waitFor()
+})
+
+test('a sent message: its answers, and when the next attempt is', async ({ start, open }) => {
+  const app = await start()
+  await app.partner([503])
+  const { page } = await open(app)
+  await app.queue([track('Order Completed')])
+  await rows(page).filter({ hasText: 'partner' }).filter({ hasText: 'Waiting' }).click()
+  await message(page).getByText('Attempt: 503').first().waitFor()
+  await message(page).getByText('Next attempt:').waitFor()
+  await message(page)
+    .getByText(/^\d\d:\d\d$/)
+    .first()
+    .waitFor()
+})
+
+test('the copies are what was received, and can be pasted', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  const sent = track(`it's "here"`, { properties: { note: `$(touch x) \`y\` \\ 'z' \u2028` } })
+  await app.post(sent)
+  await rows(page).first().click()
+  const read = async (name: string): Promise<string> => {
+    await message(page).getByRole('button', { name }).click()
+    await message(page).getByRole('button', { name: 'Copied' }).first().waitFor()
+    return await page.evaluate<string>('navigator.clipboard.readText()')
+  }
+  expect(await read('Copy body')).toBe(JSON.stringify(sent))
+  expect(await read('Copy as curl')).toMatch(/^curl /)
+  expect(await read('Copy as test')).toContain('signedRequest(')
+})
+
+test('the difference to the message before, and to one that is chosen', async ({ openApp }) => {
+  const { app, page, faults } = await openApp()
+  await app.post(
+    track('Order Completed', { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }),
+  )
+  await app.post(
+    track('Order Completed', { messageId: 'two', timestamp: undefined, properties: { total: 3, same: 2 } }),
+  )
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await rows(page).first().click()
+  await message(page).getByRole('tab', { name: 'Difference' }).click()
+  await message(page).getByText('2 differences').waitFor()
+  const table = message(page).locator('table.differences')
+  expect(await table.getByRole('row').filter({ hasText: 'total' }).innerText()).toMatch(/total\s+1\s+3/)
+  await message(page).getByLabel('Message', { exact: true }).fill('999')
+  await message(page).getByRole('alert').waitFor()
+  expect(faults.splice(0)).toEqual([expect.stringContaining('404')])
+})
+
+test('a refused signature is explained when the message is opened', async ({ openApp }) => {
+  const { app, page, faults } = await openApp()
+  await app.post(track('Order Completed'), '/inline', 'a wrong secret')
+  const explained: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('/api/explanation')) explained.push(request.url())
+  })
+  await rows(page).filter({ hasText: 'Refused' }).waitFor()
+  expect(explained).toEqual([])
+  await rows(page).filter({ hasText: 'Refused' }).click()
+  await message(page).getByText('Why the signature was refused').waitFor()
+  await expect.poll(() => message(page).locator('.reason').innerText()).toMatch(/secret/i)
+  expect(await page.content()).not.toContain('the secret of the app')
+  expect(faults).toEqual([])
+})
+
+test('a message whose one URL is held says which, and that the other is tried', async ({ openApp }) => {
+  const { app, page } = await openApp({ isManual: true, isPaired: true })
+  await app.partner([429])
+  await app.record([track('Order Failed')])
+  await rows(page).filter({ hasText: 'Waiting' }).click()
+  const next = message(page).locator('.timeline li').filter({ hasText: 'Next attempt' })
+  await next.getByText('The other URL is tried meanwhile.').waitFor()
+  expect(await next.getByRole('listitem').allInnerTexts()).toEqual([
+    expect.stringMatching(/^http:\S+\/partner circuit open, next probe \S+$/),
+  ])
+  await goToView(page, 'Queues')
+  const shop = page.locator('li.queue').filter({ hasText: 'shop' })
+  await shop.locator('.queue-head').getByText('circuit open').waitFor()
+  expect(await shop.locator('.queue-head .state-done').count()).toBe(0)
+})
+
+test('a message is held, and not due, when the one URL that may still accept it is', async ({ openApp }) => {
+  const { app, page } = await openApp({ isManual: true, isPaired: true })
+  await app.partner([429])
+  const unplanned = { properties: { items: 'none' } }
+  await app.record(Array.from({ length: 5 }, () => track('Order Priced', unplanned)))
+  const waiting = rows(page).filter({ hasText: 'Waiting' })
+  await expect
+    .poll(async () => {
+      await app.advance(2_000)
+      await page.reload() // The page goes by the clock of the app from when it is opened.
+      await expect.poll(() => waiting.count()).toBe(5)
+      return await waiting.getByText('held', { exact: true }).count()
+    })
+    .toBeGreaterThan(0)
+  expect(await waiting.getByText('due', { exact: true }).count()).toBe(0)
+  await goToView(page, 'Queues')
+  await page.getByRole('region', { name: 'Retries of shop' }).getByText('held', { exact: true }).first().waitFor()
+})

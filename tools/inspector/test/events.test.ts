@@ -1,0 +1,239 @@
+/** What the view of events gets: which events arrived at a receiver, how often, and which fields did not match. */
+
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { HooklineError } from '../../../src/message/error.ts'
+import { memoryQueue } from '../../../src/queues/memory/index.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { deliver, secret, setUp } from '../../../test/support/receive.ts'
+import { createEventCounts } from '../src/event-counts.ts'
+import { createInspector, type Inspector } from '../src/index.ts'
+import { createRequestPage } from '../src/page-server.ts'
+import { watchEvents } from '../src/watch-events.ts'
+import type { EventLine, PartEvents } from '../src/wire.ts'
+import { closeLater, endpointOf, get } from './support.ts'
+
+const MINUTE_MS = 60_000
+const item = z.object({ sku: z.string(), price: z.number() })
+const events = { 'Order Completed': z.object({ total: z.number(), items: z.array(item) }) }
+const of = (event: string, properties: object = {}) => ({ ...fixtures.track, event, properties })
+const completed = of('Order Completed', { total: 1, items: [] })
+
+/** A receiver that takes all, and an inspector that watches it. */
+function inspect(options: object = {}) {
+  const { receiver, clock } = setUp(options)
+  receiver.on('*', () => {})
+  const inspector = createInspector({ receiver: { shop: receiver }, clock })
+  closeLater(() => inspector.close())
+  const parts = async () => JSON.parse((await get(inspector, '/api/events')).body as string) as PartEvents[]
+  const lines = async () => (await parts())[0]?.events ?? []
+  return { receiver, clock, inspector, parts, lines }
+}
+
+const summaryOf = (lines: readonly EventLine[]) =>
+  lines.map(({ type, event, count, failed, hasSchema }) => [event ?? type, count, failed, hasSchema])
+
+describe('what arrived', () => {
+  it('each event of track messages, and each other type', async () => {
+    const { receiver, parts, lines } = inspect()
+    for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page])
+      await deliver(receiver, message)
+    expect(summaryOf(await lines())).toEqual([
+      ['A', 2, 0, undefined],
+      ['B', 1, 0, undefined],
+      ['identify', 1, 0, undefined],
+      ['page', 1, 0, undefined],
+    ])
+    expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
+  })
+
+  it('is said with its first and last time, and the messages of the last 15 minutes', async () => {
+    const { receiver, clock, lines } = inspect()
+    const from = clock.now()
+    for (let index = 0; index < 20; index += 1) {
+      await deliver(receiver, of('A'))
+      if (index < 19) await clock.advance(MINUTE_MS)
+    }
+    await deliver(receiver, of('A'))
+    const [found] = await lines()
+    expect(found).toMatchObject({ count: 21, firstAt: from, lastAt: from + 19 * MINUTE_MS })
+    expect(found?.minutes).toEqual([...Array(14).fill(1), 2])
+    await clock.advance(10 * MINUTE_MS)
+    expect((await lines())[0]?.minutes).toEqual([1, 1, 1, 1, 2, ...Array(10).fill(0)])
+  })
+
+  it('is not what strangers sent, or what was dropped of a batch', async () => {
+    const { receiver, lines } = inspect({ batches: 'first_signed' })
+    await deliver(receiver, of('Forged'), 'another secret')
+    await deliver(receiver, 'no JSON')
+    await deliver(receiver, { type: 'track' })
+    const { bytes, headers } = signedRequest([of('Signed'), of('Forged')], secret, { sign: 'first' })
+    await receiver.receive(bytes, headers)
+    await receiver.close()
+    await deliver(receiver, of('Late'))
+    expect(summaryOf(await lines())).toEqual([['Signed', 1, 0, undefined]])
+  })
+
+  it('of unsigned messages: those that were read', async () => {
+    const { receiver, lines } = inspect({ allowUnsigned: true })
+    await deliver(receiver, of('A'))
+    await deliver(receiver, { type: 'track' })
+    expect(summaryOf(await lines())).toEqual([['A', 1, 0, undefined]])
+  })
+
+  it('counts 500 events beside those with a schema, and all others together', async () => {
+    const { receiver, parts } = inspect({ events })
+    for (let index = 0; index < 502; index += 1) await deliver(receiver, of(`Event ${index}`))
+    await deliver(receiver, of('Event 501'))
+    await deliver(receiver, completed)
+    const [part] = await parts()
+    expect(part?.events).toHaveLength(501)
+    expect(part?.others).toBe(3)
+    expect(part?.events.at(-1)).toMatchObject({ event: 'Order Completed', count: 1 })
+  })
+})
+
+describe('what has a schema', () => {
+  it('is said where the receiver has any; what has none comes first, and what did not come is listed', async () => {
+    const traits = { identify: z.object({}) }
+    const { receiver, lines } = inspect({ events, traits, custom: z.string() })
+    for (const message of [completed, completed, of('New'), fixtures.group, fixtures.page, '"text"']) {
+      await deliver(receiver, message)
+    }
+    expect(summaryOf(await lines())).toEqual([
+      ['New', 1, 0, false],
+      ['group', 1, 0, false],
+      ['Order Completed', 2, 0, true],
+      ['page', 1, 0, undefined],
+      ['custom', 1, 0, true],
+      ['identify', 0, 0, true],
+    ])
+  })
+})
+
+const MISMATCHES = {
+  'at once': {},
+  'of a batch': { batches: 'signed' },
+  'of an inbox': { inbox: memoryQueue() },
+} as const
+
+describe('what does not match', () => {
+  it.each(Object.entries(MISMATCHES))('is counted by field: %s', async (_, options) => {
+    const { receiver, lines } = inspect({ events, ...options })
+    if ('inbox' in options) receiver.start()
+    const wrong = of('Order Completed', { total: '1', items: [{ sku: 'a' }, { sku: 5, price: 1 }, { sku: 'b' }] })
+    const all = [wrong, completed, of('Order Completed', { items: [] })]
+    if ('batches' in options) await deliver(receiver, JSON.stringify([...all, { type: 'track', event: 'Invalid' }]))
+    else for (const message of all) await deliver(receiver, message)
+    await expect.poll(async () => (await lines())[0]?.failed).toBe(2)
+    expect(await lines()).toMatchObject([
+      {
+        event: 'Order Completed',
+        count: 3,
+        hasSchema: true,
+        fields: [
+          { path: 'properties.total', code: 'invalid_type', count: 2 },
+          { path: 'properties.items[].price', code: 'invalid_type', count: 1 },
+          { path: 'properties.items[].sku', code: 'invalid_type', count: 1 },
+        ],
+        otherFields: 0,
+      },
+    ])
+  })
+
+  it('of a custom message: the whole body, in a batch, too', async () => {
+    const { receiver, lines } = inspect({ custom: z.object({ id: z.number() }), batches: 'signed' })
+    await deliver(receiver, { id: 'a' })
+    await deliver(receiver, JSON.stringify([{ id: 1 }, 'text']))
+    expect(await lines()).toMatchObject([
+      {
+        type: 'custom',
+        count: 3,
+        failed: 2,
+        fields: [
+          { path: 'body.id', count: 1 },
+          { path: 'body', count: 1 },
+        ],
+      },
+    ])
+  })
+
+  it('a handler that fails is no mismatch', async () => {
+    const { receiver, lines } = inspect({ events, batches: 'signed' })
+    receiver.on('track', () => Promise.reject(new Error('down')))
+    await deliver(receiver, completed)
+    await deliver(receiver, JSON.stringify([completed, completed]))
+    expect(summaryOf(await lines())).toEqual([['Order Completed', 3, 0, true]])
+  })
+
+  it('comes before what matches, however rare it is', async () => {
+    const { receiver, lines } = inspect({ events: { ...events, Other: z.object({}) } })
+    for (const message of [of('Other'), of('Other'), of('Order Completed')]) await deliver(receiver, message)
+    expect((await lines()).map(({ event }) => event)).toEqual(['Order Completed', 'Other'])
+  })
+
+  it('has 20 fields at most, and shows keys that look like names', () => {
+    const counts = createEventCounts('shop', setUp().clock)
+    const fail = (keys: readonly (string | { readonly key: string })[]) => {
+      const issues = keys.map((key) => ({ message: '', path: [key] }))
+      counts.mismatched({ type: 'custom' }, new HooklineError('schema_mismatch', '', { path: 'body', issues }))
+    }
+    fail(['x'.repeat(1_000), { key: 'named' }])
+    fail(Array.from({ length: 20 }, (_, index) => `key ${index}`))
+    const [line] = counts.read().events
+    expect(line?.fields).toHaveLength(20)
+    expect(line?.otherFields).toBe(2)
+    expect(line?.fields[0]).toEqual({ path: 'body.*', code: '', count: 1 })
+    expect(line?.fields[1]).toEqual({ path: 'body.named', code: '', count: 1 })
+  })
+
+  it.each(['receiver', 'inspector'] as const)(
+    '`forget` of the %s deletes the fields, which a message may name',
+    async (by) => {
+      const { receiver, inspector, lines } = inspect({
+        inbox: memoryQueue(),
+        events: { Prices: z.object({ by: z.record(z.string(), z.number()) }) },
+      })
+      receiver.start()
+      await deliver(receiver, of('Prices', { by: { ada: 'none' } }))
+      await expect.poll(async () => (await lines())[0]?.fields[0]?.path).toBe('properties.by.ada')
+      if (by === 'receiver') await receiver.forget('ada')
+      else inspector.forget('ada')
+      expect(await lines()).toMatchObject([{ count: 1, failed: 1, fields: [], otherFields: 0 }])
+    },
+  )
+})
+
+it('counts no more once it is stopped', async () => {
+  const { receiver, clock } = setUp()
+  const counts = createEventCounts('shop', clock)
+  const stop = watchEvents(receiver, counts)
+  await deliver(receiver, of('A'))
+  stop()
+  await deliver(receiver, of('A'))
+  expect(summaryOf(counts.read().events)).toEqual([['A', 1, 0, undefined]])
+})
+
+it('without receivers, there are none', async () => {
+  const answer = await get(endpointOf(), '/api/events')
+  expect([answer.status, answer.body]).toEqual([200, '[]'])
+})
+
+describe('on the page of `hookline listen`', () => {
+  it.each([
+    ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 1_000]]],
+    ['of a list, only messages', [of('Sold'), { type: 'track' }, 7], false, [['Sold', 1]]],
+    ['nothing of what a stranger may have sent', of('Sold'), true, []],
+  ])('counts %s', async (_what, sent, isRefused, counted) => {
+    const page = createRequestPage({})
+    closeLater(page.close)
+    const body = Buffer.from(JSON.stringify(sent))
+    const request = { at: 0, method: 'POST', path: '/', headers: {}, state: 'done', durationMs: 1, steps: [] } as const
+
+    page.append({ ...request, body, bytes: body.length, isRefused }, true)
+
+    const [part] = JSON.parse((await get(page as unknown as Inspector, '/api/events')).body as string) as PartEvents[]
+    expect(part?.events.map(({ event, count }) => [event, count])).toEqual(counted)
+  })
+})

@@ -1,0 +1,236 @@
+/** What an inspector keeps in memory: bounds, order, changes, forgetting, secrets. */
+
+import { gzipSync } from 'node:zlib'
+import { expect, it, vi } from 'vitest'
+import type { CollectedEvent, CollectorObserver } from '../../../src/collector/observer.ts'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { addStep, describeMessage, setBody } from '../src/logged-message.ts'
+import { createSeries } from '../src/series.ts'
+import { watchCollector } from '../src/watch-outbound.ts'
+import { keptBy } from './support.ts'
+
+function setUp(keep = {}) {
+  const clock = manualClock()
+  const { journal, rows } = keptBy(clock, keep)
+  const add = (body: string, isRefused = false, kind: 'received' | 'collected' = 'received') => {
+    const entry = journal.add('shop', { kind, at: clock.now(), isRefused, deliveryId: isRefused ? undefined : body })
+    setBody(entry, Buffer.from(body))
+    journal.update(entry)
+    return entry
+  }
+  const ids = () => rows().map(({ id }) => id)
+  return { journal, add, ids }
+}
+
+it('keeps the newest, and refused requests push no messages out', () => {
+  const { add, ids, journal } = setUp({ messages: 3, refused: 2 })
+  for (const each of ['a', 'b', 'c', 'd']) add(each)
+  for (let index = 0; index < 9; index += 1) add('forged', true)
+  expect(ids()).toEqual([13, 12, 4, 3, 2])
+  expect(['a', 'b', 'c', 'd'].map((id) => journal.find('shop', id)?.id)).toEqual([undefined, 2, 3, 4])
+})
+
+it('a body that is a part of more is copied, one that is whole is not', () => {
+  const { journal } = setUp()
+  const whole = new Uint8Array(10)
+  const bodies = [whole, whole.subarray(2)].map((bytes) => {
+    const entry = journal.add('shop', { kind: 'received', at: 0 })
+    setBody(entry, bytes)
+    return entry.body
+  })
+  expect(bodies.map(({ buffer }) => buffer === whole.buffer)).toEqual([true, false])
+})
+
+it('keeps at most so many bytes', () => {
+  const { add, ids } = setUp({ bytes: 1_000_000 })
+  for (let index = 0; index < 5; index += 1) add(String(index).repeat(400_000))
+  expect(ids()).toEqual([5, 4])
+})
+
+it.each<[string, object]>([
+  ['trees', { userId: Array(3_000).fill([1]), anonymousId: { a: Array(3_000).fill({}) } }],
+  ['many', { userId: 'a', batch: Array.from({ length: 1_500 }, (_, index) => ({ userId: `user-${index}` })) }],
+  ['long texts', { userId: 'u'.repeat(30_000) }],
+])('keeps little of the users of a refused call: %s', (_, message) => {
+  const { journal } = setUp()
+  const entry = journal.add('shop', { kind: 'collected', at: 0 })
+  setBody(entry, Buffer.from(JSON.stringify(message)))
+
+  describeMessage(entry, { type: 'custom', body: message })
+
+  expect(JSON.stringify(entry.users ?? []).length).toBeLessThan(250)
+})
+
+it('counts the ids of users and the paths that it keeps', () => {
+  const { journal, ids } = setUp({ bytes: 1_000_000 })
+  const users = Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(200, 'u'))
+  for (let index = 0; index < 100; index += 1) {
+    const entry = journal.add('shop', { kind: 'received', at: 0 })
+    Object.assign(entry, { users, path: 'p'.repeat(10_000) })
+    journal.update(entry)
+  }
+  expect(ids().length).toBeLessThanOrEqual(50)
+})
+
+it('forgets a user whose id is longer than what is kept of it', () => {
+  const { journal, ids } = setUp()
+  const userId = 'u'.repeat(300)
+  const entry = journal.add('shop', { kind: 'received', at: 0 })
+  describeMessage(entry, { type: 'page', userId })
+  journal.update(entry)
+  expect([journal.forget(userId), ids()]).toEqual([1, []])
+})
+
+it('keeps one message, however large it is', () => {
+  const { add, ids } = setUp({ bytes: 1_000_000 })
+  add('small')
+  add('x'.repeat(2_000_000))
+  expect(ids()).toEqual([2])
+})
+
+it('lists what changed since a version once, the newest first, and calls listeners', () => {
+  const { journal, add } = setUp()
+  let calls = 0
+  journal.onChange(() => (calls += 1))
+  const [first, , third] = [add('a'), add('b'), add('c')]
+  expect(calls).toBe(3)
+  const { version } = journal.changesSince(undefined)
+  for (let index = 0; index < 10; index += 1) journal.update(first as never)
+  journal.update(third as never)
+  journal.update(first as never)
+  expect(calls).toBe(15)
+  expect(journal.changesSince(version)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1 }] })
+  expect(journal.changesSince(journal.changesSince(version).version).rows).toEqual([])
+  expect(journal.changesSince(1_000).isReset).toBe(true)
+})
+
+it('forgets a user, in each call of a batch, too; a page begins anew', () => {
+  const { journal, add, ids } = setUp()
+  add('{"type":"track","userId":"user-1"}')
+  add('{"type":"track","userId":"user-2"}')
+  add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', false, 'collected')
+  const { version } = journal.changesSince(undefined)
+  expect(journal.forget('user-1')).toBe(2)
+  expect(journal.changesSince(version).isReset).toBe(true)
+  expect(ids()).toEqual([2])
+})
+
+it('parses no more than 250 KB to forget a user: what is left over, and may be about the user, goes too', () => {
+  const { journal, add, ids } = setUp({ messages: 100 })
+  const text = (of: string) => JSON.stringify({ batch: [{ userId: of, name: `\n${'é'.repeat(49_000)}` }] })
+  for (let index = 0; index < 10; index += 1) add(text('user-2'), false, 'collected')
+  add('{"userId":"user-2"}', false, 'collected')
+  const parse = vi.spyOn(JSON, 'parse')
+  const count = journal.forget('user-1')
+  const parsed = parse.mock.calls.reduce((sum, [json]) => sum + Buffer.byteLength(json), 0)
+  parse.mockRestore()
+  expect([parsed <= 250_000, count, ids().length]).toEqual([true, 8, 3])
+})
+
+it('forgets a user in a batch with a call that nests too deep to be written again', () => {
+  const { journal, add } = setUp()
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+  add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, false, 'collected')
+  expect(journal.forget('user-1')).toBe(1)
+})
+
+it('shows nothing for an id that no message has', () => {
+  const { journal, add } = setUp({ messages: 3 })
+  expect(journal.detail(0)).toBeUndefined()
+  for (const each of ['a', 'b', 'c', 'd']) add(each)
+  expect([0, 1, 5].map((id) => journal.detail(id))).toEqual([undefined, undefined, undefined])
+})
+
+it.each([
+  [
+    '{"writeKey":"k-1","batch":[{"writeKey" : "k-1","event":"x"}]}',
+    '{"writeKey":"…","batch":[{"writeKey" : "…","event":"x"}]}',
+  ],
+  [String.raw`{"write\u004bey":"k-1"}`, String.raw`{"write\u004bey":"…"}`],
+  ['{"writeKey":"k-1', undefined],
+  ['{"writeKey" : {"a":"k-1"}}', undefined],
+  ['{"writeKey":["x","k-1"]}', undefined],
+  [String.raw`{"raw":"{\"writeKey\":\"k-1\"}","event":"x"}`, '{"raw":"…","event":"x"}'],
+  ['{"url":"https://shop.example/?writeKey=k-1"}', '{"url":"…"}'],
+  [String.raw`"{\"write\u004bey\":\"k-1\"}"`, '"…"'],
+  [
+    '{"a":{"write_key":"k-1","WriteKey":"k-1","write-key":"k-1"}}',
+    '{"a":{"write_key":"…","WriteKey":"…","write-key":"…"}}',
+  ],
+])('shows no write key of %s', (body, text) => {
+  const { journal, add } = setUp()
+  expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text })
+})
+
+it('shows no write key of a message either, and all else of what is no JSON', () => {
+  const { journal, add } = setUp()
+  const bodyOf = (text: string) => journal.detail(add(text).id)?.body
+  expect(bodyOf('{"context":{"writeKey":"k-1"}}')).toMatchObject({
+    text: '{"context":{"writeKey":"…"}}',
+  })
+  expect(bodyOf('{"event":"write')).toEqual({ size: 15, text: '{"event":"write' })
+})
+
+it.each([
+  ['in another encoding', 'text', Buffer.from('{"writeKey":"k-1"}', 'utf16le')],
+  ['compressed', 'base64', gzipSync('{"writeKey":"k-1"}')],
+])('shows no write key %s, but shows a message so', (_how, shown, bytes) => {
+  const { journal } = setUp()
+  const bodyOf = (kind: 'received' | 'collected') => {
+    const entry = journal.add('shop', { kind, at: 0 })
+    setBody(entry, bytes)
+    journal.update(entry)
+    return journal.detail(entry.id)?.body
+  }
+  expect(bodyOf('collected')).toEqual({ size: bytes.length })
+  expect(bodyOf('received')).toMatchObject({ size: bytes.length, [shown]: expect.any(String) })
+})
+
+it.each([
+  [32_000, 'user-1'],
+  [33_000, undefined],
+])('a body of about %i characters that was collected shows the user %s in the list', (length, user) => {
+  const { journal } = setUp()
+  const bytes = Buffer.from(JSON.stringify({ userId: 'user-1', pad: 'x'.repeat(length) }))
+  const request = { path: '/v1/identify', headers: {} }
+  const event = {
+    request,
+    bytes,
+    source: 'web',
+    status: 200,
+    accepted: 1,
+    refused: 0,
+    messageIds: ['m'],
+    at: 0,
+    durationMs: 1,
+  }
+  const observe = ({ answered }: CollectorObserver): (() => void) => {
+    answered?.(event as unknown as CollectedEvent)
+    return () => {}
+  }
+  watchCollector('site', { observe }, journal, createSeries(manualClock()))
+  const [row] = journal.changesSince(undefined).rows
+  expect([row?.type, row?.user, row?.messageIds]).toEqual(['identify', user, ['m']])
+})
+
+it('a redriven message that has failed again at the same time, by a clock that stands still, is dead', () => {
+  const { journal, add } = setUp()
+  const entries = ['a', 'b'].map((id) => {
+    const entry = add(id)
+    Object.assign(entry, { state: 'dead', endedAt: journal.now() })
+    journal.update(entry)
+    return entry
+  })
+  const { version } = journal
+  journal.update(entries[1] as never)
+  journal.changed('shop', ['a', 'b'], 'redriven', journal.now(), version)
+  expect(entries.map(({ state }) => state)).toEqual(['waiting', 'dead'])
+})
+
+it('of too many steps it keeps the first 10 and the last 90', () => {
+  const { journal, add } = setUp()
+  const entry = add('a')
+  for (let at = 0; at < 500; at += 1) addStep(entry, { at, what: 'queued' })
+  const times = journal.detail(entry.id)?.steps.map(({ at }) => at) ?? []
+  expect([times.length, times[9], times[10], times.at(-1)]).toEqual([100, 9, 410, 499])
+})

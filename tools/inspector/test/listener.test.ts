@@ -1,0 +1,307 @@
+/** Where the page is served: a port of its own, and each framework on Node, as the guide mounts it. */
+
+import { once } from 'node:events'
+import http, { type IncomingMessage, type RequestListener } from 'node:http'
+import http2 from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import express5 from 'express'
+import express4 from 'express4'
+import fastify5 from 'fastify'
+import fastify4 from 'fastify4'
+import Koa3 from 'koa'
+import Koa2 from 'koa2'
+import { describe, expect, it, vi } from 'vitest'
+import { createReceiver } from '../../../src/index.ts'
+import { memoryQueue } from '../../../src/queues/memory/index.ts'
+import { manualClock } from '../../../src/testing.ts'
+import { createHandler, type PageAnswer, type PageRequest } from '../src/endpoint/listener.ts'
+import { createInspector, type Inspector, type InspectorOptions } from '../src/index.ts'
+import { closeLater, headerOf, OWN_HEADERS, start } from './support.ts'
+
+function create(options: Pick<InspectorOptions, 'authorize'> = {}): Inspector {
+  const receiver = createReceiver({ secret: 'the secret', inbox: { queue: memoryQueue() } })
+  const inspector = createInspector({ receiver, ...options })
+  closeLater(() => Promise.all([inspector.close(), receiver.close()]))
+  return inspector
+}
+
+const mountOn = (framework: typeof express5) => ({
+  'app.use': ({ handler }: Inspector) => framework().use('/tools/hookline', handler),
+  'a router below a router': ({ handler }: Inspector) =>
+    framework().use('/tools', framework.Router().use('/hookline', handler)),
+  'body parsers before it': ({ handler }: Inspector) => {
+    return framework()
+      .use(framework.json(), framework.text({ type: '*/*' }))
+      .use('/tools/hookline', handler)
+  },
+})
+
+function koa(Framework: typeof Koa3, inspector: Inspector): RequestListener {
+  const app = new Framework()
+  app.use((context, next) => {
+    const { path, url, originalUrl, req, res } = context
+    if (!`${path}/`.startsWith('/tools/hookline/')) return next()
+    context.respond = false
+    return inspector.handler(Object.assign(req, { originalUrl, url: url.slice('/tools/hookline'.length) }), res)
+  })
+  return app.callback()
+}
+
+async function fastify(framework: typeof fastify5, inspector: Inspector): Promise<RequestListener> {
+  const app = framework()
+  const onRequest = ({ raw }: { raw: IncomingMessage }, reply: { hijack(): unknown; raw: http.ServerResponse }) => {
+    reply.hijack()
+    const { url = '' } = raw
+    inspector.handler(Object.assign(raw, { originalUrl: url, url: url.slice('/tools/hookline'.length) }), reply.raw)
+  }
+  app.all('/tools/hookline*', { onRequest }, () => {})
+  await app.ready()
+  return (request, response) => void app.server.emit('request', request, response)
+}
+
+describe('served by', () => {
+  const hosts: Record<string, (inspector: Inspector) => RequestListener | Promise<RequestListener>> = {
+    'Koa 2': (inspector) => koa(Koa2 as unknown as typeof Koa3, inspector),
+    'Koa 3': (inspector) => koa(Koa3, inspector),
+    'Fastify 4': (inspector) => fastify(fastify4 as unknown as typeof fastify5, inspector),
+    'Fastify 5': (inspector) => fastify(fastify5, inspector),
+  }
+  for (const [how, mount] of Object.entries(mountOn(express4 as unknown as typeof express5))) {
+    hosts[`Express 4, ${how}`] = mount
+  }
+  for (const [how, mount] of Object.entries(mountOn(express5))) hosts[`Express 5, ${how}`] = mount
+
+  async function expectPage(url: string, inspector: Inspector): Promise<void> {
+    const headers = headerOf(inspector)
+    const get = (path: string, given: Record<string, string> = headers) => fetch(url + path, { headers: given })
+    const page = await get('/')
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(await page.text()).toContain('src="page.js"')
+    for (const file of ['/page.js', '/page.css']) expect((await get(file)).status).toBe(200)
+
+    expect(await (await get('/api/setup')).json()).toMatchObject({
+      access: 'write',
+      parts: [{ name: 'receiver', kind: 'receiver', hasQueue: true }],
+      keep: { messages: 2_000, refused: 200 },
+    })
+    expect((await get('/api/setup', {})).status).toBe(403)
+    const head = await fetch(`${url}/page.js`, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+
+    const stream = await get('/api/stream')
+    const first = await stream.body?.getReader().read()
+    expect(Buffer.from(first?.value ?? []).toString()).toContain('event: rows')
+
+    const own = { ...(OWN_HEADERS as Record<string, string>), origin: new URL(url).origin, ...headers }
+    const drop = (body: object) =>
+      fetch(`${url}/api/drop`, { method: 'POST', headers: own, body: JSON.stringify(body) })
+    expect((await drop({ part: 'other' })).status).toBe(404)
+    expect(await (await drop({ part: 'receiver', dryRun: true })).json()).toMatchObject({ count: 0 })
+    expect((await get('/other')).status).toBe(404)
+  }
+
+  it.each(Object.entries(hosts))(
+    '%s, below a path to which it sends who asks without a slash',
+    async (_name, mount) => {
+      const inspector = create()
+      const url = `${await start(await mount(inspector))}/tools/hookline`
+      const moved = await fetch(`${url}?a=b`, { redirect: 'manual' })
+      expect([moved.status, moved.headers.get('location')]).toEqual([308, './hookline/?a=b'])
+      await expectPage(url, inspector)
+      expect(await fetch(`${new URL(url).origin}/other`)).toMatchObject({ status: 404 })
+    },
+  )
+
+  it('node:http, at the root', async () => {
+    const inspector = create()
+    await expectPage(await start(inspector.handler), inspector)
+  })
+
+  it('itself, on a port of this machine, until it is closed', async () => {
+    const inspector = create()
+    const url = new URL(await inspector.listen({ port: 0 }))
+    expect([url.protocol, url.hostname, url.pathname]).toEqual(['http:', '127.0.0.1', '/'])
+    expect(url.href).toBe(inspector.url(url.origin))
+    await expectPage(url.origin, inspector)
+    const open = create({ authorize: () => 'write' })
+    const other = await open.listen({ port: 0, host: '::1' })
+    expect(other).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
+    expect((await fetch(`${other}api/setup`)).status).toBe(200)
+
+    await expect(open.listen({ port: Number(url.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    const stream = await fetch(`${url.origin}/api/stream`, { headers: headerOf(inspector) })
+    await inspector.close()
+    await stream.text().catch(() => {})
+    await expect(fetch(url.origin)).rejects.toThrow()
+    await open.close()
+  })
+
+  it.each([
+    [undefined, 'must be an object'],
+    [{}, '`port` must be a whole number'],
+    [{ port: '4040' }, '`port` must be a whole number'],
+    [{ port: 65_536 }, '`port` must be a whole number'],
+    [{ port: 0, host: '' }, '`host` must be an address'],
+    [{ port: 0, hots: 'x' }, 'Did you mean `host`?'],
+  ])('not itself with %j', async (options, message) => {
+    const listening = create().listen(options as never)
+    await expect(listening).rejects.toThrow(TypeError)
+    await expect(listening).rejects.toThrow(message)
+  })
+
+  it.each<[string, (inspector: Inspector) => void, string]>([
+    ['Koa as its middleware', ({ handler }) => handler({} as never, (() => {}) as never), 'Got an object, a function.'],
+    [
+      'a Fetch host',
+      ({ handler }) => handler(new Request('http://localhost/') as never, undefined as never),
+      'undefined',
+    ],
+  ])('not %s', (_which, call, found) => {
+    expect(() => call(create())).toThrow(TypeError)
+    expect(() => call(create())).toThrow('`inspector.handler` must be called with a request and a response of Node.')
+    expect(() => call(create())).toThrow(found)
+  })
+})
+
+it('passes on what is not the page', async () => {
+  const { handler } = create()
+  const origin = await start((request, response) => handler(request, response, () => response.end('the next')))
+  expect(await (await fetch(`${origin}/other`)).text()).toBe('the next')
+  expect((await fetch(`${origin}/page.js`)).headers.get('content-type')).toContain('javascript')
+})
+
+it('takes a whole URL as the target of a request', async () => {
+  const { handler } = create()
+  const { port } = new URL(await start(handler))
+  const socket = connect(Number(port), '127.0.0.1')
+  closeLater(() => socket.destroy())
+  socket.end(
+    `HEAD http://localhost:${port}/page.css?a HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`,
+  )
+  expect(await text(socket)).toContain('200 OK')
+})
+
+it('says that the body of a request was read before, when nothing is left of it', async () => {
+  const inspector = create()
+  const origin = await start(async (request, response) => {
+    await text(request)
+    inspector.handler(request, response)
+  })
+  const headers = { ...(OWN_HEADERS as Record<string, string>), origin, ...headerOf(inspector) }
+  const answer = await fetch(`${origin}/api/drop`, { method: 'POST', headers, body: '{"part":"receiver"}' })
+  expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining('Mount the inspector before')])
+})
+
+describe('a streamed answer', () => {
+  const CHUNK = 'x'.repeat(1_000_000)
+  /** Serves one on HTTP/1 and on HTTP/2. Returns what reads it. */
+  const versions: Record<
+    string,
+    (listener: ReturnType<typeof createHandler>) => Promise<() => Promise<NodeJS.ReadableStream>>
+  > = {
+    async 'HTTP/1'(listener) {
+      const origin = await start(listener)
+      return async () => {
+        const [response] = await once(http.get(origin), 'response')
+        closeLater(() => response.destroy())
+        return response
+      }
+    },
+    async 'HTTP/2'(listener) {
+      const server = http2.createServer(listener).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      closeLater(() => {
+        session.destroy()
+        server.close()
+      })
+      return async () => {
+        const stream = session.request({ ':path': '/' })
+        await once(stream, 'response')
+        return stream
+      }
+    },
+  }
+
+  describe.each(Object.entries(versions))('over %s', (_version, open) => {
+    async function serve(body: (request: PageRequest) => AsyncGenerator<string>) {
+      const clock = manualClock()
+      const signals: AbortSignal[] = []
+      const handle = async (request: PageRequest): Promise<PageAnswer> => {
+        signals.push(request.signal)
+        return { status: 200, headers: {}, body: body(request) }
+      }
+      return { clock, signals, read: await open(createHandler(handle, clock)) }
+    }
+
+    it('comes whole', async () => {
+      const { read } = await serve(async function* () {
+        yield* ['one, ', '', CHUNK, CHUNK]
+      })
+      expect(await text(await read())).toBe(`one, ${CHUNK}${CHUNK}`)
+    })
+
+    it('that fails closes the connection, so that nobody takes it for whole', async () => {
+      const { read } = await serve(async function* () {
+        yield 'one'
+        throw new Error('the disk is on fire')
+      })
+      await expect(text(await read())).rejects.toThrow()
+    })
+
+    it('whose client leaves ends at once, whatever it waits for', async () => {
+      let isEnded = false
+      const { signals, read } = await serve(async function* ({ signal }) {
+        try {
+          yield 'one'
+          await once(signal, 'abort')
+        } finally {
+          isEnded = true
+        }
+      })
+      const reader = (await read()) as IncomingMessage
+      reader.on('error', () => {})
+      await once(reader, 'data')
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+      reader.destroy()
+      await vi.waitFor(() => expect([isEnded, signals[0]?.aborted]).toEqual([true, true]))
+    })
+
+    it('is cut off when its client reads nothing for 30 seconds, and not while it has nothing to say', async () => {
+      const silence = Promise.withResolvers<void>()
+      let [count, isEnded] = [0, false]
+      const { clock, read } = await serve(async function* () {
+        try {
+          await silence.promise
+          for (; ; count += 1) yield CHUNK
+        } finally {
+          isEnded = true
+        }
+      })
+      /** Waits until the sockets hold all that they can. */
+      const stalled = async (): Promise<void> => {
+        for (let [last, quiet] = [-1, 0]; quiet < 300; quiet += 1) {
+          await new Promise((resolve) => setImmediate(resolve))
+          if (count !== last) [last, quiet] = [count, 0]
+        }
+      }
+      const reader = (await read()).on('error', () => {}) // HTTP/2 notices at once.
+      await clock.advance(120_000)
+      expect(isEnded).toBe(false)
+      silence.resolve()
+      await stalled()
+      await clock.advance(29_999)
+      const before = count
+      reader.resume()
+      await vi.waitFor(() => expect(count).toBeGreaterThan(before + 1))
+      reader.pause()
+      await stalled()
+      await clock.advance(29_999)
+      expect(isEnded).toBe(false)
+      await clock.advance(1)
+      await vi.waitFor(() => expect(isEnded).toBe(true))
+      await expect(text(reader)).rejects.toThrow()
+    })
+  })
+})

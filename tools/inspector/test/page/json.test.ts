@@ -1,0 +1,110 @@
+/** Bodies as the page shows them: as a tree, and the difference of two. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
+
+function toValue(json: Json): unknown {
+  if (json.kind === 'string') return json.value
+  if (json.kind === 'literal') return JSON.parse(json.text)
+  if (json.kind === 'array') return json.items.map(toValue)
+  const object = {}
+  for (const { key, value } of json.entries) {
+    Object.defineProperty(object, key, { value: toValue(value), enumerable: true, configurable: true, writable: true })
+  }
+  return object
+}
+
+describe('the JSON of a body', () => {
+  it('is what JSON.parse makes of it', () => {
+    const check = fc.property(fc.json(), fc.nat(2), (text, indent) => {
+      const spaced = JSON.stringify(JSON.parse(text), null, indent)
+      expect(toValue(parseJson(spaced))).toEqual(JSON.parse(spaced))
+    })
+    fc.assert(check)
+  })
+
+  it('keeps the digits of numbers, the order and what is repeated', () => {
+    const { kind, ...rest } = parseJson('{"b":1e400,"a":12345678901234567890,"b":-0.10}')
+    expect([kind, rest]).toEqual([
+      'object',
+      {
+        entries: [
+          { key: 'b', value: { kind: 'literal', text: '1e400' } },
+          { key: 'a', value: { kind: 'literal', text: '12345678901234567890' } },
+          { key: 'b', value: { kind: 'literal', text: '-0.10' } },
+        ],
+      },
+    ])
+  })
+
+  it('may be nested however deep', () => {
+    let json = parseJson(`${'['.repeat(200_000)}1${']'.repeat(200_000)}`)
+    let depth = 0
+    for (; json.kind === 'array'; depth += 1) json = json.items[0] as Json
+    expect(depth).toBe(200_000)
+  })
+
+  it('is refused when it is none', () => {
+    for (const text of ['', '{', '{"a":1}x', "{'a':1}", '[01]']) expect(() => parseJson(text)).toThrow(SyntaxError)
+  })
+
+  it('has a short beginning', () => {
+    expect(excerptOf(parseJson('{"a":[1,2],"b":"c"}'))).toBe('{"a": [1, 2], "b": "c"}')
+    expect(excerptOf(parseJson('{"a":{"b":1},"c":2}'), 6)).toBe('{"a": {…}, …}')
+    const check = fc.property(fc.json(), fc.nat(100), (text, most) => {
+      expect(excerptOf(parseJson(text), most).length).toBeLessThan(10 * most + 50)
+    })
+    fc.assert(check)
+    expect(excerptOf(parseJson(`${'['.repeat(100_000)}${']'.repeat(100_000)}`), 60).length).toBeLessThan(100)
+  })
+})
+
+describe('the difference of two bodies', () => {
+  function differences(left: string, right: string, most = 100) {
+    const textOf = (json: Json | undefined) => json && excerptOf(json)
+    return findDifferences(parseJson(left), parseJson(right), most).map(({ path, left, right }) => [
+      path,
+      textOf(left),
+      textOf(right),
+    ])
+  }
+
+  it('names each field that differs, in their order', () => {
+    const left = '{"a":1,"b":{"c":[1,{"d":"x"}],"e f":true},"gone":{"x":1}}'
+    const right = '{"b":{"e f":null,"c":[1,{"d":"y"},3]},"a":1,"new":[]}'
+    expect(differences(left, right)).toEqual([
+      ['b.c[1].d', '"x"', '"y"'],
+      ['b.c[2]', undefined, '3'],
+      ['b["e f"]', 'true', 'null'],
+      ['gone', '{"x": 1}', undefined],
+      ['new', undefined, '[]'],
+    ])
+  })
+
+  it('tells kinds apart, and numbers that JavaScript cannot', () => {
+    expect(differences('{"a":"1"}', '{"a":1}')).toEqual([['a', '"1"', '1']])
+    expect(differences('[]', '{}')).toEqual([['', '[]', '{}']])
+    expect(differences('[12345678901234567890]', '[12345678901234567891]')).toHaveLength(1)
+    expect(differences('[1e400]', '[1e400]')).toEqual([])
+  })
+
+  it('is empty for a body and itself, and stops at its limit', () => {
+    const check = fc.property(fc.json(), (text) => {
+      expect(differences(text, text)).toEqual([])
+    })
+    fc.assert(check)
+    expect(differences(JSON.stringify(Array(50).fill(1)), JSON.stringify(Array(50).fill(2)), 20)).toHaveLength(20)
+  })
+
+  it('compares lists of any length', () => {
+    const list = (last: number) => JSON.stringify([...Array(200_000).fill(1), last])
+    expect(differences(list(1), list(2))).toEqual([['[200000]', '1', '2']])
+  })
+
+  it('reads what is nested deep', () => {
+    const deep = (value: number) => parseJson(`${'['.repeat(2_000)}${value}${']'.repeat(2_000)}`)
+    expect(findDifferences(deep(1), deep(2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
+    expect(childrenOf(deep(1))).toHaveLength(1)
+  })
+})

@@ -1,0 +1,104 @@
+/** The plots: counts, percentiles and depths by intervals of the clock. */
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { createSeries } from '../src/series.ts'
+
+const MINUTE = 60_000
+
+function setUp() {
+  const clock = manualClock(Date.UTC(2026, 0, 15, 9, 30))
+  return { clock, series: createSeries(clock) }
+}
+
+it('a part that nothing happened in has empty intervals', () => {
+  const { clock, series } = setUp()
+  const { from, intervalMs, done, failed, p50, depth } = series.read('shop', 1)
+  expect({ from, intervalMs }).toEqual({ from: clock.now() - 55_000, intervalMs: 5_000 })
+  expect([done, failed]).toEqual([Array(12).fill(0), Array(12).fill(0)])
+  expect([p50, depth]).toEqual([Array(12).fill(null), Array(12).fill(null)])
+})
+
+it.each([
+  [1, 5_000, 12],
+  [15, 5_000, 180],
+  [16, 60_000, 16],
+  [240, 60_000, 240],
+  [9999, 60_000, 240],
+])('%i minutes are shown in intervals of %i ms', (minutes, intervalMs, count) => {
+  const { series } = setUp()
+  series.done('shop', 3)
+  const read = series.read('shop', minutes)
+  expect([read.intervalMs, read.done.length]).toEqual([intervalMs, count])
+  expect(read.done.at(-1)).toBe(1)
+})
+
+it('counts and depths stay in their interval', async () => {
+  const { clock, series } = setUp()
+  series.done('shop', 1)
+  series.failed('shop', undefined)
+  series.depth('shop', 7)
+  await clock.advance(5_000)
+  series.done('shop', 1)
+  series.done('other', 1)
+  const { done, failed, depth, p50 } = series.read('shop', 1)
+  expect(done.slice(-2)).toEqual([1, 1])
+  expect(failed.slice(-2)).toEqual([1, 0])
+  expect(depth.slice(-2)).toEqual([7, null])
+  expect(p50.slice(-3)).toEqual([null, expect.closeTo(1, 0), expect.closeTo(1, 0)])
+})
+
+it('a clock that jumps by years shows nothing of before', async () => {
+  const { clock, series } = setUp()
+  series.done('shop', 1)
+  await clock.advance(10 * 365 * 24 * 60 * MINUTE)
+  series.failed('shop', 2)
+  for (const minutes of [15, 240]) {
+    const { done, failed } = series.read('shop', minutes)
+    expect([done, failed].map((counts) => counts.reduce((sum, count) => sum + count))).toEqual([0, 1])
+  }
+})
+
+it('what happened in any pattern of times is counted once, while its interval is shown', async () => {
+  const event = fc.record({ afterMs: fc.nat(20 * MINUTE), isDone: fc.boolean() })
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
+      const { clock, series } = setUp()
+      const times: { readonly at: number; readonly isDone: boolean }[] = []
+      for (const { afterMs, isDone } of events) {
+        await clock.advance(afterMs)
+        if (isDone) series.done('shop', 1)
+        else series.failed('shop', 1)
+        times.push({ at: clock.now(), isDone })
+      }
+      for (const minutes of [15, 240]) {
+        const { from, done, failed } = series.read('shop', minutes)
+        const shown = times.filter(({ at }) => at >= from)
+        expect(done.reduce((sum, count) => sum + count)).toBe(shown.filter(({ isDone }) => isDone).length)
+        expect(failed.reduce((sum, count) => sum + count)).toBe(shown.filter(({ isDone }) => !isDone).length)
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+it('percentiles are at most 10 % from the duration that they stand for', () => {
+  const duration = fc.double({ min: 0.01, max: 600_000, noNaN: true })
+  fc.assert(
+    fc.property(fc.array(duration, { minLength: 1, maxLength: 200 }), (durations) => {
+      const { series } = setUp()
+      for (const each of durations) series.done('shop', each)
+      const sorted = durations.toSorted((one, other) => one - other)
+      const { p50, p95, p99 } = series.read('shop', 1)
+      for (const [share, shown] of [
+        [0.5, p50.at(-1)],
+        [0.95, p95.at(-1)],
+        [0.99, p99.at(-1)],
+      ] as const) {
+        const exact = sorted[Math.ceil(sorted.length * share) - 1] as number
+        expect(Math.abs((shown as number) / exact - 1)).toBeLessThanOrEqual(0.1)
+      }
+    }),
+  )
+})

@@ -1,0 +1,199 @@
+/** What the tests of the inspector share: requests without sockets, servers with them, and a journal that a test fills. */
+
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
+import { bodyTooLarge } from '../../../src/http/body.ts'
+import type { Endpoint, EndpointHeaders } from '../../../src/http/endpoint.ts'
+import { createLog, type Log } from '../../../src/options/log.ts'
+import { type Clock, systemClock } from '../../../src/time/clock.ts'
+import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../src/endpoint/endpoint.ts'
+import { createHandler, type PageAnswer } from '../src/endpoint/listener.ts'
+import type { Inspector, KeepOptions } from '../src/index.ts'
+import { createJournal, type Journal, readKeep } from '../src/journal.ts'
+import type { LoggedMessage } from '../src/logged-message.ts'
+import { createSeries, type SeriesRecorder } from '../src/series.ts'
+import type { Row } from '../src/wire.ts'
+
+/** Closes it after the test. */
+export function closeLater(close: () => unknown): void {
+  onTestFinished(async () => void (await close()))
+}
+
+/** A log, and the texts of its lines. */
+export function logged(): { readonly log: Log; readonly lines: string[] } {
+  const lines: string[] = []
+  const note = (_fields: object, text: string): unknown => lines.push(text)
+  return { lines, log: createLog({ error: note, warn: note, info: note }, undefined, systemClock) }
+}
+
+/** A journal in memory with the plots, and how to read them. */
+export function keptBy(clock: Clock, keep: KeepOptions = { messages: 20, refused: 5 }) {
+  const journal = createJournal(readKeep(keep), clock, clock)
+  const series = createSeries(clock)
+  const rows = () => journal.changesSince(undefined).rows
+  const detail = (id = rows()[0]?.id ?? 0) => journal.detail(id)
+  const steps = (id?: number) => detail(id)?.steps.map(({ what }) => what)
+  /** How often the plots count a success and a failure. */
+  const counts = (part: string) => {
+    const { done, failed } = series.read(part, 60)
+    return [done, failed].map((each) => each.reduce((sum, count) => sum + count, 0))
+  }
+  return { journal, series, rows, detail, steps, counts }
+}
+
+export async function start(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  closeLater(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await new Promise((resolve) => server.once('listening', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Serves an endpoint of an inspector on a port. */
+export function serve({ handle }: Pick<InspectorEndpoint, 'handle'>): Promise<string> {
+  return start(createHandler(handle, systemClock))
+}
+
+export interface Asked {
+  readonly method?: string
+  readonly query?: string
+  readonly headers?: EndpointHeaders
+  readonly remoteAddress?: string | undefined
+  readonly originalPath?: string
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+}
+
+type AnyEndpoint = Endpoint | InspectorEndpoint | Inspector
+
+/** Asks an endpoint without a socket, from this machine unless the request says otherwise; an inspector over one. */
+export async function ask(endpoint: AnyEndpoint, path: string, request: Asked = {}): Promise<PageAnswer> {
+  if ('handler' in endpoint) return askOverSocket(endpoint, path, request)
+  const { method = 'GET', query = '', headers, body, signal = new AbortController().signal } = request
+  const { originalPath = path } = request
+  const answer = endpoint.handle({
+    method,
+    path,
+    query,
+    headers: { host: 'localhost:3000', ...headers },
+    remoteAddress: 'remoteAddress' in request ? request.remoteAddress : '127.0.0.1',
+    originalPath,
+    signal,
+    async readBody(limit) {
+      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+      if (bytes.length > limit) throw bodyTooLarge(limit)
+      return { bytes, source: 'stream' }
+    },
+  })
+  if (answer === undefined) throw new Error(`${path} is no route`)
+  return answer as Promise<PageAnswer>
+}
+
+async function askOverSocket({ handler }: Inspector, path: string, request: Asked): Promise<PageAnswer> {
+  const { method = 'GET', query = '', headers, body } = request
+  const sent = httpRequest(`${await start(handler)}${path}?${query}`, {
+    method,
+    headers: { host: 'localhost:3000', ...(headers as Record<string, string>) },
+  })
+  sent.end(body === undefined ? undefined : JSON.stringify(body))
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.setEncoding('utf8').on('error', () => {}) // The server of the test ends before the stream.
+  const { statusCode: status = 0, headers: answered } = response
+  const isStream = answered['content-type'] === 'text/event-stream'
+  return { status, headers: answered as Record<string, string>, body: isStream ? response : await text(response) }
+}
+
+/** The header that lets the page in; without a token, the one that a POST needs. */
+export function headerOf(inspector: Pick<Inspector, 'url'>): { readonly 'x-hookline-inspector': string } {
+  try {
+    const { hash } = new URL(inspector.url('http://localhost:3000'))
+    return { 'x-hookline-inspector': hash.replace('#token=', '') }
+  } catch {
+    return { 'x-hookline-inspector': '1' } // `authorize` decides.
+  }
+}
+
+export async function get(inspector: InspectorEndpoint | Inspector, path: string, query = ''): Promise<PageAnswer> {
+  return ask(inspector, path, { query, headers: headerOf(inspector) })
+}
+
+export const OWN_HEADERS: EndpointHeaders = {
+  'x-hookline-inspector': '1',
+  'content-type': 'application/json',
+  origin: 'http://localhost:3000',
+  'sec-fetch-site': 'same-origin',
+}
+
+export async function post(
+  inspector: InspectorEndpoint | Inspector,
+  path: string,
+  body: unknown,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
+  const answer = await ask(inspector, path, { method: 'POST', headers, body })
+  return { status: answer.status, body: JSON.parse(answer.body as string) }
+}
+
+export interface FakeJournal extends Journal {
+  put(...rows: Partial<Row>[]): void
+  readonly noted: unknown[]
+  readonly listeners: number
+}
+
+export function fakeJournal(): FakeJournal {
+  const rows = new Map<number, { readonly version: number; readonly row: Row }>()
+  const listeners = new Set<() => void>()
+  const noted: unknown[] = []
+  let version = 1
+  let isTold = false
+  return {
+    ...createJournal(readKeep(), systemClock),
+    noted,
+    get version() {
+      return version
+    },
+    get listeners() {
+      return listeners.size
+    },
+    put(...added) {
+      version += 1
+      for (const row of added) rows.set(row.id as number, { version, row: row as Row })
+      if (isTold) return
+      isTold = true
+      for (const listener of listeners) listener()
+    },
+    changesSince(since) {
+      isTold = false
+      const isReset = since === undefined || since > version
+      const changed = [...rows.values()].filter((entry) => isReset || entry.version > since)
+      return { version, isReset, rows: changed.map(({ row }) => row) }
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    find: (_part, id) => (id.endsWith('0') ? ({ id: 7 } as LoggedMessage) : undefined),
+    changed: (...call) => void noted.push(call),
+  }
+}
+
+/** An endpoint over a fake journal, without parts unless they are given. Closed after the test. */
+export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
+  const endpoint = createEndpoint({
+    journal: fakeJournal(),
+    series: { done() {}, failed() {}, depth() {} } as unknown as SeriesRecorder,
+    parts: [],
+    keep: { messages: 10, refused: 10 },
+    log: logged().log,
+    clock: systemClock,
+    machine: systemClock,
+    ...given,
+  })
+  closeLater(() => endpoint.close())
+  return endpoint
+}

@@ -1,0 +1,211 @@
+/** What an inspector keeps of messages that are handled at once, of users who are forgotten meanwhile, and of more than it can keep. */
+
+import { expect, it } from 'vitest'
+import { memoryQueue } from '../../../src/queues/memory/index.ts'
+import type { ReceiverOptions } from '../../../src/receiver/options.ts'
+import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { until } from '../../../test/support/until.ts'
+import type { KeepOptions } from '../src/index.ts'
+import { watchReceiver } from '../src/watch-receiver.ts'
+import { keptBy } from './support.ts'
+
+const secret = 'inspected'
+
+function setUp(options: Partial<ReceiverOptions> = {}, keep?: KeepOptions) {
+  const clock = manualClock()
+  const { detail, ...kept } = keptBy(clock, keep)
+  const receiver = createReceiver({ secret, clock, onError: () => {}, ...options })
+  watchReceiver('shop', receiver, kept.journal, kept.series)
+  const send = (message: object, headers: Record<string, string | string[]> = {}, signedWith = secret) => {
+    const request = signedRequest(JSON.stringify(message), signedWith)
+    return receiver.receive(Buffer.from(request.body), { ...request.headers, ...headers })
+  }
+  return { clock, receiver, send, ...kept, detail: () => detail() }
+}
+
+const track = (index: number | string, more = {}) => ({ ...fixtures.track, messageId: `message-${index}`, ...more })
+
+it.each([
+  ['a name that is not Latin-1', track(1, { event: '注文 ✓' }), {}],
+  ['a header with several values', track(1), { via: ['one', 'two'] }],
+])('keeps %s', async (_, message, headers) => {
+  const { receiver, send, detail } = setUp()
+  receiver.on('track', function save() {})
+  await send(message, headers)
+  const { row, body, request, steps = [] } = detail() ?? {}
+  expect(row).toMatchObject({ state: 'done', type: 'track', name: message.event, user: message.userId, attempts: 1 })
+  expect(body?.text).toBe(JSON.stringify(message))
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of [value].flat()) expect(request?.headers).toContainEqual([name, each])
+  }
+  expect(steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'handled', 'answered'])
+  expect(steps[2]).toMatchObject({ runs: [{ on: 'track', name: 'save' }] })
+})
+
+it('a handler whose name is no text changes no header, and shows no secret', async () => {
+  const { receiver, send, detail } = setUp()
+  receiver.on(
+    'track',
+    Object.defineProperty(() => {}, 'name', { value: 12_345 }),
+  )
+  await send(track(1), { authorization: 'Basic c2VjcmV0', 'x-last': 'last' })
+  const { request, steps } = detail() ?? {}
+  expect(request?.headers.slice(-2)).toEqual([
+    ['authorization', null],
+    ['x-last', null],
+  ])
+  expect(steps?.[2]).toMatchObject({ runs: [{ on: 'track', name: '12345' }] })
+})
+
+it.each([undefined, 'inbox'])('a message that no handler matches is ignored, and in no plot: %s', async (inbox) => {
+  const { receiver, send, detail, clock, counts } = setUp(inbox === undefined ? {} : { inbox: memoryQueue() })
+  receiver.on('page', () => {})
+  if (inbox !== undefined) receiver.start()
+  await send(track(1))
+  await clock.advance(0)
+  await until(() => detail()?.row.state !== 'waiting')
+  expect(detail()?.row.state).toBe('ignored')
+  expect(detail()?.steps.map(({ what }) => what)).toContain('ignored')
+  expect(counts('shop')).toEqual([0, 0])
+  await send(track(1))
+  expect(detail()?.row.state).toBe('ignored')
+})
+
+it('a refused message keeps its type, which only the first bytes may name', async () => {
+  const { send, rows } = setUp()
+  await send(track(1), {}, 'another')
+  await send({ ...track(2), type: 'strange' }, {}, 'another')
+  await send({ filler: 'x'.repeat(20_000), ...track(3) }, {}, 'another')
+  expect(rows().map(({ state, type }) => [state, type])).toEqual(
+    expect.arrayContaining([
+      ['refused', 'track'],
+      ['refused', undefined],
+    ]),
+  )
+  expect(rows().filter(({ type }) => type === 'track')).toHaveLength(1)
+})
+
+it('several handlers are several runs; the plots count the message once', async () => {
+  const { receiver, send, detail, counts, clock } = setUp()
+  receiver
+    .on('track', function one() {})
+    .on('*', async function two() {
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 40))
+    })
+  const answered = send(track(1))
+  await clock.advance(40)
+  await answered
+  expect(detail()?.steps[2]).toMatchObject({
+    at: (detail()?.row.at ?? 0) + 40,
+    durationMs: 40,
+    runs: [{ name: 'one' }, { on: '*', name: 'two', durationMs: 40 }],
+  })
+  expect(counts('shop')).toEqual([1, 0])
+})
+
+it('a sender repeats a message that was done: one row, whose second arrival is a copy', async () => {
+  const { receiver, send, rows, detail } = setUp()
+  receiver.on('track', () => {})
+  for (let index = 0; index < 2; index += 1) await send(track(1), { 'x-request-id': String(index) })
+  expect(rows()).toMatchObject([{ state: 'done', attempts: 2 }])
+  const arrivals = detail()?.steps.flatMap((step) => (step.what === 'arrived' ? [step.isCopy] : []))
+  expect(arrivals).toEqual([false, true])
+  expect(detail()?.request?.headers).toContainEqual(['x-request-id', '1'])
+})
+
+it('a sender repeats what failed: failed, then done, in one row', async () => {
+  const { receiver, send, rows, detail } = setUp()
+  let isBroken = true
+  receiver.on('track', () => {
+    if (isBroken) throw new Error('broken')
+  })
+  await send(track(1))
+  expect(rows()).toMatchObject([{ state: 'failed', status: 500, code: 'handler_failed', attempts: 1 }])
+  isBroken = false
+  await send(track(1))
+  expect(rows()).toMatchObject([{ state: 'done', status: 200, attempts: 2 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')).toMatchObject([
+    { what: 'failed', attempt: 1, next: 'sender', runs: [{ error: { code: 'Error', message: 'broken' } }] },
+    { what: 'handled', attempt: 2 },
+  ])
+})
+
+it('of a batch each element is a row, the refused one, too', async () => {
+  const { receiver, rows } = setUp({ batches: 'signed' })
+  receiver.on('track', () => {})
+  const elements = [track(1), { ...track(2), type: 'unknown' }, track(3)]
+  const { body, headers } = signedRequest(JSON.stringify(elements), secret)
+  await receiver.receive(Buffer.from(body), headers)
+  expect(rows().map(({ state, attempts, code }) => [state, attempts, code])).toEqual([
+    ['refused', 0, 'message_type_unknown'],
+    ['done', 1, undefined],
+    ['done', 1, undefined],
+  ])
+})
+
+it('10 000 forged requests push no message out', async () => {
+  const { receiver, send, rows, journal } = setUp()
+  receiver.on('track', () => {})
+  await send(track(1))
+  for (let index = 0; index < 10_000; index += 1) await send(track(1), {}, 'another')
+  const refused = rows().filter(({ state }) => state === 'refused')
+  expect([rows().length, refused.length]).toEqual([6, 5])
+  expect(rows().at(-1)).toMatchObject({ id: 1, state: 'done' })
+  expect(journal.detail(1)?.steps).toHaveLength(4)
+})
+
+it('shows the path that the receiver saw, and explains with it', async () => {
+  const { receiver, detail, rows, journal } = setUp()
+  const { body, headers } = signedRequest(fixtures.track, 'another')
+  await receiver.handle({
+    method: 'POST',
+    path: '/webhooks/shop',
+    query: '',
+    headers,
+    remoteAddress: '192.0.2.1',
+    readBody: () => ({ bytes: Buffer.from(body), source: 'stream' }),
+  })
+  expect(detail()?.request).toMatchObject({ method: 'POST', path: '/webhooks/shop', remoteAddress: '192.0.2.1' })
+  expect(detail()).toMatchObject({
+    canExplain: true,
+    row: { state: 'refused', status: 401, code: 'signature_mismatch' },
+  })
+  const refused = journal.refused(rows()[0]?.id ?? 0)
+  expect([refused?.path, Buffer.from(refused?.bytes ?? []).toString()]).toEqual(['/webhooks/shop', body])
+})
+
+it('a user who is forgotten while a handler runs does not come back; a later message does', async () => {
+  const { receiver, send, rows, journal, clock } = setUp()
+  receiver.on('track', () => new Promise<void>((resolve) => clock.setTimeout(resolve, 100)))
+  const answered = Promise.all([send(track(1, { userId: 'gone' })), send(track(2, { userId: 'stays' }))])
+  await clock.advance(50)
+  journal.forget('gone')
+  await clock.advance(50)
+  await answered
+  expect(rows().map(({ user }) => user)).toEqual(['stays'])
+  const later = send(track(3, { userId: 'gone' }))
+  await clock.advance(100)
+  await later
+  expect(rows().map(({ user }) => user)).toEqual(['gone', 'stays'])
+})
+
+it('an attempt of an inbox that ends after its user was forgotten brings nothing back', async () => {
+  const { receiver, send, rows, clock } = setUp({ inbox: memoryQueue() })
+  let isHandling = false
+  receiver.on('track', async () => {
+    isHandling = true
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, 100))
+  })
+  receiver.start()
+  await send(track(1, { userId: 'gone' }))
+  await until(() => isHandling)
+  await receiver.forget('gone')
+  expect(rows()).toEqual([])
+  await clock.advance(100)
+  await receiver.close({ graceMs: 1_000 })
+  expect(rows()).toEqual([])
+})

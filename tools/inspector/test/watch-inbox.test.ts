@@ -1,0 +1,362 @@
+/** What an inspector keeps of real receivers with an inbox, and of those that handle a message once. */
+
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memoryDedupe } from '../../../src/dedupe/memory.ts'
+import { idOfKey } from '../../../src/message/id.ts'
+import type { MessageType } from '../../../src/message/message.ts'
+import type { Queue } from '../../../src/queues/api.ts'
+import type { ReceiverOptions } from '../../../src/receiver/options.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import type { ManualClock } from '../../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { setUpInbox } from '../../../test/support/inbox.ts'
+import { deliver, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
+import { watchReceiver } from '../src/watch-receiver.ts'
+import { keptBy } from './support.ts'
+
+type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
+
+/** Watches a receiver, whose only handler does what the test says. */
+function watch<Given extends Watched>(set: Given, type: MessageType | '*' = '*') {
+  const { clock, receiver } = set
+  const { counts, ...kept } = keptBy(clock)
+  watchReceiver('shop', receiver, kept.journal, kept.series)
+  const handler = { run: (): unknown => undefined }
+  const save = () => handler.run()
+  receiver.on(type as '*', save, { unverified: true })
+  onTestFinished(() => void receiver.close({ graceMs: 0 }))
+  return { ...set, ...kept, handler, counts: () => counts('shop') }
+}
+
+function setUp(
+  inbox: Parameters<typeof setUpInbox>[0] = {},
+  options: ReceiverOptions = {},
+  queue: Partial<Queue> = {},
+  type?: MessageType,
+) {
+  return watch(setUpInbox(inbox, options, queue), type)
+}
+
+const fail = () => {
+  throw new Error('no')
+}
+const wait = (clock: ManualClock, ms: number) => new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
+
+describe('a receiver with an inbox', () => {
+  it('a message waits once it is stored, and is done once it is handled', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ state: 'waiting', type: 'track', status: 200, attempts: 0 }])
+    expect(counts()).toEqual([0, 0])
+    await clock.advance(20)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(detail()?.steps).toMatchObject([
+      { what: 'arrived', isCopy: false },
+      { what: 'checked', isVerified: true, secretIndex: 0 },
+      { what: 'stored' },
+      { what: 'answered', status: 200 },
+      { what: 'handled', at: clock.now(), attempt: 1, runs: [{ on: '*', name: 'save' }] },
+    ])
+    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('a custom message shows what its body says of itself, and is forgotten with its user', async () => {
+    const { receiver, clock, rows, journal } = setUp({}, { custom: true } as object)
+    receiver.start()
+    await deliver(receiver, { event: 'Ordered', userId: 'user-7', messageId: 'm-7' })
+    await deliver(receiver, [{ userId: 'user-8' }, { userId: 'user-7' }])
+    await deliver(receiver, ['text'])
+    await clock.advance(0)
+    expect(rows()).toMatchObject([
+      { type: 'custom', state: 'done' },
+      { type: 'custom', state: 'done' },
+      { type: 'custom', name: 'Ordered', user: 'user-7', messageIds: ['m-7'], state: 'done' },
+    ])
+    expect(journal.forget('user-7')).toBe(2)
+    expect(rows()).toHaveLength(1)
+  })
+
+  it('a worker may handle a message before it is known to be stored', async () => {
+    const set = setUpInbox()
+    const push = set.memory.push
+    const slow: Partial<Queue> = {
+      push: async (jobs) => {
+        await push(jobs)
+        await wait(clock, 30)
+      },
+    }
+    Object.assign(set.queue, slow)
+    const { receiver, clock, rows, steps, detail, counts } = watch(set)
+    receiver.start()
+    const answered = deliver(receiver, fixtures.track)
+    await clock.advance(10)
+    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
+    expect(rows()[0]?.status).toBeUndefined()
+    await clock.advance(20)
+    await answered
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect([...(steps() ?? [])].sort()).toEqual(['answered', 'arrived', 'checked', 'handled', 'stored'])
+    expect(detail()?.isStored).toBe(true)
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('attempts that fail say when the next is due; then it is done', async () => {
+    const { receiver, clock, handler, rows, detail, counts } = setUp({ retries: [1_000, 5_000] })
+    handler.run = fail
+    receiver.start()
+    const start = clock.now()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    const failed = { state: 'waiting', code: 'handler_failed', status: 200 }
+    expect(rows()).toMatchObject([{ ...failed, attempts: 1, retryAt: start + 1_000 }])
+    await clock.advance(1_000)
+    expect(rows()).toMatchObject([{ ...failed, attempts: 2, retryAt: start + 6_000 }])
+    handler.run = () => wait(clock, 40)
+    await clock.advance(5_040)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 3, durationMs: 40 }])
+    expect([rows()[0]?.code, rows()[0]?.retryAt]).toEqual([undefined, undefined])
+    const attempts = detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')
+    expect(attempts).toMatchObject([
+      { what: 'failed', attempt: 1, next: start + 1_000, runs: [{ error: { code: 'Error', message: 'no' } }] },
+      { what: 'failed', attempt: 2, next: start + 6_000, error: { code: 'handler_failed' } },
+      { what: 'handled', attempt: 3, durationMs: 40 },
+    ])
+    expect(counts()).toEqual([1, 2])
+  })
+
+  it.each([
+    ['done', () => {}],
+    ['dead', fail],
+  ])('a dead letter that is redriven waits, then is %s', async (state, then) => {
+    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
+    handler.run = fail
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'handler_failed', attempts: 1 }])
+    expect(detail()?.steps.at(-1)).toMatchObject({ what: 'failed', next: 'dead_letter' })
+    const id = detail()?.deliveryId as string
+    expect((await receiver.deadLetters()).map((letter) => letter.id)).toEqual([id])
+    handler.run = then
+    await clock.advance(5_000)
+    const { version } = journal
+    await receiver.redrive([id])
+    journal.changed('shop', [id], 'redriven', clock.now(), version)
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
+    expect(rows()[0]?.code).toBeUndefined()
+    await clock.advance(10)
+    expect(rows()).toMatchObject([{ id: 1, state }])
+    expect(rows()[0]?.code).toBe(state === 'dead' ? 'handler_failed' : undefined)
+    expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
+  })
+
+  it('a dead letter that is dropped stays one, and says so', async () => {
+    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
+    handler.run = fail
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    const id = detail()?.deliveryId as string
+    journal.changed('shop', [id, 'another'], 'dropped', clock.now(), journal.version)
+    expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
+    expect(steps()?.at(-1)).toBe('dropped')
+    expect(detail()?.isStored).toBe(false)
+  })
+
+  it('an authentic message that is invalid is a dead letter, answered 200', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    await deliver(receiver, '{}')
+    expect(rows()).toMatchObject([{ state: 'waiting', code: 'message_invalid', status: 200 }])
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
+    expect(detail()?.deliveryId).toBe((await receiver.deadLetters())[0]?.id)
+    expect(counts()).toEqual([0, 1])
+  })
+
+  it('a message that is lost in the queue is a dead letter, in its own row', async () => {
+    const set = setUpInbox()
+    const { work } = set.memory
+    const broken: Partial<Queue> = {
+      work: (handle, options) => work((job, signal) => handle({ ...job, body: Buffer.from('junk') }, signal), options),
+    }
+    Object.assign(set.queue, broken)
+    const { receiver, clock, rows, detail } = watch(set)
+    await deliver(receiver, fixtures.track)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'dead', code: 'internal', type: 'track' }])
+    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+  })
+
+  it('a message that the inbox could not store is failed, and done once it comes again', async () => {
+    let isAway = true
+    const set = setUpInbox()
+    const { push } = set.memory
+    Object.assign(set.queue, { push: (jobs: never) => (isAway ? Promise.reject(new Error('away')) : push(jobs)) })
+    const { receiver, clock, rows, steps } = watch(set)
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
+    isAway = false
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting', status: 200 }])
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
+  })
+
+  it('a message that was stored too late for its answer is done once it is handled', async () => {
+    const set = setUpInbox({}, { deadlineMs: 100 })
+    const { push } = set.memory
+    const late: Partial<Queue> = {
+      push: async (jobs) => {
+        await wait(set.clock, 200)
+        await push(jobs)
+      },
+    }
+    Object.assign(set.queue, late)
+    const { receiver, clock, rows, detail } = watch(set)
+    receiver.start()
+    const answered = deliver(receiver, fixtures.track)
+    await clock.advance(100)
+    await answered
+    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable' }])
+    await clock.advance(100)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(detail()?.isStored).toBe(true)
+  })
+
+  it('what another process handles stays waiting', async () => {
+    const { receiver, clock, memory, rows, steps } = setUp()
+    await deliver(receiver, fixtures.track)
+    memory.work(async () => ({ complete: true }), { concurrency: 1 })
+    await clock.advance(60_000)
+    expect(await memory.counts()).toMatchObject({ waiting: 0, active: 0 })
+    expect(rows()).toMatchObject([{ state: 'waiting', status: 200, attempts: 0 }])
+    expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
+  })
+
+  it('two messages with the same key of the application are one, handled once', async () => {
+    let runs = 0
+    const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
+    handler.run = () => void runs++
+    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'one' })
+    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'two' })
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting', status: 200 }])
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    expect([runs, detail()?.deliveryId, steps()?.filter((what) => what === 'arrived').length]).toEqual([
+      1,
+      idOfKey('u'),
+      2,
+    ])
+    const first = { ...fixtures.track, userId: 'u', messageId: 'one' }
+    const signature = signedRequest(JSON.stringify(first), secret).headers['x-signature']
+    expect(detail()?.body.text).toBe(JSON.stringify(first))
+    expect(detail()?.request?.headers).toContainEqual(['x-signature', signature])
+  })
+
+  it('what a stranger sends is no part of a message whose key it is', async () => {
+    const { receiver, clock, rows } = setUp({ key: ({ messageId }) => String(messageId) })
+    receiver.start()
+    await deliver(receiver, { ...fixtures.track, messageId: 'order-1' })
+    await clock.advance(0)
+    const [known] = rows()
+    await receiver.receive(Buffer.from('order-1'), { 'content-type': 'application/json' })
+    expect(rows()).toMatchObject([{ id: 2, state: 'refused', code: 'signature_missing' }, known])
+  })
+
+  it('a copy of a message is no second row, and leaves it done', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    const arrivals = detail()?.steps.flatMap((step) => (step.what === 'arrived' ? [step.isCopy] : []))
+    expect(arrivals).toEqual([false, true])
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('a batch that signs its first element: a row for each that is handled, none for one that is invalid', async () => {
+    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' })
+    const strange = { ...fixtures.track, type: 'strange' }
+    const elements = [
+      { ...fixtures.track, messageId: 'first' },
+      { ...strange, messageId: 'second' },
+      { ...fixtures.track, messageId: 'third' },
+    ]
+    const { body, headers } = signedRequest(elements, secret, { sign: 'first' })
+    await receiver.receive(Buffer.from(body), headers)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toHaveLength(2)
+    const checked = rows().map(({ id, state }) => {
+      const step = detail(id)?.steps.find(({ what }) => what === 'checked')
+      return [state, detail(id)?.body.text, step?.what === 'checked' && step.isVerified]
+    })
+    expect(checked).toContainEqual(['done', JSON.stringify(elements[0]), true])
+    expect(checked).toContainEqual(['done', JSON.stringify(elements[2]), false])
+  })
+
+  it.each([
+    ['elements', (index: number) => `,{"type":"page","userId":"${index}"},${index}]`],
+    ['bytes that are no JSON', (index: number) => `,${index}`],
+  ])('a captured message pushes nothing out, whatever %s stand behind it', async (_what, behind) => {
+    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' }, {}, 'track')
+    receiver.start()
+    for (let index = 0; index < 25; index++) {
+      const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
+      await receiver.receive(Buffer.from(index === 0 ? body : `[${body}${behind(index)}`), headers)
+      await clock.advance(0)
+    }
+    const messages = rows().filter(({ isRefused }) => isRefused !== true)
+    expect(messages).toMatchObject([{ id: 1, state: 'done', status: 200 }])
+    expect(detail(1)?.body.text).toBe(JSON.stringify(fixtures.track))
+  })
+})
+
+describe('a receiver that handles a message once', () => {
+  it('a copy is answered, and not handled', async () => {
+    const { receiver, rows, steps, counts } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
+    expect(counts()[0]).toBe(1)
+  })
+
+  it('a copy that comes while the message is handled leaves it done in the end', async () => {
+    const { receiver, clock, handler, rows, steps } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+    handler.run = () => wait(clock, 50)
+    const first = deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ status: 503, code: 'duplicate_in_progress' }])
+    await clock.advance(50)
+    await first
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
+  })
+
+  it('what was done stays so when a copy is answered 503', async () => {
+    const store = memoryDedupe()
+    const dedupe = { ...store }
+    const { receiver, rows, counts } = watch(setUpReceiver({ dedupe }))
+    await deliver(receiver, fixtures.track)
+    dedupe.claim = () => Promise.reject(new Error('away'))
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(counts()).toEqual([1, 1])
+  })
+})

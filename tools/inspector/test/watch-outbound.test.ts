@@ -1,0 +1,361 @@
+/** What an inspector keeps of real destinations and collectors. */
+
+import { describe, expect, it } from 'vitest'
+import type { DestinationOptions } from '../../../src/destination/options.ts'
+import type { Message } from '../../../src/message/message.ts'
+import { fixtures, manualClock, type Script } from '../../../src/testing.ts'
+import { setUp as setUpDestination } from '../../../test/destination/set-up.ts'
+import { basic, setUpCollector, writeKey } from '../../../test/support/collect.ts'
+import { watchCollector, watchDestination } from '../src/watch-outbound.ts'
+import { keptBy } from './support.ts'
+
+/** Everything that the page can show. */
+function allOf({ rows, detail }: ReturnType<typeof keptBy>): string {
+  return JSON.stringify([rows(), rows().map(({ id }) => detail(id))])
+}
+
+describe('a destination', () => {
+  function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
+    const set = setUpDestination(script, options)
+    const kept = keptBy(set.clock)
+    const stop = watchDestination('shop', set.destination, kept.journal, kept.series)
+    return { ...set, ...kept, stop, counts: () => kept.counts('shop'), all: () => allOf(kept) }
+  }
+
+  const urls = [{ url: 'https://one.example/hooks' }, { url: 'https://two.example/hooks' }]
+
+  it('whose functions failed first: what was posted, or that a filter leaves it out', async () => {
+    let isBroken = true
+    const filter = ({ userId }: Message) => {
+      if (isBroken) throw new Error('broken')
+      return userId === 'sent'
+    }
+    const transform = (message: Message) => ({ ...message, userId: 'hidden' }) as Message
+    const { all, destination, clock, rows, detail, steps } = setUp([200], { filter, transform })
+    for (const userId of ['sent', 'left out']) await destination.track({ userId, event: 'Sold' })
+    await clock.advance(0)
+    expect(rows().map(({ state, code }) => [state, code])).toEqual(Array(2).fill(['dead', 'transform_failed']))
+    const error = { code: 'Error', message: 'broken', stack: expect.stringMatching(/\n +at /) }
+    expect(detail(1)?.steps.at(-1)).toMatchObject({ what: 'round', reason: 'transform_failed', error })
+    expect(detail(1)?.body.text).toMatch(/^\{/)
+    expect(all()).not.toContain('hookline:')
+    isBroken = false
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'skipped', code: 'filtered' }, { state: 'done' }])
+    expect(detail(1)?.body.text).toMatch(/^\{.*"userId":"hidden"/)
+    expect(steps(2)?.at(-1)).toBe('skipped')
+  })
+
+  it('queued, tried again, delivered: one row', async () => {
+    const { destination, clock, rows, detail, captured, start, counts } = setUp([{ status: 503, body: 'later' }, 200])
+    const queued = await destination.track({ userId: 'u', event: 'Sold' })
+    if (!queued.queued) throw new Error('It was not queued.')
+    expect(rows()).toMatchObject([{ kind: 'sent', part: 'shop', state: 'waiting', at: start, attempts: 0 }])
+    expect(detail()?.window).toBeUndefined()
+
+    await clock.advance(0)
+    const [row] = rows()
+    expect(row).toMatchObject({ state: 'waiting', type: 'track', name: 'Sold', user: 'u', status: 503, attempts: 1 })
+    expect(row?.retryAt).toBe(clock.nextTimerAt)
+    expect(row?.retryAt).toBeGreaterThan(start)
+    const retryAt = row?.retryAt as number
+    const first = { url: 'https://shop.example/webhooks', at: start, ok: false, status: 503, body: 'later' }
+    expect(detail()).toMatchObject({
+      deliveryId: queued.id,
+      window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
+      steps: [
+        { what: 'queued', at: start },
+        { what: 'attempt', at: start, attempt: first },
+        { what: 'round', status: 'retrying', retryAt },
+      ],
+    })
+
+    await clock.advance(60_000)
+    expect(rows()).toMatchObject([{ id: row?.id, state: 'done', status: 200, attempts: 2 }])
+    expect([rows()[0]?.retryAt, rows()[0]?.code]).toEqual([undefined, undefined])
+    const { body, steps, request, window } = detail() ?? {}
+    expect(steps?.slice(3)).toMatchObject([
+      { what: 'attempt', at: retryAt, attempt: { ok: true, status: 200 } },
+      { what: 'round', status: 'delivered', at: retryAt },
+    ])
+    expect([body?.text, request]).toEqual([Buffer.from(captured.requests[0]?.bytes ?? []).toString(), undefined])
+    expect(window?.startedAt).toBe(start)
+    expect(counts()).toEqual([1, 1])
+  })
+
+  it('what no URL answers says why, while it waits', async () => {
+    const { destination, clock, rows, detail } = setUp(['reset'])
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'waiting', code: 'reset', attempts: 1 }])
+    expect(rows()[0]?.status).toBeUndefined()
+    expect(detail()?.steps[1]).toMatchObject({ attempt: { error: 'reset', ok: false } })
+  })
+
+  it('refused by all URLs: dead', async () => {
+    const { destination, clock, rows, detail, steps, counts } = setUp([400, 410], { webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'refused', attempts: 1 }])
+    expect(steps()).toEqual(['queued', 'attempt', 'attempt', 'round'])
+    expect(detail()?.steps.at(-1)).toMatchObject({ status: 'failed', reason: 'refused' })
+    expect(counts()).toEqual([0, 2])
+  })
+
+  it.each([
+    ['the first', [200, 400]],
+    ['the second', [400, 200]],
+  ])('of two URLs %s accepts: done', async (_which, script) => {
+    const { destination, clock, rows, detail, counts } = setUp(script, { webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    const lines = detail()?.steps.flatMap((step) => (step.what === 'attempt' ? [step.attempt] : []))
+    expect(lines?.map(({ url, status }) => [url, status])).toEqual([
+      [urls[0]?.url, script[0]],
+      [urls[1]?.url, script[1]],
+    ])
+    expect(counts()).toEqual([1, 1])
+  })
+
+  it('a row that waits names the URLs that gave a final response, until it is redriven', async () => {
+    const { destination, clock, rows, journal } = setUp([410, 503, 400, 503], { webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    expect(rows()[0]).not.toHaveProperty('finalUrls')
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'waiting', finalUrls: [urls[0]?.url] }])
+    await clock.advance(60_000)
+    expect(rows()).toMatchObject([{ state: 'dead' }])
+    expect(rows()[0]).not.toHaveProperty('finalUrls')
+    const id = journal.detail(1)?.deliveryId as string
+    await destination.redrive([id])
+    journal.changed('shop', [id], 'redriven', clock.now(), journal.version)
+    expect(rows()).toMatchObject([{ state: 'waiting' }])
+    expect(rows()[0]).not.toHaveProperty('finalUrls')
+  })
+
+  it('a dead letter that is redriven waits, then is done', async () => {
+    const { destination, clock, rows, journal, steps } = setUp([400, 200])
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    const id = journal.detail(1)?.deliveryId as string
+    const { version } = journal
+    await destination.redrive([id])
+    journal.changed('shop', [id], 'redriven', clock.now(), version)
+    expect(rows()).toMatchObject([{ id: journal.find('shop', id)?.id, state: 'waiting' }])
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 2 }])
+    expect(steps()).toEqual(['queued', 'attempt', 'round', 'redriven', 'attempt', 'round'])
+  })
+
+  it('what is not queued is a row that was skipped, with the reason', async () => {
+    const filter = ({ userId }: Message) => userId !== 'left out'
+    const { destination, clock, rows, detail, counts } = setUp([200], { filter })
+    await destination.submit([{ message: { ...fixtures.track, integrations: { All: false } } }])
+    await destination.track({ userId: 'left out', event: 'Sold', messageId: 'one' })
+    destination.disable()
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(60_000)
+    const skipped = { kind: 'sent', part: 'shop', state: 'skipped', type: 'track', attempts: 0 }
+    expect(rows()).toMatchObject([
+      { ...skipped, code: 'switched_off' },
+      { ...skipped, code: 'filtered', name: 'Sold', user: 'left out', messageIds: ['one'] },
+      { ...skipped, code: 'not_selected' },
+    ])
+    expect(detail(2)).toMatchObject({ isStored: false, steps: [{ what: 'skipped', reason: 'filtered' }] })
+    expect(JSON.parse(detail(2)?.body.text ?? '')).toMatchObject({ userId: 'left out', event: 'Sold' })
+    expect(counts()).toEqual([0, 0])
+  })
+
+  it('a message that is filtered out after its user was forgotten brings nothing back', async () => {
+    const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
+    const { destination, journal, rows } = setUp([200], { filter: () => decided })
+    const submitted = destination.track({ userId: 'gone', event: 'Sold' })
+    journal.forget('gone')
+    decide(false)
+    await submitted
+    expect(rows()).toEqual([])
+  })
+
+  it('what was queued before it was watched is a row once it is tried', async () => {
+    const { destination, clock, journal, series, stop, rows, steps } = setUp()
+    stop()
+    await destination.track({ userId: 'u', event: 'Sold' })
+    expect(rows()).toEqual([])
+    watchDestination('shop', destination, journal, series)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'done', type: 'track', name: 'Sold', user: 'u' }])
+    expect(steps()).toEqual(['attempt', 'round'])
+  })
+
+  it('forget removes the rows of a user', async () => {
+    const { destination, clock, rows, all } = setUp([503])
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    await destination.track({ userId: 'stays', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows().map(({ user }) => user)).toEqual(['stays', 'gone'])
+    await destination.forget('gone')
+    expect(rows().map(({ user }) => user)).toEqual(['stays'])
+    await clock.advance(600_000)
+    expect(rows().map(({ user }) => user)).toEqual(['stays'])
+    expect(all()).not.toContain('gone')
+  })
+
+  it('an attempt that ends after its user was forgotten brings nothing back', async () => {
+    const clock = manualClock()
+    const slow = async () => {
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 100))
+      return 503
+    }
+    const { destination, captured, journal, rows } = setUp([slow], { clock })
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    await clock.advance(50)
+    journal.forget('gone')
+    expect(rows()).toEqual([])
+    await clock.advance(100)
+    expect([captured.requests.length, rows()]).toEqual([1, []])
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    expect(rows()).toMatchObject([{ user: 'gone', state: 'waiting' }])
+  })
+
+  it.each<[string, Script]>([
+    ['accepts', [200]],
+    ['refuses', [400]],
+    ['resets', ['reset']],
+    ['answers garbage', ['garbage']],
+    ['hangs', ['hang']],
+    ['redirects', [{ status: 302, headers: { location: '/other' } }]],
+  ])('no line shows the query of a URL that %s', async (_what, script) => {
+    const webhooks = [{ url: 'https://shop.example/hooks?token=hush' }]
+    const { destination, clock, steps, all } = setUp(script, { webhooks })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(30_000)
+    expect(steps()).toContain('attempt')
+    expect(all()).toContain('https://shop.example/hooks?…')
+    expect(all()).not.toContain('hush')
+  })
+})
+
+describe('a collector', () => {
+  function setUp(options: Parameters<typeof setUpCollector>[0] = {}) {
+    const set = setUpCollector(options)
+    const kept = keptBy(set.clock)
+    watchCollector('site', set.collector, kept.journal, kept.series)
+    return { ...set, ...kept, counts: () => kept.counts('site'), all: () => allOf(kept) }
+  }
+
+  const json = { 'content-type': 'application/json' }
+  const call = { userId: 'u', event: 'Sold' }
+
+  it('a batch is one row', async () => {
+    const { post, rows, detail, clock, counts } = setUp()
+    const body = { batch: [{ type: 'track', ...call }, {}, { type: 'page', userId: 'u' }] }
+    await post('/v1/batch', body)
+    expect(rows()).toMatchObject([
+      { kind: 'collected', part: 'site', state: 'done', type: 'batch', status: 200, at: clock.now() },
+    ])
+    expect([rows()[0]?.user, rows()[0]?.name, rows()[0]?.isRefused]).toEqual([undefined, undefined, undefined])
+    expect(detail()).toMatchObject({
+      request: { method: 'POST', path: '/v1/batch', remoteAddress: '192.0.2.1' },
+      body: { text: JSON.stringify(body) },
+      steps: [
+        { what: 'arrived', isCopy: false, bytes: JSON.stringify(body).length },
+        { what: 'collected', accepted: 2, refused: 1, source: 'shop' },
+        { what: 'answered', status: 200 },
+      ],
+    })
+    expect(detail()?.request?.headers.map(([name]) => name)).not.toContain('authorization')
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it.each([
+    ['/v1/track', 'track', 'Sold'],
+    ['/v1/t', 'track', 'Sold'],
+    ['/v1/identify', 'identify', undefined],
+  ])('a call to %s is a row of type %s', async (path, type, name) => {
+    const { post, rows } = setUp()
+    await post(path, type === 'track' ? call : { userId: 'u' })
+    expect(rows()).toMatchObject([{ state: 'done', type, user: 'u' }])
+    expect(rows()[0]?.name).toBe(name)
+  })
+
+  it('a call of a visitor, by the id that it has', async () => {
+    const { post, rows } = setUp()
+    await post('/v1/track', { userId: '', anonymousId: 815, event: 'Sold', writeKey })
+    expect(rows()).toMatchObject([{ state: 'done', user: '815' }])
+  })
+
+  it('a call that is refused, by the source', async () => {
+    const { post, rows, steps, counts } = setUp()
+    await post('/v1/track', { event: 'Sold' })
+    expect(rows()).toMatchObject([{ state: 'refused', status: 400, code: 'call_invalid' }])
+    expect(rows()[0]?.isRefused).toBeUndefined()
+    expect(steps()).toEqual(['arrived', 'answered'])
+    expect(counts()).toEqual([0, 1])
+  })
+
+  it.each([
+    ['in the header', call, { ...json, authorization: basic('a guess') }],
+    ['in the body', { ...call, writeKey: 'a guess' }, json],
+  ])('a write key that is wrong, %s, is a refused row, and shown nowhere', async (_where, body, headers) => {
+    const { post, rows, all, steps } = setUp()
+    await post('/v1/track', body, { headers })
+    expect(rows()).toMatchObject([{ state: 'refused', status: 401, code: 'write_key_unknown', isRefused: true }])
+    expect(steps()).toEqual(['arrived', 'answered'])
+    expect(all()).not.toContain('a guess')
+    expect(all()).not.toContain(basic('a guess').slice('Basic '.length))
+  })
+
+  const key = JSON.stringify(writeKey)
+  const track = '"type":"track","userId":"u","event":"Sold"'
+  it.each([
+    ['at the top level', '/v1/track', `{${track},"writeKey":${key}}`],
+    ['of a batch', '/v1/batch', `{"writeKey" : ${key},"batch":[{${track}}]}`],
+    ['in a call', '/v1/batch', `{"writeKey":${key},"batch":[{${track},"writeKey":${key}}]}`],
+    ['with an escape in its name', '/v1/track', `{${track},"writ\\u0065Key":${key}}`],
+    ['with a line break behind its colon', '/v1/track', `{${track},"writeKey":\n\t${key}}`],
+    ['written twice', '/v1/track', `{"writeKey":${key},${track},"writeKey":${key}}`],
+  ])('a write key %s reads …', async (_where, path, body) => {
+    const { post, rows, all, detail } = setUp()
+    await post(path, body, { headers: json })
+    expect(rows()).toMatchObject([{ state: 'done', status: 200 }])
+    expect(all()).not.toContain(writeKey)
+    expect(detail()?.body).toEqual({ size: body.length, text: body.replaceAll(key, '"…"') })
+  })
+
+  it('a body that is no JSON is shown, unless it may hold a write key', async () => {
+    const { post, rows, all, detail } = setUp()
+    await post('/v1/track', 'no JSON')
+    expect(rows()[0]).toMatchObject({ state: 'refused', status: 400, code: 'body_not_json', type: 'track' })
+    expect(detail()?.body).toEqual({ size: 7, text: 'no JSON' })
+    const broken = `{"writeKey":${key}`
+    await post('/v1/track', broken)
+    expect(detail()?.body).toEqual({ size: broken.length })
+    expect(all()).not.toContain(writeKey)
+  })
+
+  it('a request that is answered after its user was forgotten brings nothing back', async () => {
+    const { promise: taken, resolve: take } = Promise.withResolvers<readonly []>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const submit = () => {
+      begin()
+      return taken
+    }
+    const { post, journal, rows } = setUp({ sources: [{ name: 'shop', writeKey, destinations: [{ submit }] }] })
+    const answered = post('/v1/batch', { batch: [{ type: 'track', ...call }] })
+    await begun
+    journal.forget('u')
+    take([])
+    await answered
+    expect(rows()).toEqual([])
+  })
+
+  it('requests without a write key push no others out', async () => {
+    const { post, rows } = setUp()
+    await post('/v1/track', call)
+    for (let index = 0; index < 30; index += 1) await post('/v1/track', call, { headers: json })
+    expect(rows().map(({ state }) => state)).toEqual([...Array(5).fill('refused'), 'done'])
+  })
+})
