@@ -83,6 +83,7 @@ export async function runClients<Name extends string>(clients: Readonly<Record<N
     }
 
     await answered(503)
+    await until(() => tap.waiting === 0) // A message may be delivered before its call is answered.
     tap.port = undefined
     await collector.kill()
     receiver.status = 200

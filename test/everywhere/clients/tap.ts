@@ -18,12 +18,16 @@ export interface Sent {
   readonly at: number
 }
 
-/** Starts it. It passes on to the `port` of the moment, and waits while there is none. */
+/** Starts it. It passes on to the `port` of the moment, and waits while there is none. `waiting` requests have no answer yet. */
 export async function startTap() {
   const sent: Sent[] = []
-  const tap = { sent, port: undefined as number | undefined, url: '', close }
+  const tap = { sent, waiting: 0, port: undefined as number | undefined, url: '', close }
   const server = createServer(async (incoming, outgoing) => {
     const at = performance.now()
+    tap.waiting += 1
+    outgoing.on('close', () => {
+      tap.waiting -= 1
+    })
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk)
     const body = Buffer.concat(chunks)
