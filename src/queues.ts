@@ -33,7 +33,6 @@ export type {
   Outcome,
   PushOptions,
   Queue,
-  QueueGroups,
   QueueHistory,
   QueueUse,
   Replayed,

@@ -10,7 +10,7 @@ import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../options/checks.ts'
 import type { Job, PushOptions } from '../queues/api.ts'
-import { holding, readGroup } from '../queues/groups.ts'
+import { readGroup } from '../queues/groups.ts'
 import { checkHealth } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
 import {
@@ -52,7 +52,7 @@ import { isOriginal, REASONS, readDeadLetter, readMessage, readReason, shownBody
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createCurrentSettings(options)
-  const { clock, queue, concurrency, groupBy, holdGroup, onDeadLetter, log } = live.settings
+  const { clock, queue, concurrency, groupBy, onDeadLetter, log } = live.settings
   const events = createDestinationEvents(
     live.settings,
     (letter) => onDeadLetter?.(readDeadLetter(letter, live.settings.targets)),
@@ -150,7 +150,7 @@ export function createDestination(options: DestinationOptions): Destination {
 
   queue.reserve?.('destination')
   const handle = createJobHandler(live, circuits, events, functions, skip)
-  const wake = queue.work(holdGroup ? holding(handle) : handle, {
+  const wake = queue.work(handle, {
     concurrency,
     inTurn: groupBy !== undefined,
     room: circuits.room,

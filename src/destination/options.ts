@@ -16,7 +16,7 @@ import {
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
 import type { Queue } from '../queues/api.ts'
-import { checkGroups } from '../queues/groups.ts'
+import { checkGroupBy } from '../queues/groups.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
 import {
   readKey,
@@ -67,15 +67,10 @@ export interface DestinationOptions extends SenderOptions {
   /** Returns the message to send in place of another, which it may change. Called before the message is queued, as `filter` is. */
   readonly transform?: MessageFunctions['transform']
   /**
-   * Names the group of a message, such as its user. Gets the message that is sent; one whose functions failed has no group. The messages of a group are posted one at a time, in the order of submission while
-   * none fails. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Names the group of a message, such as its user. Gets the message that is sent; one whose functions failed has no group. The messages of a group are posted one at a time, in the order of
+   * submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
-  /**
-   * Whether a message that waits for its retry holds its group: for up to four hours, while the URLs fail. Needs `sqliteQueue` or
-   * `memoryQueue`. Default false: the next one goes.
-   */
-  readonly holdGroup?: boolean
   /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
   readonly random?: () => number
   /**
@@ -105,7 +100,6 @@ export interface DestinationSettings extends SenderSettings {
   readonly queue: Queue
   readonly concurrency: number
   readonly groupBy: DestinationOptions['groupBy']
-  readonly holdGroup: boolean
   readonly random: () => number
   readonly maxPerSecond: number | undefined
   readonly circuit: Readonly<Required<CircuitOptions>>
@@ -127,7 +121,6 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   filter: requireFunction,
   transform: requireFunction,
   groupBy: anything,
-  holdGroup: anything,
   random: requireFunction,
   onAttempt: requireFunction,
   onCircuit: requireFunction,
@@ -155,8 +148,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     circuit,
   } = options
   const { onAttempt, onCircuit, onDeadLetter } = options
-  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy, holdGroup = false } = options
-  checkGroups('', options, queue)
+  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy } = options
+  checkGroupBy('', groupBy, queue)
   return {
     ...sender,
     connections: Number.POSITIVE_INFINITY, // The concurrency limits them.
@@ -167,7 +160,6 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     queue,
     concurrency,
     groupBy,
-    holdGroup,
     random: () => readShare(random()),
     maxPerSecond,
     circuit: readCircuitOptions(circuit),

@@ -11,7 +11,7 @@ import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
 import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
-import { holding, readGroup } from '../queues/groups.ts'
+import { readGroup } from '../queues/groups.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
 import { unref } from '../time/clock.ts'
@@ -44,7 +44,7 @@ export interface InboxReceiver extends HandlingSettings {
 const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
-  const { queue, concurrency, key, history, groupBy, holdGroup } = settings
+  const { queue, concurrency, key, history, groupBy } = settings
   const { onDeadLetter, log, tap, clock, observers, takesCustom } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
@@ -122,7 +122,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
       const inTurn = groupBy !== undefined
       const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, inTurn, ...(history && { history }) }
-      queue.work(holdGroup ? holding(handle) : handle, how)
+      queue.work(handle, how)
       clock.clearTimeout(watch)
       watch = 'over'
     },

@@ -14,7 +14,7 @@ import {
 import { createWarning } from '../options/warning.ts'
 import type { HistoryOptions, Queue } from '../queues/api.ts'
 import { readHistory } from '../queues/arguments.ts'
-import { checkGroups } from '../queues/groups.ts'
+import { checkGroupBy } from '../queues/groups.ts'
 import { MAX_TIMER_MS } from '../time/clock.ts'
 
 /** How an inbox works. */
@@ -49,12 +49,10 @@ export interface InboxOptions {
   readonly transactional?: boolean
   /**
    * Names the group of a message, such as its user. All processes together handle the messages of a group one at a time, in the order of
-   * arrival while none fails. Null, undefined or `''`: no group. Gets what `key` gets. Pass the same to all processes. Needs
+   * arrival: one that fails holds the others until it succeeds or is a dead letter. Null, undefined or `''`: no group. Gets what `key` gets. Pass the same to all processes. Needs
    * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
-  /** Whether a message that waits for its retry holds its group. Needs `sqliteQueue` or `memoryQueue`. Default false: the next one goes. */
-  readonly holdGroup?: boolean
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
@@ -70,7 +68,6 @@ const KNOWN = [
   'history',
   'transactional',
   'groupBy',
-  'holdGroup',
 ] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
@@ -84,7 +81,7 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
   const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
-  const { transactional = false, groupBy, holdGroup = false }: InboxOptions = inbox
+  const { transactional = false, groupBy }: InboxOptions = inbox
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
@@ -94,9 +91,9 @@ export function readInboxOptions(given: Queue | InboxOptions) {
     const advice = 'Pass pgBossQueue of hookline/queues/pg-boss, with a `connectionString` or a `db`.'
     throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', 'another one', advice)
   }
-  checkGroups('inbox.', inbox, queue)
+  checkGroupBy('inbox.', groupBy, queue)
   const nextDelay = readRetries(retries)
-  return { queue, concurrency, nextDelay, timeoutMs, key, history, transactional, groupBy, holdGroup }
+  return { queue, concurrency, nextDelay, timeoutMs, key, history, transactional, groupBy }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {

@@ -16,8 +16,8 @@ export interface Job {
   /** The earliest time to handle it. Default: at once. */
   readonly notBefore?: Date
   /**
-   * The name of its group. Workers claim the due jobs of a group one at a time, in the order of their pushes. A queue without `groups`
-   * refuses it. Default: no group.
+   * The name of its group. Workers handle the jobs of a group one at a time, in the order of their pushes: one that is to be retried
+   * holds the others until it is complete or a dead letter. A queue without groups refuses it. Default: no group.
    */
   readonly group?: string | undefined
 }
@@ -60,8 +60,8 @@ export interface Complete {
 /** What a handler decided about a job. */
 export type Outcome =
   | Complete
-  /** Handle it again at this time. A time in the past means now. With `holdsGroup`, the other jobs of its group wait as long. */
-  | { readonly retryAt: Date; readonly retryState?: Uint8Array; readonly holdsGroup?: boolean }
+  /** Handle it again at this time. A time in the past means now. The other jobs of its group wait for it. */
+  | { readonly retryAt: Date; readonly retryState?: Uint8Array }
   /** Make it a dead letter, for this reason. */
   | { readonly deadLetter: string; readonly retryState?: Uint8Array }
 
@@ -221,12 +221,6 @@ export interface QueueHistory {
   note(name: string, text?: string): Promise<string | undefined>
 }
 
-/** What an engine does with groups. */
-export interface QueueGroups {
-  /** Whether it knows `holdsGroup`. */
-  readonly canHold: boolean
-}
-
 /** How to handle jobs. */
 export interface WorkOptions {
   /** The most jobs that are handled at a time. */
@@ -317,8 +311,8 @@ export interface Queue {
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /** Undefined for an engine that keeps none. */
   readonly history?: QueueHistory
-  /** Undefined for an engine that takes no `group`. */
-  readonly groups?: QueueGroups | undefined
+  /** Whether it takes jobs with a `group`. Default false. */
+  readonly hasGroups?: boolean
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean
   /**

@@ -28,7 +28,6 @@ import type {
   Job,
   PushOptions,
   Queue,
-  QueueGroups,
   Replayed,
   StoredDeadLetterFilter,
 } from './api.ts'
@@ -79,10 +78,10 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-export function readJobs(jobs: readonly Job[], name: string, groups: QueueGroups | undefined): readonly Job[] {
+export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
-  if (groups === undefined && jobs.some(({ group }) => group !== undefined)) {
+  if (!hasGroups && jobs.some(({ group }) => group !== undefined)) {
     throw invalidOption('group', 'needs an engine with groups', `queue ${name}, whose engine has none`, GROUP_ADVICE)
   }
   const ids = new Set<string>()

@@ -196,9 +196,9 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     leaseMs: store.leaseMs,
     isDurable: store.isDurable,
     isTransactional: store.begin !== undefined,
-    groups: store.groups,
+    hasGroups: store.hasGroups === true,
     async push(jobs, options) {
-      const checked = readJobs(jobs, name, store.groups)
+      const checked = readJobs(jobs, name, store.hasGroups)
       const db = readDb(options, name, store.hasTransactions)
       requireOpen(closed === undefined)
       if (db !== undefined) {

@@ -9,7 +9,6 @@ import type {
   JobTransaction,
   Outcome,
   PushOptions,
-  QueueGroups,
   QueueHistory,
   QueueUse,
   Replayed,
@@ -50,8 +49,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * the engine keeps them for another one. Default: a use is known to the queue only.
    */
   reserve?(use: QueueUse): void
-  /** What it does with the groups of jobs. Default: it is given none. */
-  readonly groups?: QueueGroups
+  /** Whether `push` takes jobs with a group. Default: it is given none. */
+  readonly hasGroups?: boolean
   /** Whether `push` can store in a transaction of the caller's. Default: it cannot, and is never given a `db`. */
   readonly hasTransactions?: boolean
   /**

@@ -1,4 +1,4 @@
-/** `groupBy` and `holdGroup` of an inbox and a destination. What each engine promises of groups is in its contract. */
+/** `groupBy` of an inbox and a destination. What each engine promises of groups is in its contract. */
 
 import { describe, expect, it, vi } from 'vitest'
 import type { InboxOptions } from '../../src/inbox/options.ts'
@@ -49,17 +49,22 @@ describe('messages of one group', () => {
     expect(running()).toEqual(['b1', 'a2'])
   })
 
-  it.each([
-    [false, ['a2']],
-    [true, []],
-  ])('wait for a retry with holdGroup %s', async (holdGroup, expected) => {
-    const { clock, send, end, running } = setUp({ holdGroup })
+  it('wait for one that is to be retried', async () => {
+    const { clock, send, end, running } = setUp()
     for (const id of ['a1', 'a2']) await send(id, 'a')
     await end('a1', new Error('no'))
-    expect(running()).toEqual(expected)
+    expect(running()).toEqual([])
     await clock.advance(1_000)
-    for (const id of expected) await end(id)
     expect(running()).toEqual(['a1'])
+    await end('a1')
+    expect(running()).toEqual(['a2'])
+  })
+
+  it('do not wait for a dead letter', async () => {
+    const { send, end, running } = setUp({ retries: [] })
+    for (const id of ['a1', 'a2']) await send(id, 'a')
+    await end('a1', new Error('no'))
+    expect(running()).toEqual(['a2'])
   })
 
   it.each(['', null, undefined])('are none when groupBy returns %j', async (group) => {
@@ -96,17 +101,14 @@ describe('messages of one group', () => {
 })
 
 describe('a destination posts messages of one group one at a time', () => {
-  it.each([
-    [false, ['a1', 'a2']],
-    [true, ['a1']],
-  ])('with holdGroup %s', async (holdGroup, expected) => {
-    const { clock, captured, destination } = setUpDestination([500, 200, 200], { groupBy, holdGroup })
+  it('and in order, also when one fails', async () => {
+    const { clock, captured, destination } = setUpDestination([500, 200, 200], { groupBy })
     await destination.send(track('a1', 'a'))
     await destination.send(track('a2', 'a'))
     await clock.advance(0)
     const posted = () => captured.messages.map((message) => message.messageId)
-    expect(posted()).toEqual(expected)
+    expect(posted()).toEqual(['a1'])
     await clock.advance(10 * 60_000)
-    expect(posted()).toEqual(holdGroup ? ['a1', 'a1', 'a2'] : ['a1', 'a2', 'a1'])
+    expect(posted()).toEqual(['a1', 'a1', 'a2'])
   })
 })

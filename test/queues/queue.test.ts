@@ -308,7 +308,7 @@ it('an empty push asks the store for nothing', async () => {
 })
 
 it('refuses a group where the store has none', async () => {
-  const { groups, ...store } = watchStore(manualClock()).store
+  const { hasGroups, ...store } = watchStore(manualClock()).store
   const queue = createQueue(store, { name: 'orders' })
   await expect(queue.push([{ ...jobOf(), group: 'ada' }])).rejects.toThrow(
     '`group` needs an engine with groups. Got queue orders, whose engine has none.',

@@ -31,7 +31,7 @@ export interface Fault {
 const LEASE_MS = 9_000
 const DEDUPE_WINDOW_MS = 60_000
 
-export const PROMISED = { leaseMs: LEASE_MS, hasHistory: true, groups: { canHold: true } }
+export const PROMISED = { leaseMs: LEASE_MS, hasHistory: true, hasGroups: true }
 
 /** Creates queues that share jobs in memory, with leases. Its tests wait for some turns of the event loop, not for a time. */
 export function createFaulty({ isDurable = true, pollMs = 1_000, memory, store, queue }: Fault): TestedQueue {
@@ -523,10 +523,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
 
   'groups: of one, one job is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
   'groups: the next one keeps its place among the others': claimsBy(({ entry }) => Number(entry.group !== undefined)),
-  'groups: a retry lets the next job go, and comes when its group is free': retries((outcome) => ({
-    ...outcome,
-    holdsGroup: true,
-  })),
   'groups: a retry at once stays the first': retries((outcome) => ({
     ...outcome,
     retryAt: new Date(Number(outcome.retryAt) + 1),
@@ -542,8 +538,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     return found.length
   }),
   'groups: the next one goes when the first one is forgotten': FORGETS_THE_LINE,
-  'groups: one that is held waits for the retry': retries(({ holdsGroup, ...outcome }) => outcome),
-  'groups: the next one goes when the one that holds them is forgotten': FORGETS_THE_LINE,
+  'groups: a retry holds the others, and none of another group': IGNORES_GROUPS,
+  'groups: the next one goes when the one that is retried is forgotten': FORGETS_THE_LINE,
   'groups: a replay comes in turn': {
     memory: { dedupeWindowMs: 0 },
     ...inStore('history', (history, { remove, push }, { now }) => ({
@@ -558,11 +554,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     })),
   },
   'durable: groups: processes handle one job of each at a time': IGNORES_GROUPS,
-  'durable: groups: what a process leaves is the first one': inStore(
-    'release',
-    (_, { finish }, { now }) =>
-      async (claims) => {
-        for (const claim of claims) await finish(claim, { retryAt: new Date(now() + 1) })
-      },
-  ),
+  'durable: groups: what a process leaves is the first one': inStore('release', (_, { finish }) => async (claims) => {
+    for (const claim of claims) await finish(claim, { deadLetter: 'left' })
+  }),
 }

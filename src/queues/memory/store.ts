@@ -178,7 +178,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
   }
 
-  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined, holdsGroup = false): void {
+  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
     entryBytes -= bytesOf(entry)
     entry.body = unpooled(entry.body)
     entry.retryState = retryState
@@ -186,7 +186,6 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     entry.dueAt = retryAt.getTime()
     entryBytes += bytesOf(entry)
     shrink(0)
-    if (!holdsGroup && entry.dueAt > clock.now()) leave(entry)
     enqueue(entry)
   }
 
@@ -247,7 +246,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
 
   return {
     isDurable: false,
-    groups: { canHold: true },
+    hasGroups: true,
     push(jobs) {
       forgetCompleted()
       const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
@@ -269,7 +268,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     save() {}, // A claim without an outcome ends with the process.
     finish({ entry }, outcome) {
       active -= 1
-      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState, outcome.holdsGroup)
+      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
       remove(entry)
       leave(entry)
       const { id, group } = entry

@@ -179,7 +179,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     ...(place !== undefined && { place }),
     reserve: connection.reserve,
     hasTransactions: true,
-    groups: { canHold: false },
+    hasGroups: true,
     async push(jobs, options) {
       const rows = jobs.map(toInsert)
       if (options?.db !== undefined) {

@@ -316,7 +316,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     finish(row: QueueRow, { seq, claim, group }: ClaimRef, outcome: Unfinished, now: number): void {
       const isRetry = 'retryAt' in outcome
       const at = isRetry ? Math.max(now, outcome.retryAt.getTime()) : now
-      const staysFirst = group !== null && isRetry && (at === now || outcome.holdsGroup === true)
+      const staysFirst = group !== null && isRetry
       const waiting = staysFirst ? STATE.held : STATE.later
       const state = !isRetry ? STATE.dead : at > now ? waiting : STATE.due
       const reason = isRetry ? null : Buffer.from(outcome.deadLetter)

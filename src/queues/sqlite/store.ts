@@ -57,7 +57,7 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
       }
     },
     hasTransactions: true,
-    groups: { canHold: true },
+    hasGroups: true,
     push(jobs, { db } = {}) {
       if (db !== undefined) return pushInto(db, file.path, { ...settings, use }, jobs, now())
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength, 0)

@@ -3,7 +3,7 @@
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, HandleJob, Job, Outcome, Queue, QueueGroups } from '../../queues/api.ts'
+import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../queues/api.ts'
 import type { QueueCounts } from '../../queues/health.ts'
 import { systemClock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
@@ -16,8 +16,8 @@ export interface TestQueueOptions {
   readonly leaseMs?: number
   /** Whether the queue keeps a history. Default false, and no test is named `history: …`. */
   readonly hasHistory?: boolean
-  /** The `groups` of the queue. Default: it takes none, and no test is named `groups: …`. */
-  readonly groups?: QueueGroups | undefined
+  /** Whether the queue takes groups. Default false, and no test is named `groups: …`. */
+  readonly hasGroups?: boolean
 }
 
 /** A new, empty queue and what the tests need to know about it. */

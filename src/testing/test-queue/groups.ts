@@ -1,4 +1,4 @@
-/** What a queue with groups promises: of one group one job is claimed at a time, in the order of the pushes while none is retried. */
+/** What a queue with groups promises: of one group one job is claimed at a time, in the order of the pushes. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../queues/api.ts'
@@ -54,23 +54,36 @@ export const groupCases: Cases = {
     deepEqual(seen, ['a1', 'a2', '-', 'a3'])
   },
 
-  'groups: a retry lets the next job go, and comes when its group is free': async (context) => {
-    const { queue, now, advance, drain, expectCounts } = context
+  'groups: a retry holds the others, and none of another group': async (context) => {
+    const { queue, now, advance, expectCounts } = context
     const { seen, running, end } = handleByHand(context)
-    await queue.push(jobsOf('a1 a2 a3'))
+    await queue.push(jobsOf('a1 a2'))
     await context.claimed(seen, 1)
-    await end('a1', 2, { retryAt: new Date(now() + LATER_MS) })
-    deepEqual(running(), ['a2'])
+    const retryAt = new Date(now() + LATER_MS)
+    await end('a1', 1, { retryAt, retryState: bytes('again') })
+    await queue.push(jobsOf('b1 a3'))
+    await context.claimed(seen, 2)
+    deepEqual(running(), ['b1'])
+    await expectCounts({ waiting: 3, retrying: 1, active: 1 })
     await advance(LATER_MS)
-    deepEqual(running(), ['a2'])
-    await end('a2', 3)
-    equal(running().length, 1)
-    for (const body of running()) await end(body, 4)
-    equal(running().length, 1)
-    for (const body of running()) await end(body, 4)
-    await drain()
-    deepEqual(bodiesOf(seen).sort(), ['a1', 'a1', 'a2', 'a3'])
-    await expectCounts()
+    await context.claimed(seen, 3)
+    deepEqual(running(), ['a1', 'b1'])
+    deepEqual([seen[2]?.claimCount, text(seen[2]?.retryState)], [2, 'again'])
+    await end('a1', 4)
+    deepEqual(running(), ['a2', 'b1'])
+  },
+
+  'groups: the next one goes when the one that is retried is forgotten': async (context) => {
+    const { queue, now } = context
+    const { seen, running, end } = handleByHand(context)
+    await queue.push(jobsOf('a1 a2'))
+    await context.claimed(seen, 1)
+    await end('a1', 1, { retryAt: new Date(now() + LATER_MS) })
+    await queue.push(jobsOf('b1'))
+    await context.claimed(seen, 2) // The outcome is recorded.
+    equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
+    await context.claimed(seen, 3)
+    deepEqual(running(), ['a2', 'b1'])
   },
 
   'groups: a retry at once stays the first': async (context) => {
@@ -124,40 +137,6 @@ export const groupCases: Cases = {
     await end('a2', 1)
     await context.drain()
     await context.expectCounts()
-  },
-}
-
-export const holdingCases: Cases = {
-  'groups: one that is held waits for the retry': async (context) => {
-    const { queue, now, advance, expectCounts } = context
-    const { seen, running, end } = handleByHand(context)
-    await queue.push(jobsOf('a1 a2'))
-    await context.claimed(seen, 1)
-    const retryAt = new Date(now() + LATER_MS)
-    await end('a1', 1, { retryAt, retryState: bytes('held'), holdsGroup: true })
-    await queue.push(jobsOf('b1 a3'))
-    await context.claimed(seen, 2)
-    deepEqual(running(), ['b1'])
-    await expectCounts({ waiting: 3, retrying: 1, active: 1 })
-    await advance(LATER_MS)
-    await context.claimed(seen, 3)
-    deepEqual(running(), ['a1', 'b1'])
-    deepEqual([seen[2]?.claimCount, text(seen[2]?.retryState)], [2, 'held'])
-    await end('a1', 4)
-    deepEqual(running(), ['a2', 'b1'])
-  },
-
-  'groups: the next one goes when the one that holds them is forgotten': async (context) => {
-    const { queue, now } = context
-    const { seen, running, end } = handleByHand(context)
-    await queue.push(jobsOf('a1 a2'))
-    await context.claimed(seen, 1)
-    await end('a1', 1, { retryAt: new Date(now() + LATER_MS), holdsGroup: true })
-    await queue.push(jobsOf('b1'))
-    await context.claimed(seen, 2) // The outcome is recorded.
-    equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
-    await context.claimed(seen, 3)
-    deepEqual(running(), ['a2', 'b1'])
   },
 }
 

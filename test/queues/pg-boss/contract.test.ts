@@ -29,7 +29,6 @@ describe('pg-boss', needs('PostgreSQL'), () => {
     }
   }
 
-  const options = { groups: { canHold: false } }
-  testQueue('pg-boss', create, options)
-  testDurableQueue('pg-boss', create, options)
+  testQueue('pg-boss', create)
+  testDurableQueue('pg-boss', create)
 })
