@@ -4,7 +4,6 @@
  * @module hookline/queues
  */
 
-export type { BegunReplay } from './inbox/history.ts'
 export {
   type InspectedDestinationLetter,
   type InspectedInboxLetter,
@@ -24,19 +23,17 @@ export type {
   DeadLetterFilter,
   DeadLetterPage,
   Forgotten,
-  HandledJob,
   HandleJob,
   HistoryOptions,
-  HistoryPage,
   Job,
+  LogEntry,
+  LogPage,
   JobTransaction,
   Outcome,
   PushOptions,
   Queue,
-  QueueHistory,
+  QueueLog,
   QueueUse,
-  Replayed,
-  ReplayResult,
   Room,
   SaveState,
   StoredDeadLetterFilter,
@@ -46,7 +43,7 @@ export type {
 export type { CreateQueueOptions } from './queues/arguments.ts'
 export type { QueueCounts } from './queues/health.ts'
 export { createQueue } from './queues/queue.ts'
-export type { Answer, HistoryStore, QueueStore, ReleaseOptions } from './queues/store.ts'
+export type { Answer, LogStore, QueueStore, ReleaseOptions } from './queues/store.ts'
 export { servesOther } from './queues/use.ts'
 export type { PageBounds } from './queues/walk.ts'
 export type { Clock } from './time/clock.ts'

@@ -51,10 +51,10 @@ export interface ClaimedJob {
   readonly blockedMs?: number
 }
 
-/** The job is complete. With `keep`, it stays in the history of the queue, with these bytes. */
+/** The job is complete. With `log`, it is appended to the log of the queue, with these bytes as its note. */
 export interface Complete {
   readonly complete: true
-  readonly keep?: Uint8Array
+  readonly log?: Uint8Array
 }
 
 /** What a handler decided about a job. */
@@ -84,12 +84,12 @@ export interface JobTransaction {
   /** The connection, between BEGIN and COMMIT: a client of `pg`. */
   readonly db: object
   /**
-   * Completes the job, with what is to be kept in the history, and commits both. The outcome of the handler changes nothing afterwards.
+   * Completes the job, appends it to the log when there is a note, and commits both. The outcome of the handler changes nothing afterwards.
    *
    * @throws HooklineError (as a rejection) `lease_lapsed` when the claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
    *   was changed then, unless only the answer to the commit was lost.
    */
-  commit(keep?: Uint8Array): Promise<void>
+  commit(note?: Uint8Array): Promise<void>
   /** Undoes all of it, also while a statement runs. Never rejects. */
   rollback(): Promise<void>
 }
@@ -155,31 +155,31 @@ export interface Forgotten {
   readonly active: number
 }
 
-/** A job in the history: it is complete, and was kept. */
-export interface HandledJob extends StoredJob {
-  /** What its outcome asked to keep. */
-  readonly kept: Uint8Array
-  /** When it became complete, the last time. */
+/** A job in the log of a queue: it is complete. */
+export interface LogEntry extends StoredJob {
+  /** What its outcome noted. */
+  readonly note: Uint8Array
+  /** When it became complete. */
   readonly handledAt: Date
-  /** Its place in the history, for `after`. */
+  /** Its sequence, for `after`. */
   readonly cursor: string
 }
 
-/** Which page of the history, the oldest first. */
-export interface HistoryPage {
-  /** Those that were handled at this time or later. Default: from the oldest on. */
-  readonly since?: Date
-  /** Those that were handled before this time. Default: to the latest. */
-  readonly until?: Date
+/** Which page of the log, in its sequence. */
+export interface LogPage {
+  /** Those that were handled at this time or later. Default: all. */
+  readonly since?: Date | undefined
+  /** Those that were handled before this time. Default: all. */
+  readonly until?: Date | undefined
   /** The cursor of the last one of the previous page, which may be gone since. */
-  readonly after?: string
+  readonly after?: string | undefined
   /** The most to return. Default 100. */
   readonly limit?: number
   /** The most bytes of their bodies, as of {@link DeadLetterPage}. Default: any number. */
   readonly maxBytes?: number
 }
 
-/** How long handled jobs are kept. */
+/** How long the entries of a log are kept. */
 export interface HistoryOptions {
   /** In milliseconds, from when they were handled. Older ones are dropped once a minute. */
   readonly maxAgeMs: number
@@ -187,38 +187,10 @@ export interface HistoryOptions {
   readonly maxBytes?: number
 }
 
-/** A handled job to handle again. */
-export interface Replayed {
-  readonly id: string
-  /** As it was listed: one that was handled again since is skipped. */
-  readonly cursor: string
-  readonly retryState: Uint8Array
-}
-
-/** What {@link QueueHistory.replay} did. */
-export interface ReplayResult {
-  /** The ids of the jobs that left the history. */
-  readonly ids: readonly string[]
-  /** When they came due, by the clock that {@link QueueCounts.oldestDueAt} goes by. Without jobs: the time now. */
-  readonly at: Date
-}
-
-/** The history of a queue: jobs that are complete and were kept. While one is kept its id is known, as if it were in the dedupe window. */
-export interface QueueHistory {
-  /** Whether it takes `maxBytes`. */
-  readonly countsBytes: boolean
-  list(page?: HistoryPage): Promise<readonly HandledJob[]>
-  /** Those of these ids that are in the history, in any order. */
-  find(ids: readonly string[]): Promise<readonly HandledJob[]>
-  /**
-   * Takes jobs out of the history and makes them wait again, with these retry states: their claim count and first time begin anew.
-   * Skips those that are not in the history any more, or in another place. Of many calls for one job, one takes it.
-   *
-   * @throws HooklineError (as a rejection) `queue_full`.
-   */
-  replay(jobs: readonly Replayed[]): Promise<ReplayResult>
-  /** Stores a text under a name, unless there is one. Resolves to the one that is stored; without a text it stores none. */
-  note(name: string, text?: string): Promise<string | undefined>
+/** The log of a queue: what was done, as long as it is kept. */
+export interface QueueLog {
+  /** Lists entries in their sequence. None when no other follows: an entry that is appended later has a later cursor. */
+  list(page?: LogPage): Promise<readonly LogEntry[]>
 }
 
 /** How to handle jobs. */
@@ -234,7 +206,7 @@ export interface WorkOptions {
    * uncounted until it is the only one. Default: none must.
    */
   readonly runsAlone?: (job: ClaimedJob) => boolean
-  /** How long the jobs of the history are kept. Default: for ever. */
+  /** How long the entries of the log are kept. Default: for ever. */
   readonly history?: HistoryOptions
   /** Whether jobs may have a group. Default false: then an engine may ignore it. The same in all processes. */
   readonly inTurn?: boolean
@@ -310,14 +282,13 @@ export interface Queue {
   /** Deletes dead letters, and forgets their ids. Returns how many. */
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /** Undefined for an engine that keeps none. */
-  readonly history?: QueueHistory
+  readonly log?: QueueLog
   /** Whether it takes jobs with a `group`. Default false. */
   readonly hasGroups?: boolean
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean
   /**
-   * Deletes every job that waits, every handled one that is kept and every dead letter whose id or body matches, and forgets their
-   * ids: to erase the data of a person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
+   * Deletes every job that waits, every entry of the log and every dead letter whose id or body matches, and forgets the ids of the jobs: to erase the data of a person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
    *
    * @param matches Must not throw.
    */

@@ -24,14 +24,13 @@ import type { Clock } from '../time/clock.ts'
 import type {
   DeadLetterPage,
   HistoryOptions,
-  HistoryPage,
   Job,
+  LogPage,
   PushOptions,
   Queue,
-  Replayed,
   StoredDeadLetterFilter,
 } from './api.ts'
-import type { CheckedHistoryPage, CheckedPage, QueueStore } from './store.ts'
+import type { CheckedLogPage, CheckedPage, QueueStore } from './store.ts'
 import type { PageBounds } from './walk.ts'
 
 /** What `createQueue` takes beside the store. */
@@ -143,8 +142,8 @@ export function readPage(page: DeadLetterPage): CheckedPage {
   return { after, newestFirst, ...readBounds(page) }
 }
 
-export function readHistoryPage(page: HistoryPage): CheckedHistoryPage {
-  requireOptions('history', page, ['since', 'until', 'after', 'limit', 'maxBytes'])
+export function readLogPage(page: LogPage): CheckedLogPage {
+  requireOptions('log', page, ['since', 'until', 'after', 'limit', 'maxBytes'])
   const { since, until, after } = page
   requireTime('since', since)
   requireTime('until', until)
@@ -157,37 +156,22 @@ function readBounds({ limit = 100, maxBytes = Number.MAX_SAFE_INTEGER }: Partial
   return { limit: requireInteger('limit', limit, 1), maxBytes }
 }
 
-const CURSOR = /^\d{1,16}\.[0-9a-f-]{1,36}$/
+const CURSOR = /^\d{1,20}(-\d{1,20})?$/
 
-/** @param form What the cursors of an engine look like. */
-export function requireCursor(name: string, cursor: unknown, form: RegExp = CURSOR): void {
-  if (typeof cursor === 'string' && form.test(cursor)) return
+function requireCursor(name: string, cursor: unknown): void {
+  if (typeof cursor === 'string' && CURSOR.test(cursor)) return
   throw invalidOption(name, 'must be a cursor of this history', show(cursor), 'Pass the `cursor` of a listed job.')
 }
 
-export function requireReplayed(jobs: readonly Replayed[]): void {
-  if (!Array.isArray(jobs))
-    throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, cursor, retryState }].')
-  for (const { id, cursor, retryState } of jobs) {
-    requireId('id', id)
-    requireCursor('cursor', cursor)
-    if (!isUint8Array(retryState))
-      throw invalidOption('retryState', 'must be a Uint8Array', kindOf(retryState), 'Pass bytes.')
-  }
-}
-
-export function readHistory(name: string, history: HistoryOptions, queue: Pick<Queue, 'history'>): HistoryOptions {
+export function readHistory(name: string, history: HistoryOptions, { log }: Pick<Queue, 'log'>): HistoryOptions {
   requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
-  if (queue.history === undefined) {
-    const advice = 'Use a queue of Hookline, or give the store a `history`.'
-    throw invalidOption(name, 'needs a queue that keeps one', 'a queue without `history`', advice)
+  if (log === undefined) {
+    const advice = 'Use a queue of Hookline, or give the store a `log`.'
+    throw invalidOption(name, 'needs a queue with a log', 'one without', advice)
   }
   requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
-  if (history.maxBytes === undefined) return history
-  requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)
-  if (queue.history.countsBytes) return history
-  const advice = 'Leave it out: `maxAgeMs` alone counts.'
-  throw invalidOption(`${name}.maxBytes`, 'needs a queue in memory or in a SQLite file', 'another engine', advice)
+  if (history.maxBytes !== undefined) requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)
+  return history
 }
 
 /** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */

@@ -1,12 +1,13 @@
 /** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
 
-import type { DeadLetter, Forgotten, Queue, StoredDeadLetterFilter, StoredJob } from './api.ts'
-import { PAGE, walk, walkLetters } from './walk.ts'
+import type { DeadLetter, Forgotten, Queue, QueueLog, StoredDeadLetterFilter, StoredJob } from './api.ts'
+import { PAGE, walk, walkLetters, walkLog } from './walk.ts'
 
 export interface Stored extends Pick<Queue, 'deadLetters'> {
   jobs(): AsyncIterable<readonly StoredJob[]>
   remove(ids: readonly string[]): Promise<number>
   drop(ids: readonly string[] | 'all'): Promise<number>
+  readonly log: (QueueLog & { remove(cursors: readonly string[]): Promise<number> }) | undefined
 }
 
 /** Finds all before it drops any: one that is dropped is no place to go on from. */
@@ -38,6 +39,14 @@ export async function forget(stored: Stored, matches: (job: StoredJob) => boolea
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
   const removed = await stored.remove([...found]) // Also none: a store may have copies of what is complete to overwrite.
-  const dropped = await dropMatching(stored, { matches }) // Last: a job that failed meanwhile is among them.
-  return { deleted: removed + dropped, active: found.size - removed }
+  const dropped = await dropMatching(stored, { matches }) // Later: a job that failed meanwhile is among them,
+  const logged = await removeLogged(stored, matches) // and one that succeeded.
+  return { deleted: removed + dropped + logged, active: found.size - removed }
+}
+
+async function removeLogged({ log }: Stored, matches: (job: StoredJob) => boolean): Promise<number> {
+  if (log === undefined) return 0
+  const cursors: string[] = []
+  for await (const entry of walkLog(log)) if (matches(entry)) cursors.push(entry.cursor)
+  return changeSome(cursors, log.remove)
 }

@@ -6,22 +6,21 @@ import { checkOptions, requireFunction, requireInteger, requireText } from '../o
 import { readOnError } from '../options/report.ts'
 import { systemClock, unref } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import type { ClaimedJob, HistoryOptions, Job, Queue, QueueHistory, QueueUse } from './api.ts'
+import type { ClaimedJob, HistoryOptions, Job, Queue, QueueLog, QueueUse } from './api.ts'
 import {
   type CreateQueueOptions,
   QUEUE_CHECKS,
   readDb,
   readFilter,
   readHistory,
-  readHistoryPage,
   readIds,
   readJobs,
+  readLogPage,
   readPage,
-  requireReplayed,
   requireStore,
 } from './arguments.ts'
 import { dropMatching, forget, type Stored } from './drop.ts'
-import type { Answer, HistoryStore, QueueStore } from './store.ts'
+import type { Answer, LogStore, QueueStore } from './store.ts'
 import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
 
@@ -105,6 +104,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       }
     },
     remove: async (ids) => ask(() => store.remove(ids)),
+    log: store.log && { ...logOf(store.log), remove: async (cursors) => ask(() => (store.log as LogStore).remove(cursors)) },
   }
 
   /** Again and again. Once more when the machine's clock was set since the last time: one that is ahead for a while drops nothing. */
@@ -124,41 +124,21 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   }
 
   /** Some at a time, so that the calls of others go between. */
-  function dropOldHistory(
-    { drop }: HistoryStore,
-    { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER }: HistoryOptions,
-  ): void {
+  function trimLog({ trim }: LogStore, { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER }: HistoryOptions): void {
     async function dropAll(): Promise<void> {
       const before = new Date(clock.now() - maxAgeMs)
       for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE && closed === undefined; ) {
-        dropped = await ask(() => drop({ before, maxBytes, limit: DROPPED_AT_ONCE }))
+        dropped = await ask(() => trim({ before, maxBytes, limit: DROPPED_AT_ONCE }))
       }
     }
-    void dropOld(dropAll, Math.min(Math.max(maxAgeMs, 1_000), HISTORY_EVERY_MS))
+    void dropOld(dropAll, Math.min(Math.max(maxAgeMs, 1_000), TRIM_EVERY_MS))
   }
 
-  function historyOf({ countsBytes, list, find, replay, note }: HistoryStore): QueueHistory {
+  function logOf({ list }: LogStore): QueueLog {
     return {
-      countsBytes,
       async list(page = {}) {
-        const checked = readHistoryPage(page)
+        const checked = readLogPage(page)
         return ask(() => list(checked))
-      },
-      async find(ids) {
-        const checked = readIds(ids) as readonly string[]
-        return ask(() => find(checked))
-      },
-      async replay(jobs) {
-        requireReplayed(jobs)
-        requireOpen(closed === undefined)
-        const result = await ask(() => replay(jobs))
-        worker.wake()
-        return result
-      },
-      async note(name, text) {
-        requireText('name', name)
-        if (text !== undefined) requireText('text', text)
-        return ask(() => note(name, text))
       },
     }
   }
@@ -231,7 +211,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       const history = options.history && readHistory('history', options.history, queue)
       hasHandler = true
       if (deadLetterRetentionMs !== undefined) dropOldLetters(deadLetterRetentionMs)
-      if (history !== undefined) dropOldHistory(store.history as HistoryStore, history)
+      if (history !== undefined) trimLog(store.log as LogStore, history)
       store.onChange?.(worker.wake)
       worker.start(handle, options)
       return worker.wake
@@ -273,7 +253,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       closed ??= close(graceMs)
       return closed
     },
-    ...(store.history !== undefined && { history: historyOf(store.history) }),
+    ...(store.log !== undefined && { log: logOf(store.log) }),
   }
   return queue
 }
@@ -282,7 +262,7 @@ const CLOSE_MS = 300
 const GRACE_MS = 10_000
 const CLOCK_SET_MS = 60_000
 const DROPPED_AT_ONCE = 500
-const HISTORY_EVERY_MS = 60_000
+const TRIM_EVERY_MS = 60_000
 
 /** A load balancer that sends nothing more to a process that cannot store must try it again some time, in milliseconds. */
 const PUSH_FAILURE_MS = 60_000

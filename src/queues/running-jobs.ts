@@ -51,8 +51,8 @@ export function createRunning<Claim extends ClaimedJob>(
     let isRecorded = false
     const begin = async (timeoutMs: number): Promise<JobTransaction> => {
       const transaction = await (store as Required<QueueStore<Claim>>).begin(claim, timeoutMs)
-      const commit = async (keep?: Uint8Array): Promise<void> => {
-        await transaction.commit(keep)
+      const commit = async (note?: Uint8Array): Promise<void> => {
+        await transaction.commit(note)
         isRecorded = true
       }
       return { ...transaction, commit }

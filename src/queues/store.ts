@@ -4,15 +4,13 @@ import type {
   ClaimedJob,
   Complete,
   DeadLetter,
-  HandledJob,
   Job,
   JobTransaction,
+  LogEntry,
+  LogPage,
   Outcome,
   PushOptions,
-  QueueHistory,
   QueueUse,
-  Replayed,
-  ReplayResult,
   StoredJob,
 } from './api.ts'
 import type { QueueCounts } from './health.ts'
@@ -102,13 +100,13 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   drop(ids: readonly string[] | 'all'): Answer<number>
   /**
    * Lists the jobs that wait or are claimed, in any order, some at a time, of at most 4 MB together unless it is one: all that were
-   * stored before the call and are still there; and the history. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
+   * stored before the call and are still there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
    */
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
   /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
   remove(ids: readonly string[]): Answer<number>
-  /** Required to keep what has an outcome with `keep`. Default: nothing is kept. */
-  readonly history?: HistoryStore
+  /** Required to append what has an outcome with `log`. Default: there is none. */
+  readonly log?: LogStore
   /**
    * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
    * durable store; nothing that is left then may keep the process alive.
@@ -116,27 +114,24 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   close(): Answer<readonly Job[]>
 }
 
-/** The history of a store: see {@link QueueHistory}. */
-export interface HistoryStore extends Pick<QueueHistory, 'countsBytes'> {
-  /** The oldest first. None when no other follows. Its cursors are a number, a dot, and digits `0-9a-f` or `-`. */
-  list(
-    page: PageBounds & {
-      readonly since: Date | undefined
-      readonly until: Date | undefined
-      readonly after: string | undefined
-    },
-  ): Answer<readonly HandledJob[]>
-  find(ids: readonly string[]): Answer<readonly HandledJob[]>
-  replay(jobs: readonly Replayed[]): Answer<ReplayResult>
-  note(name: string, text: string | undefined): Answer<string | undefined>
+/**
+ * The log of a store. `finish` appends to it in the step that completes the job; an engine that cannot appends first, and may then
+ * have a job twice.
+ */
+export interface LogStore {
+  /** In the order of the sequence. None when no other follows. Lists an entry only when none before it can still appear. */
+  list(page: CheckedLogPage): Answer<readonly LogEntry[]>
   /**
    * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.
-   * The ids stay known within the dedupe window. Returns how many.
+   * Returns how many.
    */
-  drop(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
+  trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
+  /** Deletes the entries with these cursors. Returns how many there were. */
+  remove(cursors: readonly string[]): Answer<number>
 }
 
-export type CheckedHistoryPage = Parameters<HistoryStore['list']>[0]
+/** The cursors of an engine are its own: digits, and those of two numbers with a `-` between. */
+export type CheckedLogPage = PageBounds & Pick<LogPage, 'since' | 'until' | 'after'>
 
 export type CheckedPage = Parameters<QueueStore['deadLetters']>[0]
 

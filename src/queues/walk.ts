@@ -1,7 +1,7 @@
 /** Reads all that is stored, however much it is: some megabytes at a time, one entry after the other, and others have their turns. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { DeadLetterPage } from './api.ts'
+import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './api.ts'
 
 /** What one page holds at most; of bytes, one entry in any case. */
 export interface PageBounds {
@@ -48,6 +48,17 @@ export async function* pagesOf<Entry>(
     yield page
     last = page.at(-1)
   }
+}
+
+/** Reads the entries of a log, in their sequence. */
+export function walkLog(
+  log: QueueLog,
+  page: Pick<LogPage, 'since' | 'until' | 'after'> = {},
+  bounds: PageBounds = PAGE,
+): AsyncGenerator<LogEntry> {
+  const list = (size: PageBounds, last: LogEntry | undefined) =>
+    log.list({ ...page, ...size, ...(last && { after: last.cursor }) })
+  return walk(pagesOf(list, bounds))
 }
 
 /** Takes the first entries that fit, at least one. */

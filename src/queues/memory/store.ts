@@ -3,8 +3,8 @@
 import { createFifo, type Fifo } from '../../collections/fifo.ts'
 import { HooklineError } from '../../message/error.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import type { ClaimedJob, DeadLetter, HandledJob, Job } from '../api.ts'
-import type { CheckedHistoryPage, QueueStore } from '../store.ts'
+import type { ClaimedJob, DeadLetter, Job, LogEntry } from '../api.ts'
+import type { CheckedLogPage, QueueStore } from '../store.ts'
 import { takePage } from '../walk.ts'
 import { createTimeHeap } from './time-heap.ts'
 
@@ -29,7 +29,7 @@ export interface MemoryQueueOptions {
   readonly name?: string
   /** The most jobs that wait or are claimed. Default 100 000. */
   readonly maxJobs?: number
-  /** The most bytes of bodies and retry states. Default 256 MiB. History and dead letters count too, but make way for new jobs. */
+  /** The most bytes of bodies and retry states. Default 256 MiB. The log and dead letters count too, but make way for new jobs. */
   readonly maxBytes?: number
   /** The most dead letters; past that the oldest is forgotten. Default 10 000. */
   readonly maxDeadLetters?: number
@@ -51,11 +51,6 @@ interface MemoryClaim extends ClaimedJob {
   readonly entry: Entry
 }
 
-interface Handled extends HandledJob {
-  readonly group: string | undefined
-  readonly order: number
-}
-
 interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
@@ -73,12 +68,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   const later = createTimeHeap<Entry>()
   const behind = new Map<string, Fifo<Entry>>() // By group, while one of its jobs is due, claimed or held.
   const letters = new Map<string, Letter>() // The oldest first.
-  const notes = new Map<string, string>()
   const completedIds = new Set<string>() // In the dedupe window.
   const completed = createFifo<{ readonly id: string; readonly until: number }>()
-  const handled = new Map<string, Handled>() // The history, the oldest first.
-  let handledCount = 0 // So far.
-  let handledBytes = 0
+  const log = new Map<string, LogEntry>() // By cursor, in their sequence.
+  let logged = 0 // So far.
+  let logBytes = 0
   let entryBytes = 0
   let letterBytes = 0
   let active = 0
@@ -86,7 +80,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
-    return entries.has(id) || letters.has(id) || completedIds.has(id) || handled.has(id)
+    return entries.has(id) || letters.has(id) || completedIds.has(id)
   }
 
   function forgetCompleted(most = Number.POSITIVE_INFINITY): void {
@@ -200,32 +194,22 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     letterBytes -= bytesOf(letter)
   }
 
-  function keep({ id, body, group }: Entry, bytes: Uint8Array): void {
-    const now = clock.now()
-    const order = handledCount++
-    const kept = {
-      id,
-      body: unpooled(body),
-      kept: bytes,
-      handledAt: new Date(now),
-      cursor: `${Math.floor(now)}.${order.toString(16)}`,
-      order,
-      group,
-    }
-    handled.set(id, kept)
-    handledBytes += body.byteLength
+  function append({ id, body }: Entry, note: Uint8Array): void {
+    const cursor = `${++logged}`
+    log.set(cursor, { id, body: unpooled(body), note, handledAt: new Date(clock.now()), cursor })
+    logBytes += body.byteLength
     shrink(0)
   }
 
-  function removeHandled({ id, body }: Handled): void {
-    handled.delete(id)
-    handledBytes -= body.byteLength
+  function removeLogged({ cursor, body }: LogEntry): void {
+    log.delete(cursor)
+    logBytes -= body.byteLength
   }
 
-  function* handledAfter({ since = LONG_AGO, until = NEVER, after }: CheckedHistoryPage): Generator<HandledJob> {
-    const last = after === undefined ? -1 : Number.parseInt(after.split('.')[1] as string, 16)
-    for (const job of handled.values()) {
-      if (job.order > last && job.handledAt >= since && job.handledAt < until) yield job
+  function* loggedAfter({ since = LONG_AGO, until = NEVER, after = '0' }: CheckedLogPage): Generator<LogEntry> {
+    const last = Number(after)
+    for (const entry of log.values()) {
+      if (Number(entry.cursor) > last && entry.handledAt >= since && entry.handledAt < until) yield entry
     }
   }
 
@@ -234,9 +218,9 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   }
 
   function shrink(bytes: number): void {
-    for (const job of handled.values()) {
-      if (entryBytes + letterBytes + handledBytes + bytes <= maxBytes) break
-      removeHandled(job)
+    for (const entry of log.values()) {
+      if (entryBytes + letterBytes + logBytes + bytes <= maxBytes) break
+      removeLogged(entry)
     }
     for (const letter of letters.values()) {
       if (letters.size <= maxDeadLetters && entryBytes + letterBytes + bytes <= maxBytes) return
@@ -273,7 +257,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       leave(entry)
       const { id, group } = entry
       if ('complete' in outcome) {
-        if (outcome.keep !== undefined) keep(entry, outcome.keep)
+        if (outcome.log !== undefined) append(entry, outcome.log)
         forgetCompleted(maxJobs - 1)
         completed.push({ id, until: clock.monotonic() + dedupeWindowMs })
         completedIds.add(id)
@@ -320,36 +304,23 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       return found.length
     },
     *jobs() {
-      yield [...entries.values(), ...handled.values()] // Their bodies are in memory already.
+      yield [...entries.values()] // Their bodies are in memory already.
     },
-    history: {
-      countsBytes: true,
-      list: (page) => takePage(handledAfter(page), page),
-      find: (ids) => ids.flatMap((id) => handled.get(id) ?? []),
-      replay(jobs) {
-        const found = jobs.flatMap((job) => {
-          const before = handled.get(job.id)
-          return before?.cursor === job.cursor ? [{ before, ...job }] : []
-        })
-        requireRoom(found.length, 0) // Their bytes count already.
-        for (const { before, retryState } of found) {
-          removeHandled(before)
-          add(before, retryState)
-        }
-        return { ids: found.map(({ id }) => id), at: new Date(clock.now()) }
-      },
-      note(name, text) {
-        if (text !== undefined && !notes.has(name)) notes.set(name, text)
-        return notes.get(name)
-      },
-      drop({ before, maxBytes: most, limit }) {
+    log: {
+      list: (page) => takePage(loggedAfter(page), page),
+      trim({ before, maxBytes: most, limit }) {
         let dropped = 0
-        for (const job of handled.values()) {
-          if (dropped === limit || (job.handledAt >= before && handledBytes <= most)) return dropped
-          removeHandled(job)
+        for (const entry of log.values()) {
+          if (dropped === limit || (entry.handledAt >= before && logBytes <= most)) return dropped
+          removeLogged(entry)
           dropped += 1
         }
         return dropped
+      },
+      remove(cursors) {
+        const found = cursors.flatMap((cursor) => log.get(cursor) ?? [])
+        for (const entry of found) removeLogged(entry)
+        return found.length
       },
     },
     remove(which) {
@@ -363,9 +334,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         leave(entry)
         if (entry.claimCount > 0) retrying -= 1
       }
-      const kept = which.flatMap((id) => handled.get(id) ?? [])
-      for (const job of kept) removeHandled(job)
-      return found.size + kept.length
+      return found.size
     },
     close() {
       const now = clock.now()

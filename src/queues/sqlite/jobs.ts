@@ -2,9 +2,9 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../../message/error.ts'
-import type { DeadLetter, HandledJob, Job, Outcome, Replayed, StoredJob } from '../api.ts'
+import type { DeadLetter, Job, LogEntry, Outcome, StoredJob } from '../api.ts'
 import { digestOf } from '../groups.ts'
-import type { CheckedHistoryPage, CheckedPage } from '../store.ts'
+import type { CheckedLogPage, CheckedPage, LogStore } from '../store.ts'
 import { PAGE, takePage } from '../walk.ts'
 import { IS_LATER, NUMBERS, type QueueRow, type Queues, STATE } from './tables.ts'
 
@@ -43,16 +43,10 @@ type JobRow = readonly [
   retryState: Uint8Array | null,
 ]
 
-/** Which jobs leave the history: those that were handled before this time, and the oldest while there are more bytes. */
-interface Dropped {
-  readonly before: Date
-  readonly maxBytes: number
-  readonly limit: number
-}
-
 type Bodied = Readonly<Record<string, unknown>> & { readonly body: Uint8Array }
 
 const MAX_COUNTED = 10_000
+const LOOKED_AT = 5_000
 
 export type Jobs = ReturnType<typeof createJobs>
 
@@ -60,20 +54,19 @@ export type Jobs = ReturnType<typeof createJobs>
 export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
   const prepare = (sql: string) => database.prepare(sql.replaceAll('$', 'hookline_queue_'))
   const BODY = '(SELECT body FROM $bodies AS b WHERE b.seq = j.seq) AS body'
-  const IS_KEPT = 'EXISTS (SELECT 1 FROM $bodies AS b WHERE b.seq = j.seq)'
 
   const insert = prepare(`
     INSERT INTO $jobs (seq, queue, id, in_group, line, state, place, at, claim_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
     ON CONFLICT (queue, id) DO NOTHING`)
   const insertBody = prepare('INSERT INTO $bodies (seq, body) VALUES (?, ?)')
-  const find = prepare('SELECT seq, state, at, place, id, in_group AS "group" FROM $jobs WHERE queue = ? AND id = ?')
+  const find = prepare('SELECT seq, state, place, id, in_group AS "group" FROM $jobs WHERE queue = ? AND id = ?')
   const removeJob = prepare('DELETE FROM $jobs WHERE seq = ?')
   const removeBody = prepare('DELETE FROM $bodies WHERE seq = ?')
   const forget = prepare(`
-    DELETE FROM $jobs AS j WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ? AND NOT ${IS_KEPT}`)
+    DELETE FROM $jobs WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ?`)
   const nextSeq = prepare('SELECT seq FROM $jobs WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?')
   const forgetMany = prepare(`
-    DELETE FROM $jobs AS j WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ? AND NOT ${IS_KEPT}`)
+    DELETE FROM $jobs WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ?`)
   const forgottenTo = new Map<number, number>() // By queue, the job that was looked at last.
 
   const firstInLine = prepare('SELECT seq, state FROM $jobs WHERE queue = ? AND line = ? ORDER BY place LIMIT 1')
@@ -102,8 +95,8 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
   // Every statement that ends a claim names it.
   const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?`
   const RUN = `seq BETWEEN ? AND ? AND ${CLAIMED}`
-  const keep = prepare(`
-    INSERT INTO $history (queue, at, seq, bytes, kept) SELECT queue, ?, j.seq, length(body), ?
+  const append = prepare(`
+    INSERT INTO hookline_log (seq, id, job, at, bytes, note) SELECT ?, id, j.seq, ?, length(body), ?
     FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq WHERE j.seq = ? AND ${CLAIMED} RETURNING bytes`)
   const complete = prepare(`
     UPDATE $jobs SET state = ${STATE.done}, line = NULL, at = ?, first_at = NULL, owner = NULL, claim = NULL, retry_state = NULL
@@ -135,23 +128,16 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
   const redrive = prepare(`
     UPDATE $jobs SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`)
   const stored = prepare(`
-    SELECT b.seq, id, body FROM $bodies AS b JOIN $jobs AS j ON j.seq = b.seq
-    WHERE b.seq > ? AND b.seq < ? AND state <> ${STATE.dead} ORDER BY b.seq`)
+    SELECT j.seq, id, body FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq
+    WHERE j.seq > ? AND j.seq <= ? AND state NOT IN (${STATE.dead}, ${STATE.done}) ORDER BY j.seq`)
 
-  const HANDLED = `
-    SELECT h.seq, id, h.at, kept, body FROM $history AS h
-    JOIN $jobs AS j ON j.seq = h.seq JOIN $bodies AS b ON b.seq = h.seq WHERE h.queue = ?`
-  const history = prepare(`${HANDLED} AND (h.at, h.seq) > (?, ?) AND h.at < ? ORDER BY h.at, h.seq`)
-  const findHandled = prepare(`${HANDLED} AND h.at = ? AND h.seq = ?`)
-  const oldestHandled = prepare(`
-    SELECT h.seq, id, h.at FROM $history AS h JOIN $jobs AS j ON j.seq = h.seq WHERE h.queue = ? ORDER BY h.at, h.seq LIMIT ?`)
-  const removeHandled = prepare('DELETE FROM $history WHERE queue = ? AND at = ? AND seq = ? RETURNING bytes')
-  const again = prepare(`
-    UPDATE $jobs SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, retry_state = ? WHERE seq = ?`)
-  const addNote = prepare('INSERT OR IGNORE INTO $notes (queue, name, text) VALUES (?, ?, ?)')
-  const readNote = prepare('SELECT text FROM $notes WHERE queue = ? AND name = ?')
+  const IN_LOG = 'FROM hookline_log AS l WHERE l.seq > ? AND l.seq < ?'
+  const logged = prepare(`
+    SELECT seq, id, at, note, (SELECT body FROM $bodies AS b WHERE b.seq = job) AS body ${IN_LOG} AND at >= ? AND at < ? ORDER BY seq`)
+  const oldestLogged = prepare(`SELECT seq, at ${IN_LOG} ORDER BY seq LIMIT ?`)
+  const removeLogged = prepare('DELETE FROM hookline_log WHERE seq = ? RETURNING bytes, job')
 
-  type Found = JobRef & { readonly state: number; readonly at: number; readonly place: number }
+  type Found = JobRef & { readonly state: number; readonly place: number }
 
   function findIn(queue: number, ids: readonly string[], isMeant: (job: Found) => boolean): Found[] {
     const found = ids.map((id) => find.get(queue, bytesOfId(id)) as Found | undefined)
@@ -224,17 +210,12 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     return findIn(queue, ids, ({ state }) => state === STATE.dead)
   }
 
-  function takeHandled(row: QueueRow, at: number, seq: number): void {
-    row.historyBytes -= removeHandled.get(row.queue, at, seq)?.bytes as number
-  }
-
-  /** The history has those that are done and have a body. */
-  function findKept(queue: number, ids: readonly string[]): (Found & { readonly job: HandledJob })[] {
-    const found = findIn(queue, ids, ({ state }) => state === STATE.done)
-    return found.flatMap((job) => {
-      const row = findHandled.get(queue, job.at, job.seq)
-      return row === undefined ? [] : [{ ...job, job: handledOf(row) }]
-    })
+  function removeEntry(row: QueueRow, seq: number): boolean {
+    const removed = removeLogged.get(seq) as { readonly bytes: number; readonly job: number } | undefined
+    if (removed === undefined) return false
+    removeBody.run(removed.job)
+    row.logBytes -= removed.bytes
+    return true
   }
 
   function atOf(statement: typeof firstDue, ...values: number[]): number | undefined {
@@ -298,11 +279,11 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
 
     /** Jobs that were claimed one after the other are completed together. */
     complete(row: QueueRow, claims: readonly Completed[], now: number, settings: QueueSettings): void {
-      const { kept = [], others = [] } = Object.groupBy(claims, ({ keep }) => (keep === undefined ? 'others' : 'kept'))
-      for (const { seq, claim, keep: bytes } of kept) {
-        const added = keep.get(now, bytes as Uint8Array, seq, owner, claim)
+      const { logged = [], others = [] } = Object.groupBy(claims, ({ log }) => (log === undefined ? 'others' : 'logged'))
+      for (const { seq, claim, log } of logged) {
+        const added = append.get(row.queue * NUMBERS + row.next++, now, log as Uint8Array, seq, owner, claim)
         if (added === undefined) continue // The claim has ended.
-        row.historyBytes += added.bytes as number
+        row.logBytes += added.bytes as number
         row.active -= Number(complete.run(now, seq, seq, owner, claim).changes)
       }
       for (const [{ seq: first, claim }, { seq: last }] of runsOf(others)) {
@@ -398,11 +379,13 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
       return count
     },
 
+    /** Looks at so many jobs. */
     stored(queue: number, after: number): { readonly jobs: readonly StoredJob[]; readonly last: number | undefined } {
-      const rows = stored.iterate(Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS)
-      const found = takePage(withBodies(rows), PAGE)
+      const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
+      const bound = nextSeq.get(from, stop, LOOKED_AT - 1)?.seq as number | undefined
+      const found = takePage(withBodies(stored.iterate(from, bound ?? stop)), PAGE)
       const jobs = found.map(({ id, body }) => ({ id: textOfId(id) ?? NO_ID, body })).filter(({ id }) => id !== NO_ID)
-      return { jobs, last: found.at(-1)?.seq as number | undefined }
+      return { jobs, last: (found.at(-1)?.seq as number | undefined) ?? bound }
     },
 
     remove(row: QueueRow, ids: readonly string[]): number {
@@ -410,61 +393,35 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
       const waiting = findIn(row.queue, ids, ({ state }) => WAITS.includes(state))
       row.waiting -= deleteJobs(waiting)
       for (const { group } of waiting) advance(row.queue, group)
-      const kept = findKept(row.queue, ids)
-      for (const { at, seq } of kept) takeHandled(row, at, seq)
-      return waiting.length + deleteJobs(kept)
+      return waiting.length
     },
 
-    history(queue: number, { since, until, after, ...bounds }: CheckedHistoryPage): HandledJob[] {
-      const [at, seq] = after?.split('.').map(Number) ?? []
-      const [from, to] = [since?.getTime() ?? 0, until?.getTime() ?? Number.MAX_SAFE_INTEGER]
-      const isAfter = at !== undefined && at >= from
-      const rows = history.iterate(queue, isAfter ? at : from, isAfter ? (seq as number) : 0, to)
-      return takePage(withBodies(rows), bounds).map(handledOf)
+    logged(queue: number, { since, until, after, ...bounds }: CheckedLogPage): LogEntry[] {
+      const from = Math.max(Number(after ?? 0), queue * NUMBERS)
+      const [earliest, latest] = [since?.getTime() ?? 0, until?.getTime() ?? Number.MAX_SAFE_INTEGER]
+      const rows = logged.iterate(from, (queue + 1) * NUMBERS, earliest, latest)
+      return takePage(withBodies(rows), bounds).map(entryOf)
     },
 
-    findHandled: (queue: number, ids: readonly string[]) => findKept(queue, ids).map(({ job }) => job),
-
-    /** The job has its number again, under which its body is. */
-    replay(row: QueueRow, settings: QueueSettings, jobs: readonly Replayed[], now: number): string[] {
-      const states = new Map(jobs.map(({ id, retryState }) => [id, retryState]))
-      const cursors = new Map(jobs.map(({ id, cursor }) => [id, cursor]))
-      const found = findKept(row.queue, [...states.keys()]).filter(({ job }) => cursors.get(job.id) === job.cursor)
-      requireRoom(row, settings, found.length)
-      for (const { at, seq, group, job } of found) {
-        takeHandled(row, at, seq)
-        again.run(stateIn(row.queue, group), row.next++, now, states.get(job.id) as Uint8Array, seq)
-      }
-      row.waiting += found.length
-      return found.map(({ job }) => job.id)
-    },
-
-    /** An id stays known within its dedupe window. */
-    dropHandled(row: QueueRow, { before, maxBytes, limit }: Dropped, until: number): number {
+    trim(row: QueueRow, { before, maxBytes, limit }: Parameters<LogStore['trim']>[0]): number {
       let dropped = 0
-      for (const { seq, at } of oldestHandled.all(row.queue, limit) as {
-        readonly seq: number
-        readonly at: number
-      }[]) {
-        if (at >= before.getTime() && row.historyBytes <= maxBytes) break
-        takeHandled(row, at, seq)
-        removeBody.run(seq)
-        if (at <= until) removeJob.run(seq)
+      const oldest = oldestLogged.all(row.queue * NUMBERS, (row.queue + 1) * NUMBERS, limit)
+      for (const { seq, at } of oldest as { readonly seq: number; readonly at: number }[]) {
+        if (at >= before.getTime() && row.logBytes <= maxBytes) break
+        removeEntry(row, seq)
         dropped += 1
       }
       return dropped
     },
 
-    note({ queue }: QueueRow, name: string, text: string | undefined): string | undefined {
-      if (text !== undefined) addNote.run(queue, name, text)
-      return readNote.get(queue, name)?.text as string | undefined
-    },
+    removeLogged: (row: QueueRow, cursors: readonly string[]) =>
+      cursors.filter((cursor) => Math.floor(Number(cursor) / NUMBERS) === row.queue && removeEntry(row, Number(cursor))).length,
   }
 }
 
 /** A claim whose job is complete. */
 export interface Completed extends ClaimRef {
-  readonly keep: Uint8Array | undefined
+  readonly log: Uint8Array | undefined
 }
 
 type Unfinished = Exclude<Outcome, { readonly complete: true }>
@@ -498,9 +455,9 @@ function bytesOf(column: unknown): Uint8Array {
   return column instanceof Uint8Array ? column : new Uint8Array()
 }
 
-function handledOf(row: object): HandledJob {
-  const { seq, id, at, kept, body } = row as Record<'seq' | 'at', number> & Record<'id' | 'kept' | 'body', Uint8Array>
-  return { id: textOfId(id) as string, body, kept, handledAt: new Date(at), cursor: `${at}.${seq}` }
+function entryOf(row: object): LogEntry {
+  const { seq, id, at, note, body } = row as Record<'seq' | 'at', number> & Record<'id' | 'note' | 'body', Uint8Array>
+  return { id: textOfId(id) ?? NO_ID, body, note, handledAt: new Date(at), cursor: `${seq}` }
 }
 
 /** The first and the last of those that were claimed together and follow each other: one statement is for them all. */

@@ -10,7 +10,7 @@ import { pushInto } from './transaction.ts'
 export type SqliteClaim = ClaimedJob & ClaimRef
 
 export function createSqliteStore(settings: Settings, file: QueueFile): QueueStore<SqliteClaim> {
-  const { name, clock, dedupeWindowMs } = settings
+  const { name, clock } = settings
   const { call } = file
   const now = (): number => Math.floor(clock.now())
   let nextDueAt: { readonly at: number | undefined } | undefined
@@ -71,7 +71,7 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
     },
     save: (claim, retryState) => call('write', (jobs) => jobs.save(claim, retryState)),
     finish(claim, outcome) {
-      if ('complete' in outcome) return complete({ ...claim, keep: outcome.keep })
+      if ('complete' in outcome) return complete({ ...claim, log: outcome.log })
       return call('write', (jobs, row) => jobs.finish(row, claim, outcome, now()))
     },
     release: (claims, { wereHandled }) => call('release', (jobs, row) => jobs.release(row, claims, wereHandled)),
@@ -101,17 +101,10 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
       }
     },
     remove: (ids) => call('erase', (jobs, row) => jobs.remove(row, ids)),
-    history: {
-      countsBytes: true,
-      list: (page) => call('read', (jobs, row) => jobs.history(row.queue, page)),
-      find: (ids) => call('read', (jobs, row) => jobs.findHandled(row.queue, ids)),
-      async replay(replayed) {
-        const at = now()
-        const ids = await call('promise', (jobs, row) => jobs.replay(row, settings, replayed, at))
-        return { ids, at: new Date(at) }
-      },
-      note: (key, text) => call('promise', (jobs, row) => jobs.note(row, key, text)),
-      drop: (which) => call('write', (jobs, row) => jobs.dropHandled(row, which, now() - dedupeWindowMs)),
+    log: {
+      list: (page) => call('read', (jobs, row) => jobs.logged(row.queue, page)),
+      trim: (which) => call('write', (jobs, row) => jobs.trim(row, which)),
+      remove: (cursors) => call('erase', (jobs, row) => jobs.removeLogged(row, cursors)),
     },
     onChange: file.onDue,
     async close() {

@@ -11,22 +11,22 @@ export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5
 /** The states that have a time. */
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
-/** How many numbers a queue has for its jobs and their places. The `seq` of a job is `queue * NUMBERS` plus its number. */
+/** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * NUMBERS` plus its number. */
 export const NUMBERS: number = 2 ** 40
 
 const TABLES: Tables = {
   name: 'hookline_queue',
-  version: 5,
+  version: 6,
   sql: `
     CREATE TABLE hookline_queues (
       queue INTEGER PRIMARY KEY,
       name TEXT NOT NULL UNIQUE,
       use TEXT, -- What the queue is reserved for.
-      next INTEGER NOT NULL, -- The next number: of a job, or of a place.
+      next INTEGER NOT NULL, -- The next number: of a job, of a place or of an entry of the log.
       waiting INTEGER NOT NULL,
       active INTEGER NOT NULL,
       dead_letters INTEGER NOT NULL,
-      history_bytes INTEGER NOT NULL -- Of the bodies in the history.
+      log_bytes INTEGER NOT NULL -- What the bodies of its log take.
     ) STRICT;
     -- A job stays as done, without its body, while its id is known.
     CREATE TABLE hookline_queue_jobs (
@@ -54,21 +54,15 @@ const TABLES: Tables = {
     CREATE INDEX hookline_queue_lines ON hookline_queue_jobs (queue, line, place) WHERE line IS NOT NULL; -- No claim changes it.
     -- A table of its own, so that claiming a job does not write its body again.
     CREATE TABLE hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
-    -- The jobs that are done and kept: their bodies stay.
-    CREATE TABLE hookline_queue_history (
-      queue INTEGER NOT NULL,
+    -- What was done. The body of an entry stays where that of its job was.
+    CREATE TABLE hookline_log (
+      seq INTEGER PRIMARY KEY,
+      id BLOB NOT NULL,
+      job INTEGER NOT NULL, -- The seq of the job.
       at INTEGER NOT NULL,
-      seq INTEGER NOT NULL,
       bytes INTEGER NOT NULL,
-      kept BLOB NOT NULL,
-      PRIMARY KEY (queue, at, seq)
-    ) WITHOUT ROWID, STRICT;
-    CREATE TABLE hookline_queue_notes (
-      queue INTEGER NOT NULL,
-      name TEXT NOT NULL,
-      text TEXT NOT NULL,
-      PRIMARY KEY (queue, name)
-    ) WITHOUT ROWID, STRICT`,
+      note BLOB NOT NULL
+    ) STRICT`,
 }
 
 /**
@@ -98,10 +92,10 @@ export interface QueueRow {
   waiting: number
   active: number
   deadLetters: number
-  historyBytes: number
+  logBytes: number
 }
 
-const COLUMNS = ['next', 'waiting', 'active', 'deadLetters', 'historyBytes'] as const
+const COLUMNS = ['next', 'waiting', 'active', 'deadLetters', 'logBytes'] as const
 
 export interface Reservation {
   readonly name: string
@@ -113,14 +107,14 @@ export type Queues = ReturnType<typeof createQueues>
 /** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
 export function createQueues(database: DatabaseSync) {
   const enter = database.prepare(`
-    INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, history_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
+    INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
   const find = database.prepare('SELECT queue FROM hookline_queues WHERE name = ?')
   const read = database.prepare(`
-    SELECT queue, next, waiting, active, dead_letters AS deadLetters, history_bytes AS historyBytes
+    SELECT queue, next, waiting, active, dead_letters AS deadLetters, log_bytes AS logBytes
     FROM hookline_queues WHERE queue = ?`)
   const write = database.prepare(`
-    UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ?, history_bytes = ? WHERE queue = ?`)
+    UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ?, log_bytes = ? WHERE queue = ?`)
   const numbers = new Map<string, number>()
   const rows = new Map<number, { readonly row: QueueRow; readonly before: QueueRow }>()
 
