@@ -9,7 +9,6 @@ import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { JobTransaction } from '../api.ts'
 import { type Connection, survive, unavailable } from './connection.ts'
-import type { CompleteJob } from './history.ts'
 import type { Pool, PoolClient, Settings } from './options.ts'
 import type { PgBossClaim } from './rows.ts'
 
@@ -18,7 +17,7 @@ const ROLLBACK_MS = 500
 /** The greatest limit of PostgreSQL, in milliseconds. */
 const MAX_LIMIT = 2 ** 31 - 1
 
-export function createTransactions(connection: Connection, settings: Settings, complete: CompleteJob) {
+export function createTransactions(connection: Connection, settings: Settings) {
   const { name, timeoutMs } = settings
   const sockets = new Set<Socket>()
   let opening: Promise<OwnPool> | undefined
@@ -83,13 +82,16 @@ export function createTransactions(connection: Connection, settings: Settings, c
       return `SET LOCAL statement_timeout = ${limit}; SET LOCAL idle_in_transaction_session_timeout = ${limit}`
     }
 
-    async function finish(keep: Uint8Array | undefined): Promise<void> {
+    async function finish(): Promise<void> {
       const checks = `${limits(timeoutMs)}; SELECT current_setting('hookline.mark', true) AS mark`
       const [, , marked] = (await line.run(checks)) as unknown as { readonly rows: { readonly mark: unknown }[] }[]
       if (marked?.rows[0]?.mark !== mark) throw endedBefore(name)
       const db: Db = { executeSql: (text, values) => line.run(text, values) as never }
       const boss = await connection.call(async (opened) => opened)
-      if (!(await complete(claim, keep, boss, db))) throw lapsed(name)
+      const { affected } = (await boss.complete(name, [claim] as never, undefined, { db })) as {
+        readonly affected: number
+      }
+      if (affected !== 1) throw lapsed(name)
       // PostgreSQL answers ROLLBACK when a statement has failed meanwhile.
       if ((await line.run('COMMIT')).command !== 'COMMIT') throw endedBefore(name)
     }
@@ -104,10 +106,10 @@ export function createTransactions(connection: Connection, settings: Settings, c
     }
     return {
       db: facade.client,
-      async commit(keep) {
+      async commit() {
         facade.close()
         try {
-          await inTime(finish(keep))
+          await inTime(finish())
         } catch (error) {
           throw explain(name, error)
         }

@@ -56,12 +56,6 @@ async function addCancelled(boss: PgBoss, name: string, id: string, data: object
   await boss.cancel(name, id, { db })
 }
 
-export async function storeNote(boss: PgBoss, name: string, id: string, text: string | undefined, db: Db) {
-  if (text !== undefined) await addCancelled(boss, name, id, { note: text }, db)
-  const [row] = await boss.findJobs<{ readonly note: string }>(name, { id, db })
-  return row?.data.note
-}
-
 async function readNote(boss: PgBoss, name: string): Promise<object | undefined> {
   const [row] = await boss.findJobs<object>(name, { id: NOTE_ID })
   return row && (row.data ?? {})

@@ -61,10 +61,6 @@ export function readLetter(id: string, value: unknown, failedAt: Date): DeadLett
 }
 
 /** Of the output of a completed job. */
-export function readKept(output: unknown): Uint8Array {
-  return decode((output as { readonly kept?: unknown } | null)?.kept) ?? new Uint8Array()
-}
-
 /** Whether the `data` is a note of Hookline, and no job. */
 export function isNote(data: unknown): boolean {
   return typeof data === 'object' && data !== null && ('use' in data || 'note' in data) && !('at' in data)
@@ -157,7 +153,7 @@ export async function readRows(
  * @param ids A statement that selects ids of the queue `$1`, in order.
  * @param maxBytes The parameter that bounds the bodies, which are stored in base64.
  */
-export function selectFitting(schema: string, columns: string, ids: string, maxBytes: string): string {
+function selectFitting(schema: string, columns: string, ids: string, maxBytes: string): string {
   const size = "coalesce(octet_length(data ->> 'body'), octet_length(data::text), 0) * 0.75"
   return `WITH RECURSIVE listed AS MATERIALIZED (SELECT array_agg(id) AS ids FROM (${ids}) AS page),
     fitting (place, bytes) AS (

@@ -10,7 +10,6 @@ import { digestOf } from '../groups.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { createTransactions } from './begin.ts'
 import { type Connection, isFaultOfData, unavailable } from './connection.ts'
-import { createHistory, type Kept } from './history.ts'
 import { MIN_LEASE_MS, type Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
 import {
@@ -62,19 +61,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     send: (claims) => connection.call(async (boss) => void (await boss.complete(name, [...claims]))),
     maxWeight: 1_000,
   })
-  const history = createHistory(connection, settings)
-  const keeps = createBatcher<Kept>({
-    ...shared,
-    send: (batch) => connection.transaction(async (boss, db) => void (await history.keep(batch, boss, db))),
-    maxWeight: 200,
-  })
   const rewrites = createBatcher<Rewrite>({
     ...shared,
     send: (batch) => connection.transaction((boss, db) => rewrite(batch, boss, db)),
     maxWeight: 20, // Each takes two round trips: all of them must be over in time.
     concurrency: 2,
   })
-  const transactions = createTransactions(connection, settings, history.complete)
+  const transactions = createTransactions(connection, settings)
   const stamp = createStamps(clock)
   const claimLock = Number.parseInt(digestOf(`hookline ${schema} ${name}`), 16)
   let foundAll = false // The last claim came short: nothing else was due.
@@ -211,9 +204,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     },
     ...(canBegin(settings) && { begin: transactions.begin }),
     async finish(claim, outcome) {
-      if ('complete' in outcome) {
-        return outcome.keep === undefined ? completions.add(claim) : keeps.add({ claim, keep: outcome.keep })
-      }
+      if ('complete' in outcome) return completions.add(claim)
       const state = stateOf(outcome.retryState)
       if ('deadLetter' in outcome) {
         return makeLetter(claim, { body: claim.data.body, reason: encode(outcome.deadLetter), ...state })
@@ -250,7 +241,6 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       }
     },
     ...stored,
-    history: history.store,
     onChange: connection.onPush,
     async close() {
       await Promise.all([connection.close(), transactions.close()])
