@@ -42,7 +42,7 @@ export interface Delivery {
    * `timeoutMs`, or when the grace of `close` is over; the message is handled again.
    */
   readonly signal: AbortSignal
-  /** The replay that gives the message to its handlers again; undefined for one that was not handled before. */
+  /** The replay whose copy this is; undefined for a message as it arrived. */
   readonly replay: DeliveryReplay | undefined
   /**
    * With `inbox.transactional`: a client of `pg` in a transaction, which Hookline commits after the handlers, with the completion of the
@@ -65,6 +65,8 @@ export interface DeliveryReplay {
   readonly id: string
   /** When the message was handled before. */
   readonly handledAt: Date
+  /** The names of the handlers that it is for; undefined for all. */
+  readonly handlers: readonly string[] | undefined
 }
 
 /** The place of an element in its batch, as far as the signature of its own bytes does not tell it from others. */

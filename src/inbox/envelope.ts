@@ -6,6 +6,7 @@ import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
+import type { Job } from '../queues/api.ts'
 
 interface Head {
   readonly hookline: number
@@ -19,7 +20,18 @@ interface Head {
   readonly isUncovered?: boolean | undefined
   /** Undefined for POST. */
   readonly method?: string | undefined
+  readonly group?: string | undefined
+  readonly replay?: StoredReplay | undefined
   readonly headers: EndpointHeaders
+}
+
+/** A replay, as its copies have it. */
+interface StoredReplay {
+  readonly id: string
+  /** When the message was handled before, in milliseconds since the epoch. */
+  readonly at: number
+  /** The handlers that it is for; undefined for all. */
+  readonly only?: readonly string[] | undefined
 }
 
 const VERSION = 1
@@ -30,7 +42,7 @@ const ELEMENT_VERSION = 2
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
-export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
+export function writeEnvelope(delivery: OpenDelivery, group: string | undefined): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
   for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
   const { element } = delivery
@@ -45,36 +57,50 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
     element,
     isUncovered: element && delivery.isUncovered,
     method: delivery.method === 'POST' ? undefined : delivery.method,
+    group,
     headers,
   }
+  return join(head, delivery.bytes)
+}
+
+function join(head: Head, body: Uint8Array): Uint8Array {
   const line = `${JSON.stringify(head)}\n`
   const length = Buffer.byteLength(line)
-  const envelope = Buffer.allocUnsafe(length + delivery.bytes.length)
+  const envelope = Buffer.allocUnsafe(length + body.length)
   envelope.write(line)
-  envelope.set(delivery.bytes, length)
+  envelope.set(body, length)
   return envelope
+}
+
+/**
+ * The copy of a message for a replay, and its group.
+ *
+ * @throws HooklineError for what is no envelope.
+ */
+export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'body' | 'group'> {
+  const head = headOf(stored)
+  return { body: join({ ...head, replay }, bodyOf(stored)), group: head.group }
 }
 
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
-  const end = envelope.indexOf(LINE_FEED)
-  const { at, source, signature, hasHeader, secretIndex, from, element, isUncovered, method, headers } = readHead(
-    envelope.subarray(0, Math.max(end, 0)),
-  )
+  const { at, source, signature, hasHeader, secretIndex, from, element, isUncovered, method, replay, headers } =
+    headOf(envelope)
   const delivery = new OpenDelivery(headers, at, method)
   // A copy: a queue in memory needs the original for the next attempt.
-  delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
+  delivery.setBody({ bytes: Buffer.from(bodyOf(envelope)), source })
   delivery.source = from
   delivery.element = element
   delivery.isUncovered = element !== undefined && isUncovered !== false
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
   delivery.hasHeader = hasHeader === true
+  if (replay !== undefined) delivery.replay = { id: replay.id, handledAt: new Date(replay.at), handlers: replay.only }
   return delivery
 }
 
 export function sourceOf(stored: Uint8Array): string | undefined {
   try {
-    return readHead(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))).from
+    return headOf(stored).from
   } catch {
     return undefined
   }
@@ -87,10 +113,10 @@ export function bodyOf(stored: Uint8Array): Uint8Array {
 const LINE_FEED = 0x0a
 const decoder = new TextDecoder()
 
-function readHead(line: Uint8Array): Head {
+function headOf(stored: Uint8Array): Head {
   let head: unknown
   try {
-    head = JSON.parse(decoder.decode(line))
+    head = JSON.parse(decoder.decode(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))))
   } catch {
     // The message of JSON.parse quotes its input.
   }
@@ -102,10 +128,19 @@ function readHead(line: Uint8Array): Head {
     typeof head.source === 'string' &&
     isObject(head.headers) &&
     isElement === isObject(head.element) &&
-    [head.from, head.method].every((text) => text === undefined || typeof text === 'string') &&
+    (head.replay === undefined || isReplay(head.replay)) &&
+    [head.from, head.method, head.group].every((text) => text === undefined || typeof text === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
   if (!isWhole) throw unreadable('one with missing fields')
   return head as unknown as Head
+}
+
+function isReplay(replay: unknown): boolean {
+  if (!isObject(replay) || typeof replay.id !== 'string' || !Number.isFinite(new Date(replay.at as number).getTime()))
+    return false
+  return (
+    replay.only === undefined || (Array.isArray(replay.only) && replay.only.every((name) => typeof name === 'string'))
+  )
 }
 
 function unreadable(found: string): HooklineError {

@@ -1,6 +1,7 @@
-/** The history of an inbox: messages that were handled, as their owner sees them, and replays, which give them to the handlers again. */
+/** The history of an inbox: what its log has, as its owner sees it; and replays, which give copies of it to the handlers. */
 
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
+import { idOfKey } from '../message/id.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import {
   invalidOption,
@@ -12,29 +13,24 @@ import {
   requireOptions,
   show,
 } from '../options/checks.ts'
-import type { HandledJob, Queue, QueueHistory, Replayed } from '../queues/api.ts'
+import type { Job, LogEntry, Queue, QueueLog, StoredJob } from '../queues/api.ts'
 import { readIds } from '../queues/arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
-import { letOthersRun, PAGE, type PageBounds, pagesOf, walk } from '../queues/walk.ts'
+import { letOthersRun, PAGE, walkLog } from '../queues/walk.ts'
 import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
-import { bodyOf } from './envelope.ts'
-import { INITIAL, readKept, writeRetryState } from './retry-state.ts'
+import { bodyOf, copyFor } from './envelope.ts'
+import { readNote } from './retry-state.ts'
 import { readStored, type StoredMessage, tryParse } from './stored.ts'
 
 /** A message in the history: it was handled, and is kept. */
 export interface HandledMessage extends StoredMessage {
   /** The message before any schema; undefined when the bytes are not a valid one. */
   readonly message: ReceivedMessage | undefined
-  /** When it was handled, the first time. */
   readonly handledAt: Date
   /** The named handlers that handled it; the empty name is that of all without one. Empty without names. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
-  /** When the latest replay of it was handled; undefined without one. */
-  readonly replayedAt: Date | undefined
-  /** The id of that replay. */
-  readonly replayId: string | undefined
   /** Its place in the history, for `after`. */
   readonly cursor: string
 }
@@ -56,10 +52,12 @@ export interface HistoryFilter extends MessageFilter {
 /** What to replay, and how. */
 export interface ReplayOptions extends MessageFilter {
   /**
-   * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended, and replays
-   * nothing twice; what it leaves out of the filters is that of the first. Default: a new UUID, which cannot be continued.
+   * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended: it skips the
+   * copies that the queue knows, those of the dedupe window among them. Default: a new UUID, which cannot be continued.
    */
   readonly id?: string
+  /** Those that were handled before this time. Default: before this call. */
+  readonly until?: Date
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
   /** Calls these named handlers alone, for the messages that they match. Default: all handlers that match. */
@@ -77,7 +75,7 @@ export interface ReplayOptions extends MessageFilter {
 /** What a replay did; of a dry run, what it would do. */
 export interface Replay {
   readonly id: string
-  /** How many messages this call gave to the handlers. */
+  /** How many messages this call gave to the handlers. BullMQ and pg-boss count those, too, that an earlier call with the id gave. */
   readonly count: number
   /**
    * Of these, how many there are of each type. `invalid` counts those that are no valid message; `unreadable`, which is not in `count`, those
@@ -90,62 +88,12 @@ export interface Replay {
   readonly handlers: Readonly<Record<string, number>>
 }
 
-/** The messages that the first call of a replay selected. */
-export interface BegunReplay extends Pick<MessageFilter, 'since' | 'until'> {
-  readonly begunAt: Date
-}
-
-function readHandled(job: HandledJob): HandledMessage {
-  const { handlers = [], ignored = false, replays } = readKept(job.kept)
-  const stored = readStored(job)
+function readHandled(entry: LogEntry): HandledMessage {
+  const { handlers = [], ignored = false } = readNote(entry.note)
+  const stored = readStored(entry)
   const message = stored.receivedAt && tryParse(stored.bytes)
-  const { handledAt: last, cursor } = job
-  const replayedAt = replays && last
-  return Object.assign(stored, {
-    ...{ message, handledAt: firstOf(job), handlers, ignored },
-    ...{ replayedAt, replayId: replays?.at(-1), cursor },
-  })
-}
-
-/** When it was handled, the first time: a replay changes when it was the last time. */
-function firstOf({ kept, handledAt }: HandledJob): Date {
-  const { at } = readKept(kept)
-  return at === undefined ? handledAt : new Date(at)
-}
-
-function isWithin({ since, until }: Pick<MessageFilter, 'since' | 'until'>, job: HandledJob): boolean {
-  if (since === undefined && until === undefined) return true
-  const first = firstOf(job)
-  return (since === undefined || first >= since) && (until === undefined || first < until)
-}
-
-interface WalkOptions extends Pick<HistoryFilter, 'since' | 'after' | 'signal'> {
-  readonly ids?: readonly string[] | undefined
-}
-
-/** To the end of the history, also with an `until`: what was replayed since is behind it. */
-async function* walkHistory(
-  history: QueueHistory,
-  { since, after, signal, ids }: WalkOptions,
-  limit: number = PAGE.limit,
-): AsyncGenerator<HandledJob> {
-  function list(bounds: PageBounds, last: HandledJob | undefined): Promise<readonly HandledJob[]> {
-    signal?.throwIfAborted()
-    const from = last?.cursor ?? after
-    return history.list({ ...bounds, ...(since && { since }), ...(from !== undefined && { after: from }) })
-  }
-  for await (const job of walk(ids === undefined ? pagesOf(list, { ...PAGE, limit }) : find(history, ids))) {
-    signal?.throwIfAborted()
-    yield job
-  }
-}
-
-/** The bodies of so many are 4 MB together, by the default limit of a receiver. */
-const FOUND_AT_ONCE = 8
-
-async function* find(history: QueueHistory, ids: readonly string[]): AsyncGenerator<readonly HandledJob[]> {
-  for (let start = 0; start < ids.length; start += FOUND_AT_ONCE)
-    yield history.find(ids.slice(start, start + FOUND_AT_ONCE))
+  const { handledAt, cursor } = entry
+  return Object.assign(stored, { message, handledAt, handlers, ignored, cursor })
 }
 
 /** @throws TypeError that names the filter. */
@@ -160,44 +108,37 @@ function requireHistoryFilter(filter: HistoryFilter): void {
 }
 
 /** @throws TypeError (as a rejection) that names the filter. */
-export async function* listHistory(history: QueueHistory, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
+export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
   requireHistoryFilter(filter)
-  const { after: _, limit: left = Number.POSITIVE_INFINITY, signal: __, ...others } = filter
-  const { handler } = others
-  const matches = matchMessage(filter)
-  const isAll = Object.values(others).every((value) => value === undefined)
+  const { handler, limit: left = Number.POSITIVE_INFINITY, since, until, after, signal } = filter
+  const isMeant = matchEntry(filter)
   let count = 0
-  for await (const job of walkHistory(history, filter, isAll ? Math.min(left, PAGE.limit) : PAGE.limit)) {
-    if (!isWithin(filter, job)) continue
-    if (handler !== undefined && !readKept(job.kept).handlers?.includes(handler)) continue
-    if (!matches(bodyOf(job.body))) continue
+  for await (const entry of walkLog(log, { since, until, after }, { ...PAGE, limit: Math.min(left, PAGE.limit) })) {
+    signal?.throwIfAborted()
+    if (handler !== undefined && !readNote(entry.note).handlers?.includes(handler)) continue
+    if (!isMeant(entry)) continue
     await letOthersRun()
-    yield readHandled(job)
+    yield readHandled(entry)
     count += 1
     if (count === left) return
   }
 }
 
-/** A replay, as it is noted under its id. The user is a digest: the notes hold no data of users. */
-interface Plan {
-  /** When the first call with the id was made. */
-  readonly begunAt?: number
-  readonly since?: number | undefined
-  readonly until?: number | undefined
-  readonly type?: string | undefined
-  readonly event?: string | undefined
-  readonly user?: string | undefined
-  readonly ids?: readonly string[] | undefined
-  readonly handlers?: readonly string[] | undefined
+/** By all but the times, by which an engine lists. */
+function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
+  const meant = ids && new Set(ids)
+  const matches = matchMessage(filter)
+  return ({ id, body }) => (meant === undefined || meant.has(id)) && matches(bodyOf(body))
 }
 
 export interface ReplayContext {
-  readonly queue: Pick<Queue, 'counts'> & { readonly history: QueueHistory }
+  readonly queue: Pick<Queue, 'counts' | 'push'>
+  readonly log: QueueLog
   readonly clock: Clock
   /** Throws for the name of a handler that does not exist. Default: any name may. */
   readonly requireNames?: (handlers: readonly string[]) => void
   /** Whether one of these handlers matches a message. Default: they do. */
-  readonly isFor?: (job: HandledJob, handlers: readonly string[]) => boolean
+  readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean
 }
 
 const REPLAY = [
@@ -253,81 +194,80 @@ function requireSignal(option: string, signal: unknown): void {
   throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
 }
 
-/** So many messages of a replay may be before a new one, and those that are being handled. */
+/** So many copies may be before a new message, and those that are being handled. */
 const AT_ONCE = 100
 const LATE_MS = 250
 const LOOK_MS = 20
 
-/** What a replay needs of a message, and counts: the message itself is let go. */
-interface Meant extends Replayed {
+/** The copy of a message, and what is counted of it. */
+interface Copy {
+  readonly job: Job
   readonly type: string
   readonly event: string | undefined
   readonly handlers: readonly string[]
 }
 
-/** @throws TypeError (as a rejection) that names the option. */
+/**
+ * Pushes copies, whose ids are made of that of the replay and those of the messages: a queue that knows one skips it.
+ *
+ * @throws TypeError (as a rejection) that names the option.
+ */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
   requireReplayOptions(options)
-  const { queue, clock, requireNames = requireHandlerNames, isFor = () => true } = context
-  const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
-  const { history } = queue
-  if (options.handlers !== undefined) requireNames(options.handlers) // Before the id is used.
-  const { filter, ids, handlers } = await readPlan(history, options, clock)
+  const { queue, log, clock, requireNames = requireHandlerNames, isFor = () => true } = context
+  const { id = randomUUID(), since, until = new Date(clock.now() + 1), handlers } = options
+  const { maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
   if (handlers !== undefined) requireNames(handlers)
-  const matches = matchMessage(options.userId === undefined ? filter : { ...filter, userId: options.userId })
+  const isMeant = matchEntry(options)
   const types = new Map<string, number>()
   const events = new Map<string, number>()
   const handledBy = new Map<string, number>()
   let count = 0
   let nextAt = clock.monotonic()
-  let given = { at: (await history.replay([])).at, monotonic: clock.monotonic() }
+  let givenAt: number | undefined // When the latest copies were there, by the time of the engine.
 
-  /** Undefined for a job that is not to be replayed. */
-  async function read(job: HandledJob): Promise<Meant | undefined> {
-    const { handlers: done, replays: before } = readKept(job.kept)
-    if (before?.includes(id) || !isWithin(filter, job) || !matches(bodyOf(job.body))) return undefined
-    const { receivedAt, bytes } = readStored(job)
+  /** Undefined for an entry that is not to be replayed. */
+  async function copyOf(entry: LogEntry): Promise<Copy | undefined> {
+    if (!isMeant(entry)) return undefined
+    const { receivedAt, bytes } = readStored(entry)
     if (receivedAt === undefined) {
       increment(types, 'unreadable')
       return undefined
     }
     await letOthersRun()
-    if (handlers !== undefined && !isFor(job, handlers)) return undefined
+    if (handlers !== undefined && !isFor(entry, handlers)) return undefined
     await letOthersRun()
     const message = tryParse(bytes)
-    const only = handlers && { only: handlers }
-    const state = { id, at: firstOf(job).getTime(), ...only, ...(done && { done }), ...(before && { before }) }
+    const copy = copyFor({ id, at: entry.handledAt.getTime(), only: handlers }, entry.body)
     return {
-      id: job.id,
-      cursor: job.cursor,
-      retryState: writeRetryState({ ...INITIAL, replay: state }),
+      job: { id: idOfKey(JSON.stringify(['replay', id, entry.id])), ...copy },
       type: message?.type ?? 'invalid',
       event: message?.type === 'track' ? message.event : undefined,
-      handlers: done ?? [],
+      handlers: readNote(entry.note).handlers ?? [],
     }
   }
 
-  function add(jobs: readonly Meant[]): void {
-    for (const { type, event, handlers } of jobs) {
+  async function give(copies: readonly Copy[]): Promise<void> {
+    if (dryRun) return add(copies)
+    await untilNoneIsLate()
+    const known = new Set(await queue.push(copies.map(({ job }) => job)))
+    const taken = copies.filter(({ job }) => !known.has(job.id))
+    givenAt = undefined
+    nextAt = Math.max(nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
+    add(taken)
+    onProgress?.(count)
+  }
+
+  function add(copies: readonly Copy[]): void {
+    for (const { type, event, handlers } of copies) {
       increment(types, type)
       if (event !== undefined) increment(events, event)
       for (const name of handlers) if (name !== '') increment(handledBy, name)
     }
-    count += jobs.length
+    count += copies.length
   }
 
-  async function give(jobs: readonly Meant[]): Promise<void> {
-    if (dryRun) return add(jobs)
-    await untilNoneIsLate()
-    const again = jobs.map(({ id, cursor, retryState }) => ({ id, cursor, retryState }))
-    const { ids: taken, at } = await history.replay(again)
-    given = { at, monotonic: clock.monotonic() }
-    nextAt = Math.max(nextAt, given.monotonic) + (taken.length / maxPerSecond) * 1_000
-    add(jobs.filter((job) => taken.includes(job.id)))
-    onProgress?.(count)
-  }
-
-  /** New messages go first: the next ones follow when the latest ones are taken, and no other is late. All by the time of the engine. */
+  /** New messages go first: the next copies follow when the latest are taken, and no message is late. */
   async function untilNoneIsLate(): Promise<void> {
     for (;;) {
       signal?.throwIfAborted()
@@ -336,10 +276,10 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
         await wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
-      const { oldestDueAt } = await queue.counts()
-      if (oldestDueAt === undefined) return
-      const dueAfterMs = oldestDueAt.getTime() - given.at.getTime()
-      if (dueAfterMs > 0 && clock.monotonic() - given.monotonic - dueAfterMs < LATE_MS) return
+      const { oldestDueAt, asOf } = await queue.counts()
+      givenAt ??= asOf.getTime()
+      const dueAt = oldestDueAt?.getTime()
+      if (dueAt === undefined || (dueAt > givenAt && asOf.getTime() - dueAt < LATE_MS)) return
       await wait(LOOK_MS)
     }
   }
@@ -357,14 +297,16 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   }
 
   const size = Math.min(AT_ONCE, maxPerSecond)
-  let meant: Meant[] = []
-  for await (const job of walkHistory(history, { ...filter, ids, ...(signal && { signal }) })) {
-    const found = await read(job)
-    if (found === undefined || meant.push(found) < size) continue
-    await give(meant)
-    meant = []
+  let copies: Copy[] = []
+  signal?.throwIfAborted()
+  for await (const entry of walkLog(log, { since, until })) {
+    signal?.throwIfAborted()
+    const copy = await copyOf(entry)
+    if (copy === undefined || copies.push(copy) < size) continue
+    await give(copies)
+    copies = []
   }
-  if (meant.length > 0) await give(meant)
+  if (copies.length > 0) await give(copies)
   return {
     id,
     count,
@@ -376,56 +318,4 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
 
 function increment(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
-}
-
-interface ReplayPlan {
-  readonly filter: MessageFilter
-  readonly ids: readonly string[] | undefined
-  readonly handlers: readonly string[] | undefined
-}
-
-/** Reads the plan of the first call with the id, or stores this one. A replay covers messages that were handled before that call. */
-async function readPlan(history: QueueHistory, options: ReplayOptions, clock: Clock): Promise<ReplayPlan> {
-  const { id, since, until, type, event, userId, ids, handlers, dryRun } = options
-  const user = userId && hash('sha256', `${id} ${userId}`)
-  const given: Plan = { since: since?.getTime(), until: until?.getTime(), type, event, user, ids, handlers }
-  const begun: Plan = { ...given, begunAt: clock.now() }
-  const plan = (id && (await readNote(history, id, dryRun ? undefined : begun))) || begun
-  const others = Object.entries(given).filter(
-    ([name, value]) => value !== undefined && JSON.stringify(plan[name as keyof Plan]) !== JSON.stringify(value),
-  )
-  if (others.length > 0 || (plan.user !== undefined && user === undefined)) {
-    const names = others.map(([name]) => (name === 'user' ? 'userId' : name))
-    const found = `${show(id)}, which has other \`${names[0] ?? 'userId'}\``
-    const advice =
-      'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
-    throw invalidOption('replay: id', 'must be new, or have the filters that it had', found, advice)
-  }
-  const { begunAt = clock.now() } = plan
-  const filter = {
-    until: new Date(Math.min(plan.until ?? Number.POSITIVE_INFINITY, begunAt + 1)),
-    ...(plan.since !== undefined && { since: new Date(plan.since) }),
-    ...(plan.type !== undefined && { type: plan.type as NonNullable<MessageFilter['type']> }),
-    ...(plan.event !== undefined && { event: plan.event }),
-  }
-  return { filter, ids: plan.ids, handlers: plan.handlers }
-}
-
-/** Reads what was noted under an id. With a plan, notes that where nothing is. */
-async function readNote(history: QueueHistory, id: string, plan?: Plan): Promise<Plan | undefined> {
-  const noted = await history.note(`replay ${id}`, plan && JSON.stringify(plan))
-  return noted === undefined ? undefined : JSON.parse(noted)
-}
-
-/** @throws TypeError (as a rejection) for what is no id. */
-export async function findReplay(history: QueueHistory, id: string): Promise<BegunReplay | undefined> {
-  requireReplayOptions({ id })
-  const plan = await readNote(history, id)
-  if (plan?.begunAt === undefined) return undefined
-  const { begunAt, since, until } = plan
-  return {
-    begunAt: new Date(begunAt),
-    ...(since !== undefined && { since: new Date(since) }),
-    ...(until !== undefined && { until: new Date(until) }),
-  }
 }

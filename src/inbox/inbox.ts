@@ -10,7 +10,7 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
-import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
+import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueLog, StoredJob } from '../queues/api.ts'
 import { readGroup } from '../queues/groups.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
@@ -87,8 +87,8 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     return group && delivery.within(group)
   }
 
-  function historyFor(call: string): QueueHistory {
-    if (history !== undefined && queue.history !== undefined) return queue.history
+  function logFor(call: string): QueueLog {
+    if (history !== undefined && queue.log !== undefined) return queue.log
     throw new TypeError(
       `\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`,
     )
@@ -99,7 +99,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const id = idOf(delivery, message)
       delivery.id = id // It is made once.
       const group = groupOf(delivery, message)
-      return { job: { id, body: writeEnvelope(delivery), group }, delivery, message }
+      return { job: { id, body: writeEnvelope(delivery, group), group }, delivery, message }
     },
     async store(prepared: readonly Prepared[]): Promise<void> {
       const startedAt = tap.startOf('stored', prepared[0]?.delivery)
@@ -128,12 +128,12 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     },
     counts: () => queue.counts(),
     async *history(filter: HistoryFilter): AsyncGenerator<HandledMessage> {
-      const kept = historyFor('history')
+      const log = logFor('history')
       const { listHistory } = await loadHistory()
-      yield* listHistory(kept, filter)
+      yield* listHistory(log, filter)
     },
     async replay(options: ReplayOptions): Promise<Replay> {
-      const kept = historyFor('replay')
+      const log = logFor('replay')
       const { replay } = await loadHistory()
       const requireNames = (names: readonly string[]): void => handlers.requireNames('replay: handlers', names)
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
@@ -144,7 +144,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
           return false // It is unreadable.
         }
       }
-      return replay({ queue: { ...queue, history: kept }, clock, requireNames, isFor }, options)
+      return replay({ queue, log, clock, requireNames, isFor }, options)
     },
     ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
       read: readDeadLetter,

@@ -17,11 +17,10 @@ import type { InboxSettings } from './options.ts'
 import {
   type DeadLetterReason,
   INITIAL,
-  type Kept,
   type RetryState,
   readRetryState,
   toStoredError,
-  writeKept,
+  writeNote,
   writeRetryState,
 } from './retry-state.ts'
 
@@ -51,8 +50,6 @@ class NotBegun extends Error {
 
 const BEGIN_AGAIN_MS = 1_000
 const MAX_LOST_CLAIMS = 5
-/** So many ids are kept with a message. */
-const MAX_REPLAYS = 100
 
 /** How many claims of a job ended with their process, or lapsed. When its state is unreadable, each earlier claim is an attempt. */
 export function countLostClaims({ claimCount, retryState }: ClaimedJob): number {
@@ -81,8 +78,6 @@ export function createJobHandler(
       delivery = readEnvelope(job.body)
       delivery.id = job.id
       delivery.setObserved(observers.current, true)
-      const { replay } = before
-      if (replay !== undefined) delivery.replay = { id: replay.id, handledAt: new Date(replay.at) }
     } catch (error) {
       delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
@@ -118,7 +113,7 @@ export function createJobHandler(
       delivery.progress = {
         done: before.handlers?.done ?? [],
         failed: before.handlers?.failed ?? [],
-        only: before.replay?.only,
+        only: delivery.replay?.handlers,
         save() {
           if (begin !== undefined) return // What was done is undone when another one fails.
           saving ??= setImmediate(() => {
@@ -195,7 +190,7 @@ export function createJobHandler(
       if (delivery.expired !== undefined) return
       endWait() // The commit alone decides from here on.
       const outcome = completed(claimed)
-      await transaction.commit('keep' in outcome ? outcome.keep : undefined)
+      await transaction.commit('log' in outcome ? outcome.log : undefined)
     } catch (error) {
       await transaction.rollback()
       throw error
@@ -204,16 +199,13 @@ export function createJobHandler(
     }
   }
 
-  function completed({ delivery, before: { replay } }: Claimed): Outcome {
-    if (history === undefined && replay === undefined) return { complete: true } // What came from a history goes back to it.
-    const names = new Set([...(replay?.done ?? []), ...(delivery.progress as Progress).done])
-    const isNamed = [...names].some((name) => name !== '')
-    const kept: Kept = {
-      ...(isNamed && { handlers: [...names] }),
-      ...(delivery.isIgnored && { ignored: true }),
-      ...(replay && { replays: [...(replay.before ?? []), replay.id].slice(-MAX_REPLAYS), at: replay.at }),
-    }
-    return { complete: true, keep: writeKept(kept) }
+  /** What a replay gave to the handlers again is in the log already. */
+  function completed({ delivery }: Claimed): Outcome {
+    if (history === undefined || delivery.replay !== undefined) return { complete: true }
+    const { done } = delivery.progress as Progress
+    const isNamed = done.some((name) => name !== '')
+    const note = { ...(isNamed && { handlers: done }), ...(delivery.isIgnored && { ignored: true as const }) }
+    return { complete: true, log: writeNote(note) }
   }
 
   /** @param uncountedMs When no handler ran: it is no attempt, and this is the delay. */
@@ -273,8 +265,8 @@ export function createJobHandler(
 }
 
 /** What handlers have done stays done. */
-function begunAnew({ handlers, replay }: RetryState): RetryState {
-  return { ...INITIAL, ...(handlers && { handlers }), ...(replay && { replay }) }
+function begunAnew({ handlers }: RetryState): RetryState {
+  return { ...INITIAL, ...(handlers && { handlers }) }
 }
 
 /** The delivery of a job whose body cannot be read as a stored message. */

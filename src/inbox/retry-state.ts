@@ -1,4 +1,4 @@
-/** What the queue stores with a message of an inbox: its retry state, between attempts and with a dead letter; and what is kept when it was handled. */
+/** What the queue stores with a message of an inbox: its retry state, between attempts and with a dead letter; and what the log notes of one that was handled. */
 
 import type { HandlerNames } from '../handling/diagnostics.ts'
 import { explainError } from '../handling/failure.ts'
@@ -38,21 +38,6 @@ export interface RetryState {
   readonly releases: number
   readonly error?: StoredError
   readonly handlers?: HandlerNames
-  /** Of a message that a replay gave to the handlers again. */
-  readonly replay?: ReplayState
-}
-
-interface ReplayState {
-  /** That of the replay. */
-  readonly id: string
-  /** When the message was handled, the first time, in milliseconds since the epoch. */
-  readonly at: number
-  /** The ids of replays before this one. */
-  readonly before?: readonly string[]
-  /** The names of the handlers that run; undefined for all. */
-  readonly only?: readonly string[]
-  /** The named handlers that handled it before. */
-  readonly done?: readonly string[]
 }
 
 /** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */
@@ -101,34 +86,28 @@ function cut(value: unknown, length: number): string {
   return String(value).slice(0, length)
 }
 
-/** What is kept with a handled message. Nothing is written for one whose handlers have no names. */
-export interface Kept {
+/** What the log notes of a handled message. Nothing is written for one whose handlers have no names. */
+export interface Note {
   readonly handlers?: readonly string[]
   readonly ignored?: true
-  /** The ids of its replays, the latest last. */
-  readonly replays?: readonly string[]
-  /** When a replayed message was handled first, in milliseconds since the epoch. */
-  readonly at?: number
 }
 
 const NOTHING = new Uint8Array()
 
-export function writeKept(kept: Kept): Uint8Array {
-  const text = JSON.stringify(kept)
+export function writeNote(note: Note): Uint8Array {
+  const text = JSON.stringify(note)
   return text === '{}' ? NOTHING : Buffer.from(text)
 }
 
-export function readKept(bytes: Uint8Array): Kept {
+export function readNote(bytes: Uint8Array): Note {
   if (bytes.byteLength === 0) return {} // Most have nothing, and a walk reads many.
   try {
-    const kept: unknown = JSON.parse(decoder.decode(bytes))
-    if (!isObject(kept)) return {}
-    const { handlers, ignored, replays, at } = kept
+    const note: unknown = JSON.parse(decoder.decode(bytes))
+    if (!isObject(note)) return {}
+    const { handlers, ignored } = note
     return {
       ...(isTexts(handlers) && { handlers }),
       ...(ignored === true && { ignored }),
-      ...(isTexts(replays) && { replays }),
-      ...(typeof at === 'number' && { at }),
     }
   } catch {
     return {}

@@ -4,8 +4,6 @@ import type { DestinationDeadLetter } from '../destination/api.ts'
 import { isFailureReason, readDeadLetter as readOfDestination, readReason, shownBody } from '../destination/stored.ts'
 import { bodyOf } from '../inbox/envelope.ts'
 import {
-  type BegunReplay,
-  findReplay,
   type HandledMessage,
   type HistoryFilter,
   listHistory,
@@ -16,7 +14,7 @@ import {
 import { readRetryState } from '../inbox/retry-state.ts'
 import { type DeadLetterMessage, failedIn, readDeadLetter, reasonOf, withText } from '../inbox/stored.ts'
 import { aClock, checkOptions, requireMethods } from '../options/checks.ts'
-import type { DeadLetter, DeadLetterPage, Queue, QueueHistory } from '../queues/api.ts'
+import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../queues/api.ts'
 import { checkHealth, type Health } from '../queues/health.ts'
 import {
   createLetters,
@@ -56,7 +54,7 @@ export interface InspectedLetterFilter extends LetterFilter {
   readonly handler?: string
 }
 
-/** A queue as {@link inspectQueue} reads it. Without a history, `history`, `replay` and `findReplay` throw a TypeError. */
+/** A queue as {@link inspectQueue} reads it. Without a log, `history` and `replay` throw a TypeError. */
 export interface InspectedQueue {
   /** Reads the health of the queue. Never rejects, and takes a second at most. */
   health(): Promise<Health>
@@ -76,12 +74,10 @@ export interface InspectedQueue {
   /** Lists the messages that were handled, the oldest first. */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives messages that were handled to the handlers of the workers again, as `replay` of a receiver does. It cannot ask handlers which
-   * messages they match: a worker gives those that `handlers` do not match back to the history.
+   * Gives copies of messages that were handled to the handlers of the workers, as `replay` of a receiver does. It cannot ask handlers which
+   * messages they match: a worker completes those that `handlers` do not match.
    */
   replay(options?: ReplayOptions): Promise<Replay>
-  /** Says what the replay with this id covers; undefined when it has not begun. */
-  findReplay(id: string): Promise<BegunReplay | undefined>
 }
 
 /**
@@ -100,9 +96,9 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
 
   const { redrive, drop } = createLetters<InspectedLetter, InspectedLetterFilter>(queue, OWNER)
 
-  function historyFor(call: string): QueueHistory {
-    if (queue.history !== undefined) return queue.history
-    throw new TypeError(`\`${call}\` needs an engine with a history. Got a queue without one. Use a queue of Hookline.`)
+  function logFor(call: string): QueueLog {
+    if (queue.log !== undefined) return queue.log
+    throw new TypeError(`\`${call}\` needs an engine with a log. Got a queue without one. Use a queue of Hookline.`)
   }
 
   return {
@@ -111,13 +107,11 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
     redrive,
     drop,
     async *history(filter = {}) {
-      yield* listHistory(historyFor('history'), filter)
+      yield* listHistory(logFor('history'), filter)
     },
     async replay(replayOptions = {}) {
-      const history = historyFor('replay')
-      return replay({ queue: { counts: () => queue.counts(), history }, clock }, replayOptions)
+      return replay({ queue, log: logFor('replay'), clock }, replayOptions)
     },
-    findReplay: async (id) => findReplay(historyFor('findReplay'), id),
   }
 }
 

@@ -21,15 +21,7 @@ import {
 } from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
 import type { Clock } from '../time/clock.ts'
-import type {
-  DeadLetterPage,
-  HistoryOptions,
-  Job,
-  LogPage,
-  PushOptions,
-  Queue,
-  StoredDeadLetterFilter,
-} from './api.ts'
+import type { DeadLetterPage, HistoryOptions, Job, LogPage, PushOptions, Queue, StoredDeadLetterFilter } from './api.ts'
 import type { CheckedLogPage, CheckedPage, QueueStore } from './store.ts'
 import type { PageBounds } from './walk.ts'
 

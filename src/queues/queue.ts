@@ -104,7 +104,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       }
     },
     remove: async (ids) => ask(() => store.remove(ids)),
-    log: store.log && { ...logOf(store.log), remove: async (cursors) => ask(() => (store.log as LogStore).remove(cursors)) },
+    log: store.log && {
+      ...logOf(store.log),
+      remove: async (cursors) => ask(() => (store.log as LogStore).remove(cursors)),
+    },
   }
 
   /** Again and again. Once more when the machine's clock was set since the last time: one that is ahead for a while drops nothing. */

@@ -207,11 +207,11 @@ export interface Receiver<
    */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives messages that were handled to the handlers again: all, or those that match. Resolves when they wait for a process that
-   * handles them. New messages go first: while any are late, the replay waits. A message keeps its id; `delivery.replay` tells it
-   * from a new one, and the dedupe window does not count. It leaves the history until it is handled.
+   * Gives copies of messages that were handled to the handlers: all, or those that match. Resolves when they wait for a process that
+   * handles them. New messages go first: while any are late, the replay waits. A copy has an id of its own, `delivery.replay` tells it from
+   * a new message, and it is not in the history again.
    *
-   * @throws TypeError (as a rejection) without `inbox.history`, for a wrong option, and for an `id` that was used with other filters.
+   * @throws TypeError (as a rejection) without `inbox.history`, and for a wrong option. HooklineError `queue_full`.
    * @example
    * await receiver.replay({ id: 'fix-42', since: new Date('2026-11-20'), handlers: ['crm'], dryRun: true })
    */

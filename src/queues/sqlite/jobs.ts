@@ -279,7 +279,9 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
 
     /** Jobs that were claimed one after the other are completed together. */
     complete(row: QueueRow, claims: readonly Completed[], now: number, settings: QueueSettings): void {
-      const { logged = [], others = [] } = Object.groupBy(claims, ({ log }) => (log === undefined ? 'others' : 'logged'))
+      const { logged = [], others = [] } = Object.groupBy(claims, ({ log }) =>
+        log === undefined ? 'others' : 'logged',
+      )
       for (const { seq, claim, log } of logged) {
         const added = append.get(row.queue * NUMBERS + row.next++, now, log as Uint8Array, seq, owner, claim)
         if (added === undefined) continue // The claim has ended.
@@ -415,7 +417,8 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     },
 
     removeLogged: (row: QueueRow, cursors: readonly string[]) =>
-      cursors.filter((cursor) => Math.floor(Number(cursor) / NUMBERS) === row.queue && removeEntry(row, Number(cursor))).length,
+      cursors.filter((cursor) => Math.floor(Number(cursor) / NUMBERS) === row.queue && removeEntry(row, Number(cursor)))
+        .length,
   }
 }
 

@@ -16,7 +16,7 @@ export const NUMBERS: number = 2 ** 40
 
 const TABLES: Tables = {
   name: 'hookline_queue',
-  version: 6,
+  version: 5,
   sql: `
     CREATE TABLE hookline_queues (
       queue INTEGER PRIMARY KEY,

@@ -14,8 +14,8 @@ export interface TestQueueOptions {
   readonly isDurable?: boolean
   /** How long a claim lasts that is not renewed, in milliseconds. Default: for ever, and no test is named `lease: …`. */
   readonly leaseMs?: number
-  /** Whether the queue keeps a history. Default false, and no test is named `history: …`. */
-  readonly hasHistory?: boolean
+  /** Whether the queue has a log. Default false, and no test is named `log: …`. */
+  readonly hasLog?: boolean
   /** Whether the queue takes groups. Default false, and no test is named `groups: …`. */
   readonly hasGroups?: boolean
 }

@@ -140,23 +140,6 @@ export const groupCases: Cases = {
   },
 }
 
-export const groupHistoryCases: Cases = {
-  'groups: a replay comes in turn': async (context) => {
-    const { queue } = context
-    const { seen, running, end } = handleByHand(context)
-    await queue.push(jobsOf('a1 a2'))
-    await context.claimed(seen, 1)
-    await end('a1', 2, { complete: true, keep: bytes('kept') })
-    const handled = (await queue.history?.list()) ?? []
-    const again = handled.map(({ id, cursor }) => ({ id, cursor, retryState: bytes('again') }))
-    equal((await queue.history?.replay(again))?.ids.length, 1)
-    await context.advance(0)
-    deepEqual(running(), ['a2'])
-    await end('a2', 3)
-    deepEqual(running(), ['a1'])
-  },
-}
-
 export const durableGroupCases: Cases = {
   'durable: groups: processes handle one job of each at a time': async (context) => {
     const { queue, tick, drain, openAnother } = context

@@ -5,11 +5,11 @@ import { closeCases } from './close.ts'
 import { type Cases, type QueueTest, runCase, type TestedQueue, type TestQueueOptions } from './context.ts'
 import { deadLetterCases } from './dead-letters.ts'
 import { durableCases, leaseCases } from './durable.ts'
-import { durableGroupCases, groupCases, groupHistoryCases } from './groups.ts'
-import { durableHistoryCases, historyCases } from './history.ts'
+import { durableGroupCases, groupCases } from './groups.ts'
+import { durableLogCases, logCases } from './log.ts'
 import { pushCases, retryCases, workCases } from './work.ts'
 
-const OPTIONS = ['isDurable', 'leaseMs', 'hasHistory', 'hasGroups'] as const satisfies (keyof TestQueueOptions)[]
+const OPTIONS = ['isDurable', 'leaseMs', 'hasLog', 'hasGroups'] as const satisfies (keyof TestQueueOptions)[]
 
 /**
  * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
@@ -26,7 +26,7 @@ export function testQueue(
   options: TestQueueOptions = {},
 ): readonly QueueTest[] {
   requireOptions('testQueue', options, OPTIONS)
-  const { isDurable = true, leaseMs, hasHistory = false, hasGroups = false } = options
+  const { isDurable = true, leaseMs, hasLog = false, hasGroups = false } = options
   const cases: Cases = {
     ...pushCases,
     ...workCases,
@@ -35,10 +35,9 @@ export function testQueue(
     ...closeCases,
     ...(isDurable && durableCases),
     ...(leaseMs !== undefined && leaseCases),
-    ...(hasHistory && historyCases),
-    ...(hasHistory && isDurable && durableHistoryCases),
+    ...(hasLog && logCases),
+    ...(hasLog && isDurable && durableLogCases),
     ...(hasGroups && groupCases),
-    ...(hasGroups && hasHistory && groupHistoryCases),
     ...(hasGroups && isDurable && durableGroupCases),
   }
   return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
