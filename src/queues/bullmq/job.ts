@@ -1,7 +1,7 @@
 /** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
 
 import { type BulkJobOptions, Job as StoredJob, UnrecoverableError, type Worker } from 'bullmq'
-import type { ClaimedJob, DeadLetter, HandledJob, Job, Outcome } from '../api.ts'
+import type { ClaimedJob, DeadLetter, Job, Outcome } from '../api.ts'
 
 interface Notes {
   readonly firstAt?: number | undefined
@@ -58,31 +58,19 @@ export function toDeadLetter(job: StoredJob): DeadLetter {
   }
 }
 
-/** @param at The score of the job in the list of complete ones. */
-export function toHandled(job: StoredJob, at: number): HandledJob {
-  const { id = '', returnvalue } = job
-  const kept = decode(returnvalue) ?? new Uint8Array()
-  return { id, body: bodyOf(job), kept, handledAt: new Date(at), cursor: `${at}.${id}` }
-}
-
 export function dueAtOf(job: StoredJob): number {
   return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
 /** With a worker, the same command claims the next job, under the same token. */
-export async function complete(
-  { job, token }: BullmqClaim,
-  keep: Uint8Array | undefined,
-  worker?: Worker,
-): Promise<StoredJob | undefined> {
-  job.opts.removeOnComplete = keep === undefined
-  const value = keep === undefined ? null : encode(keep)
-  const [data, id] = (await job.moveToCompleted(value, token, worker !== undefined)) ?? []
+export async function complete({ job, token }: BullmqClaim, worker?: Worker): Promise<StoredJob | undefined> {
+  job.opts.removeOnComplete = true
+  const [data, id] = (await job.moveToCompleted(null, token, worker !== undefined)) ?? []
   return worker && data ? StoredJob.fromJSON(worker, data, id) : undefined
 }
 
 export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
-  if ('complete' in outcome) return void (await complete(claim, outcome.keep))
+  if ('complete' in outcome) return void (await complete(claim))
   const { job, token, notes } = claim
   const { retryState } = outcome
   const kept: Notes = {
@@ -149,11 +137,6 @@ function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob
   if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
   const notes: Notes = { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
   return (kept.claims ?? 0) > (notes.claims ?? 0) ? { ...notes, retryState: kept.retryState } : notes
-}
-
-/** What {@link readNotes} reads of a job that begins anew. */
-export function anew(dueAt: number, retryState: Uint8Array): object {
-  return { dueAt, retryState: encode(retryState) } satisfies Notes
 }
 
 /** In base64: each of its characters stands for itself in JSON. */

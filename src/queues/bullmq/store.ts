@@ -170,11 +170,11 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     },
     save: (claim, retryState) => ifCurrent(() => saveState(claim, retryState)),
     finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now())),
-    async finishAndClaim(claim, { keep }) {
+    async finishAndClaim(claim) {
       held.delete(claim)
       try {
         return await claimBy(async ({ worker }) => {
-          const job = await complete(claim, keep, worker)
+          const job = await complete(claim, worker)
           const next = job && (await read(job, claim.token))
           return next === undefined || next === 'not ours' ? [] : [next]
         })

@@ -1,20 +1,15 @@
-/** What is stored: the dead letters, which BullMQ calls failed, the history, and the jobs that wait or are claimed. Lists and changes them. */
+/** What is stored: the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. Lists and changes them. */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Queue, Job as StoredJob } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { HandledJob, Replayed } from '../api.ts'
-import type { CheckedHistoryPage, HistoryStore, QueueStore } from '../store.ts'
+import type { QueueStore } from '../store.ts'
 import { PAGE } from '../walk.ts'
 import { type Connection, isRefusal } from './connection.ts'
-import { anew, bodyOf, keptOf, toDeadLetter, toHandled } from './job.ts'
+import { bodyOf, keptOf, toDeadLetter } from './job.ts'
 
-const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active', 'completed'] as const
+const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const CHANGED_AT_ONCE = 500
-/** Longer than the commands of a replay take before they are given up. Those of a process that died are in the way as long. */
-const REPLAYING_MS = 5_000
-const LOCKED_MS = 50
 
 /**
  * Deletes a job if it is on the list, in one step: between two, the end of the process or of its connection would leave a job on
@@ -27,7 +22,7 @@ const DROP = `
 
 const PARTS = ['logs', 'dependencies', 'processed', 'failed', 'unsuccessful']
 
-export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove' | 'history'>
+export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'>
 
 export function createStored({ call }: Connection, now: () => number): Stored {
   function failedIds(queue: Queue): Promise<string[]> {
@@ -64,23 +59,18 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return []
   }
 
-  type Act<T> = (queue: Queue, item: T, client: Redis) => Promise<boolean>
+  type Act = (queue: Queue, id: string, client: Redis) => Promise<boolean>
 
-  /** Returns those that it acted on. */
-  async function takeEach<T>(items: readonly T[], act: Act<T>): Promise<readonly T[]> {
-    const taken: T[] = []
-    for (let start = 0; start < items.length; start += CHANGED_AT_ONCE) {
-      const some = items.slice(start, start + CHANGED_AT_ONCE)
+  async function countEach(ids: readonly string[], act: Act): Promise<number> {
+    let count = 0
+    for (let start = 0; start < ids.length; start += CHANGED_AT_ONCE) {
+      const some = ids.slice(start, start + CHANGED_AT_ONCE)
       const results = await call(({ queue, client }) =>
-        Promise.all(some.map((item) => unlessRefused(act(queue, item, client)))),
+        Promise.all(some.map((id) => unlessRefused(act(queue, id, client)))),
       )
-      taken.push(...some.filter((_, index) => results[index]))
+      count += results.filter(Boolean).length
     }
-    return taken
-  }
-
-  async function countEach<T>(items: readonly T[], act: Act<T>): Promise<number> {
-    return (await takeEach(items, act)).length
+    return count
   }
 
   async function redriveOne(queue: Queue, id: string): Promise<boolean> {
@@ -92,109 +82,10 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** ioredis sends a command again whose answer was lost, which finds nothing: what that dropped is not counted. */
-  async function dropFrom(
-    list: string,
-    more: readonly string[],
-    queue: Queue,
-    id: string,
-    client: Redis,
-  ): Promise<boolean> {
+  async function dropOne(queue: Queue, id: string, client: Redis): Promise<boolean> {
     const parts = PARTS.map((part) => `${id}:${part}`)
-    const keys = [list, id, ...parts, ...more].map((key) => queue.toKey(key))
+    const keys = ['failed', id, ...parts, `de:${id}`].map((key) => queue.toKey(key))
     return (await client.eval(DROP, keys.length, ...keys, id)) === 1
-  }
-
-  const dropOne = (queue: Queue, id: string, client: Redis) => dropFrom('failed', [`de:${id}`], queue, id, client)
-
-  /** By their scores, in one step: ranks would move when others are dropped or replayed meanwhile. */
-  async function listHandled({
-    since,
-    until,
-    after,
-    limit,
-    maxBytes,
-  }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
-    const [time = '', lastId = ''] = after?.split('.') ?? []
-    const at = Math.max(Number(time), since?.getTime() ?? 0)
-    const [first, last] = [at, until === undefined ? '+inf' : `(${until.getTime()}`]
-    for (let count = limit + 1; ; count *= 2) {
-      const found = await call(({ queue, client }) =>
-        client.zrangebyscore(queue.toKey('completed'), first, last, 'WITHSCORES', 'LIMIT', 0, count),
-      )
-      const pairs = found.flatMap((id, index) => (index % 2 === 0 ? [{ id, at: Number(found[index + 1]) }] : []))
-      const page = pairs.filter((pair) => pair.at > Number(time) || pair.id > lastId)
-      const isWhole = pairs.length < count
-      const jobs = page.length >= limit || isWhole ? await readHandled(page.slice(0, limit), maxBytes) : []
-      if (jobs.length > 0 || isWhole) return jobs // A page of jobs that are gone since is no end.
-    }
-  }
-
-  async function findHandled(ids: readonly string[]): Promise<readonly HandledJob[]> {
-    const scores = await call(({ queue, client }) =>
-      Promise.all(ids.map((id) => client.zscore(queue.toKey('completed'), id))),
-    )
-    return readHandled(ids.flatMap((id, index) => (scores[index] == null ? [] : [{ id, at: Number(scores[index]) }])))
-  }
-
-  async function readHandled(
-    pairs: readonly { id: string; at: number }[],
-    maxBytes = Number.POSITIVE_INFINITY,
-  ): Promise<readonly HandledJob[]> {
-    const times = new Map(pairs.map(({ id, at }) => [id, at]))
-    const jobs = await readPage([...times.keys()], maxBytes)
-    return jobs.map((job) => toHandled(job, times.get(job.id ?? '') ?? 0))
-  }
-
-  /** One at a time for a job: with two, the state of one would go with the retry of the other. */
-  async function replayOne(queue: Queue, job: Replayed, at: number, client: Redis, onLocked: (job: Replayed) => void) {
-    const { id, cursor, retryState } = job
-    const lock = queue.toKey(`${id}:hookline-replay`)
-    if ((await client.set(lock, '', 'PX', REPLAYING_MS, 'NX')) === null) {
-      onLocked(job)
-      return false
-    }
-    try {
-      const score = await client.zscore(queue.toKey('completed'), id)
-      if (score === null || `${Number(score)}.${id}` !== cursor) return false
-      const stored = new StoredJob(queue, '', '', {}, id)
-      await stored.updateProgress(anew(at, retryState))
-      await client.hdel(queue.toKey(id), 'failedReason', 'stacktrace') // Notes of an attempt that failed.
-      await stored.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
-      return true
-    } finally {
-      await client.del(lock)
-    }
-  }
-
-  const history: HistoryStore = {
-    countsBytes: false,
-    list: listHandled,
-    find: findHandled,
-    async replay(jobs) {
-      const at = now()
-      const ids: string[] = []
-      for (let left = jobs; ; await delay(LOCKED_MS)) {
-        const locked: Replayed[] = []
-        const onLocked = (job: Replayed): void => void locked.push(job)
-        const taken = await takeEach(left, (queue, job, client) => replayOne(queue, job, at, client, onLocked))
-        ids.push(...taken.map(({ id }) => id))
-        if (locked.length === 0) return { ids, at: new Date(at) }
-        left = locked
-      }
-    },
-    note: (name, text) =>
-      call(async ({ queue, client }) => {
-        const key = queue.toKey('hookline-notes')
-        if (text !== undefined) await client.hsetnx(key, name, text)
-        return (await client.hget(key, name)) ?? undefined
-      }),
-    /** Not by `clean` of BullMQ, which forgets the ids, too. */
-    async drop({ before, limit }) {
-      const ids = await call(({ queue, client }) =>
-        client.zrangebyscore(queue.toKey('completed'), '-inf', `(${before.getTime()}`, 'LIMIT', 0, limit),
-      )
-      return countEach(ids, (...given) => dropFrom('completed', [], ...given))
-    },
   }
 
   async function dropAll(): Promise<number> {
@@ -206,10 +97,8 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** BullMQ says of a job that is gone, too, that it was removed: one that was handled has left its id in the dedupe window. */
-  async function removeOne(queue: Queue, id: string, client: Redis): Promise<boolean> {
-    const wasHandled = (await client.zscore(queue.toKey('completed'), id)) !== null
-    const isGone = (await queue.remove(id)) === 1
-    return isGone && (wasHandled || (await queue.getDeduplicationJobId(id)) === null)
+  async function removeOne(queue: Queue, id: string): Promise<boolean> {
+    return (await queue.remove(id)) === 1 && (await queue.getDeduplicationJobId(id)) === null
   }
 
   return {
@@ -234,7 +123,6 @@ export function createStored({ call }: Connection, now: () => number): Stored {
       }
     },
     remove: (ids) => countEach(ids, removeOne),
-    history,
   }
 }
 

@@ -54,18 +54,6 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(await server.redis.exists(`bull:${name}:${job.id}`)).toBe(0)
   })
 
-  it('replays a job that a process left in the middle of its replay', async () => {
-    const { name, queue } = setUp()
-    const job = jobOf()
-    queue.work(async () => ({ complete: true, keep: Buffer.from('kept') }), { concurrency: 1 })
-    await queue.push([job])
-    await queue.drain()
-    const [handled] = (await queue.history?.find([job.id])) ?? []
-    await server.redis.set(`bull:${name}:${job.id}:hookline-replay`, '', 'PX', 100)
-    const again = [{ id: job.id, cursor: handled?.cursor ?? '', retryState: Buffer.from('again') }]
-    expect(await queue.history?.replay(again)).toMatchObject({ ids: [job.id] })
-  })
-
   it('keeps its keys under its prefix', async () => {
     const prefix = `hookline-${randomUUID()}`
     const { name, queue } = setUp({ prefix })
