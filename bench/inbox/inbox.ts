@@ -53,9 +53,9 @@ async function fill(place: Place, { handled, areKept }: Before): Promise<void> {
 const body = trackMessage(1024)
 const FILL = 5_000
 
-/** Returns what pushes jobs and handles them: so that they are in the history, unless they are not kept. */
+/** Returns what pushes jobs and handles them: so that they are in the log, unless they are not kept. */
 export function handleJobs(queue: Queue, areKept = true): (bodies: readonly Uint8Array[]) => Promise<void> {
-  const outcome: Outcome = areKept ? { complete: true, keep: new Uint8Array() } : { complete: true }
+  const outcome: Outcome = areKept ? { complete: true, log: new Uint8Array() } : { complete: true }
   queue.work(async () => outcome, { concurrency: 500 })
   return async (bodies) => {
     await queue.push(bodies.map((body) => ({ id: randomUUID(), body })))

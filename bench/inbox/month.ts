@@ -68,7 +68,7 @@ export async function measureMonth(): Promise<void> {
       const pushedAt = performance.now()
       await queue.push([{ id: randomUUID(), body: envelopes(1) }])
       pushes.push(performance.now() - pushedAt)
-      const [oldest] = (await queue.history?.list({ limit: 1 })) ?? []
+      const [oldest] = (await queue.log?.list({ limit: 1 })) ?? []
       isOver = oldest === undefined || oldest.handledAt.getTime() >= time - history.maxAgeMs
     }
     const dropSeconds = (performance.now() - droppedAt) / 1000

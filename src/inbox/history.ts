@@ -110,10 +110,13 @@ function requireHistoryFilter(filter: HistoryFilter): void {
 /** @throws TypeError (as a rejection) that names the filter. */
 export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
   requireHistoryFilter(filter)
-  const { handler, limit: left = Number.POSITIVE_INFINITY, since, until, after, signal } = filter
-  const isMeant = matchEntry(filter)
+  const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
+  const { handler } = others
+  const isMeant = matchEntry(others)
+  const isAll = Object.values(others).every((value) => value === undefined)
+  const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
   let count = 0
-  for await (const entry of walkLog(log, { since, until, after }, { ...PAGE, limit: Math.min(left, PAGE.limit) })) {
+  for await (const entry of walkLog(log, { since, until, after }, bounds)) {
     signal?.throwIfAborted()
     if (handler !== undefined && !readNote(entry.note).handlers?.includes(handler)) continue
     if (!isMeant(entry)) continue

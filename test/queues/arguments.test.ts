@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Outcome, Queue, QueueHistory } from '../../src/queues/api.ts'
+import type { Outcome, Queue } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 
 const complete = async (): Promise<Outcome> => ({ complete: true })
@@ -41,13 +41,6 @@ const CALLS: Readonly<Record<string, readonly [call: (queue: Queue, wrong: never
     ['reason', { reason: '' }, { reason: 5 }],
     ['matches', { matches: 'all' }],
     ['before', { before: new Date() }],
-  ],
-  'jobs to replay': [
-    (queue, wrong) => (queue.history as QueueHistory).replay(wrong),
-    ['jobs', undefined, {}],
-    ['id', [{}]],
-    ['cursor', [{ id: randomUUID(), cursor: 5 }]],
-    ['retryState', [{ id: randomUUID(), cursor: '1.1', retryState: 'text' }]],
   ],
   'what to forget': [(queue, wrong) => queue.forget(wrong), ['matches', undefined, 'user-1', ['user-1']]],
   'a grace': [(queue, wrong) => queue.close(wrong), ['graceMs', ...[-1, 0.5, 2 ** 31].map((graceMs) => ({ graceMs }))]],

@@ -1,6 +1,5 @@
 /** The one way to read all that is stored: how long it holds the event loop, and how much it has in memory. */
 
-import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { DeadLetterPage, Queue } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -169,11 +168,11 @@ async function storeLarge(createEngine: (clock: ManualClock) => Queue, fate: Fat
     }
   const clock = manualClock()
   const engine = createEngine(clock)
-  const { list, find, ...history } = engine.history as NonNullable<Queue['history']>
+  const { list } = engine.log as NonNullable<Queue['log']>
   const queue: Queue = {
     ...engine,
     deadLetters: noted(engine.deadLetters),
-    history: { ...history, list: noted(list), find: noted(find) },
+    log: { list: noted(list) },
   }
   const set = setUpInbox({ queue, retries: [], history: { maxAgeMs: 1e9 } }, { limit: 600_000, clock })
   const { receiver } = set
@@ -272,16 +271,5 @@ describe.each<[string, (clock: ManualClock) => Queue]>([
 
     expect(pages).toEqual([expect.any(Number)])
     expect(pages[0]).toBeLessThan(2 * LARGE)
-  })
-
-  it('replays by ids a few at a time', async () => {
-    const { receiver, pages } = await storeLarge(createEngine, 'keep')
-    const ids = (await readAll(receiver.history())).map(({ id }) => id)
-    pages.length = 0
-
-    const { count } = await receiver.replay({ ids: [...ids, randomUUID()], dryRun: true })
-
-    expect(count).toBe(MESSAGES)
-    expect(Math.max(...pages)).toBeLessThanOrEqual(4 * 1024 * 1024)
   })
 })

@@ -2,10 +2,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, Job, Outcome, Queue, QueueHistory } from '../../src/queues/api.ts'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../src/queues/api.ts'
 import { createMemoryStore, type MemoryQueueOptions } from '../../src/queues/memory/store.ts'
 import { createQueue } from '../../src/queues/queue.ts'
-import type { HistoryStore, QueueStore } from '../../src/queues/store.ts'
+import type { LogStore, QueueStore } from '../../src/queues/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { bytes, complete, jobOf, never, type TestedQueue, text } from '../../src/testing/test-queue/context.ts'
 
@@ -13,9 +13,9 @@ type MemoryClaim = Parameters<ReturnType<typeof createMemoryStore>['finish']>[0]
 type Claim = MemoryClaim & { readonly lease: { until: number } }
 
 interface Store extends QueueStore<Claim> {
-  readonly history: HistoryStore
+  readonly log: LogStore
   readonly claims: ReadonlyMap<string, Claim>
-  /** The jobs that wait or are claimed, and those of the history. */
+  /** The jobs that wait or are claimed. */
   all(): Claim['entry'][]
 }
 
@@ -31,7 +31,7 @@ export interface Fault {
 const LEASE_MS = 9_000
 const DEDUPE_WINDOW_MS = 60_000
 
-export const PROMISED = { leaseMs: LEASE_MS, hasHistory: true, hasGroups: true }
+export const PROMISED = { leaseMs: LEASE_MS, hasLog: true, hasGroups: true }
 
 /** Creates queues that share jobs in memory, with leases. Its tests wait for some turns of the event loop, not for a time. */
 export function createFaulty({ isDurable = true, pollMs = 1_000, memory, store, queue }: Fault): TestedQueue {
@@ -97,8 +97,8 @@ const inQueue = <Name extends keyof Queue>(
   change: (call: Queue[Name], queue: Queue, clock: ManualClock, store: Store) => Queue[Name],
 ): Fault => ({ queue: (queue, clock, store) => ({ [name]: change(queue[name], queue, clock, store) }) })
 
-const inHistory = (change: (history: HistoryStore) => Partial<HistoryStore>): Fault =>
-  inStore('history', (history) => ({ ...history, ...change(history) }))
+const inLog = (change: (log: LogStore) => Partial<LogStore>): Fault =>
+  inStore('log', (log) => ({ ...log, ...change(log) }))
 
 const pushes = (change: (job: Job) => Job): Fault => inStore('push', (push) => (jobs) => push(jobs.map(change)))
 
@@ -190,9 +190,6 @@ const NEVER_ABORTS = inQueue(
 )
 const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
   push: (jobs) => store.push(jobs.filter(({ id }) => !own.has(id))),
-}))
-const TAKES_ALL = inHistory(({ replay }) => ({
-  replay: async (jobs) => ({ ...(await replay(jobs)), ids: jobs.map(({ id }) => id) }),
 }))
 /** Keeps the group of a forgotten job waiting. */
 const FORGETS_THE_LINE = inStore('remove', (remove, { all }) => (ids) => {
@@ -484,42 +481,41 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
         finish(claims.get(claim.id) ?? claim, outcome),
   ),
 
-  'history: has the jobs whose outcomes keep them, with what is kept and when, the oldest first': completes(
-    (outcome) => ({ keep: bytes('kept'), ...outcome }),
+  'log: has the jobs whose outcomes say so, with their notes and when they were handled': completes((outcome) => ({
+    log: bytes('noted'),
+    ...outcome,
+  })),
+  'log: an empty note is one': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
+  'log: has many jobs that are complete at once, each once': finishes('complete', (outcome, { body }) =>
+    text(body) === '7' ? complete() : outcome,
   ),
-  'history: keeps no bytes as well as others': completes((outcome) =>
-    outcome.keep?.length === 0 ? complete() : outcome,
-  ),
-  'history: ends a page before it has more than maxBytes, but not before its first one': inHistory(({ list }) => ({
+  'log: ends a page before it has more than maxBytes, but not before its first one': inLog(({ list }) => ({
     list: (page) => list({ ...page, maxBytes: 1e9 }),
   })),
-  'history: comes in pages, also after one that is gone, and of a time': inHistory(({ list }) => ({
+  'log: comes in pages, also after one that is gone, and of a time': inLog(({ list }) => ({
     list: (page) => list({ ...page, until: page.until && new Date(Number(page.until) + 1) }),
   })),
-  'history: finds jobs by their ids': inHistory(({ find }) => ({ find: (ids) => find(ids.slice(0, 1)) })),
-  'history: a job is known while it is there, however old': replaces('remove'),
-  'history: a replay gives a job out again with a retry state, its claims counted anew': inHistory(({ replay }) => ({
-    replay: (jobs) => replay(jobs.map((job) => ({ ...job, retryState: new Uint8Array() }))),
-  })),
-  'history: a replay skips what is not there': TAKES_ALL,
-  'history: a job that is replayed may be retried, and become a dead letter': retries((outcome, { retryState }) => ({
-    ...outcome,
-    ...(retryState && { retryState }),
-  })),
-  'history: what is older than its age is dropped, and its id is known in the dedupe window': {
+  'log: an id is known in the dedupe window, and no longer': inStore('push', (push, { log }) => async (jobs) => {
+    const logged = (await log.list({ limit: 1e6, maxBytes: 1e9 })).map(({ id }) => id)
+    return push(jobs.filter(({ id }) => !logged.includes(id)))
+  }),
+  'log: what is older than its age is dropped, and its id is known in the dedupe window': {
     memory: { dedupeWindowMs: 0 },
   },
-  'history: forget deletes from it, and no other job': sees((job) => !('kept' in job)),
-  'history: a note is stored once': inHistory(({ note }) => ({ note: (name, text) => text ?? note(name, text) })),
-  'history: a wrong argument is refused, and nothing changes': inQueue('history', (history) => ({
-    ...(history as QueueHistory),
-    list: async () => (history as QueueHistory).list(),
+  'log: the oldest is dropped while it has more than maxBytes': inLog(({ trim }) => ({
+    trim: (which) => trim({ ...which, maxBytes: 1e9 }),
   })),
-  'durable: history and notes outlive the process': inHistory(() => {
-    const notes = new Map<string, string | undefined>()
-    return { note: (name, text) => notes.get(name) ?? notes.set(name, text).get(name) }
+  'log: forget deletes from it, and no other job': inLog(({ remove }) => ({
+    remove: (cursors) => remove(cursors.slice(1)),
+  })),
+  'log: a wrong argument is refused': inQueue('log', (log) => ({ list: async () => log?.list() ?? [] })),
+  'durable: a log outlives the process': inStore('close', (close, { log }) => async () => {
+    await log.trim({ before: new Date(8e15), maxBytes: 0, limit: 1e6 })
+    return close()
   }),
-  'durable: of many replays of one job at once, one gives it out': TAKES_ALL,
+  'durable: whoever follows a log sees each entry once, while processes append': inLog(({ list }) => ({
+    list: async (page) => (await list(page)).filter(({ body }) => text(body) !== '7'),
+  })),
 
   'groups: of one, one job is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
   'groups: the next one keeps its place among the others': claimsBy(({ entry }) => Number(entry.group !== undefined)),
@@ -540,19 +536,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'groups: the next one goes when the first one is forgotten': FORGETS_THE_LINE,
   'groups: a retry holds the others, and none of another group': IGNORES_GROUPS,
   'groups: the next one goes when the one that is retried is forgotten': FORGETS_THE_LINE,
-  'groups: a replay comes in turn': {
-    memory: { dedupeWindowMs: 0 },
-    ...inStore('history', (history, { remove, push }, { now }) => ({
-      ...history,
-      async replay(jobs) {
-        const ids = jobs.map(({ id }) => id)
-        const found = await history.find(ids)
-        await remove(ids)
-        await push(found.map(({ id, body }) => ({ id, body })))
-        return { ids, at: new Date(now()) }
-      },
-    })),
-  },
   'durable: groups: processes handle one job of each at a time': IGNORES_GROUPS,
   'durable: groups: what a process leaves is the first one': inStore('release', (_, { finish }) => async (claims) => {
     for (const claim of claims) await finish(claim, { deadLetter: 'left' })

@@ -111,14 +111,14 @@ describe('the bounds of a queue in memory', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })
   })
 
-  it('maxBytes: the history makes way, before the dead', async () => {
+  it('maxBytes: the log makes way, before the dead', async () => {
     const { queue, clock, work } = setUp({ maxBytes: 100 })
-    work((job) => (job.body.length < 50 ? { complete: true, keep: new Uint8Array(10) } : { deadLetter: 'no' }))
+    work((job) => (job.body.length < 50 ? { complete: true, log: new Uint8Array(10) } : { deadLetter: 'no' }))
     const jobs = [jobOf(20), jobOf(20), jobOf(50)]
     await queue.push(jobs)
     await queue.drain()
     await queue.push([jobOf(40, { notBefore: new Date(clock.now() + 1000) })])
-    expect(await queue.history?.list()).toEqual([])
+    expect(await queue.log?.list()).toEqual([])
     expect((await queue.deadLetters()).length).toBe(1)
   })
 

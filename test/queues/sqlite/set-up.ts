@@ -119,7 +119,7 @@ export function openAs(
     finish: (claim: ClaimRef, outcome: Outcome) =>
       ask('promise', (jobs, row) =>
         'complete' in outcome
-          ? jobs.complete(row, [{ ...claim, keep: outcome.keep }], 0, queue)
+          ? jobs.complete(row, [{ ...claim, log: outcome.log }], 0, queue)
           : jobs.finish(row, claim, outcome, 0),
       ),
     release: (claims: readonly ClaimRef[]) => ask('promise', (jobs, row) => jobs.release(row, claims, true)),
