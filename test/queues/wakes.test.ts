@@ -1,7 +1,6 @@
 /** What one process pushes wakes another, long before it would look by itself. */
 
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import type { Queue } from '../../src/queues/api.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
@@ -74,19 +73,4 @@ describe.each([
     await pushing.push([jobOf()])
     await until(() => seen.length === 2)
   })
-})
-
-it('on BullMQ also after a read that ended without one', needs('Redis'), async () => {
-  const { pushing, seen } = await start(onRedis)
-  const redis = new Redis(redisUrl)
-  onTestFinished(() => redis.disconnect())
-  const reading = async () =>
-    String(await redis.client('LIST', 'TYPE', 'NORMAL'))
-      .split('\n')
-      .filter((line) => line.includes('cmd=bzpopmin'))
-      .flatMap((line) => /id=(\d+)/.exec(line)?.[1] ?? [])
-  await until(async () => (await reading()).length > 0)
-  for (const id of await reading()) await redis.client('UNBLOCK', id)
-  await pushing.push([jobOf()])
-  await until(() => seen.length === 2)
 })

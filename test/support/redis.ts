@@ -50,8 +50,10 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
   }
 }
 
-/** Deletes a queue of BullMQ, also what BullMQ would leave until it expires: the ids of the dedupe window. */
+/** Deletes a queue: what BullMQ keeps, also what expires by itself, the ids of the dedupe window; and what Hookline keeps beside it. */
 export async function removeQueue(redis: Redis, name: string, prefix = 'bull'): Promise<void> {
+  await redis.srem(`${prefix}-hookline`, name)
+  await redis.unlink(`${prefix}-hookline:${name}`, `${prefix}-hookline:${name}:log`)
   for (let cursor = '0'; ; ) {
     const [next, keys] = await redis.scan(cursor, 'MATCH', `${prefix}:${name}:*`, 'COUNT', 10_000)
     if (keys.length > 0) await redis.unlink(...keys)

@@ -1,9 +1,11 @@
-/** The connection to Redis, and how long a call waits for it. */
+/** The connection to Redis, which sends nothing later that its caller was refused, and the errors of it. */
 
+import { randomUUID } from 'node:crypto'
 import { createRedisBackend, Queue, Worker } from 'bullmq'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 import { HooklineError } from '../../message/error.ts'
-import { createPending, TIMED_OUT } from '../../time/timeout.ts'
+import { systemClock } from '../../time/clock.ts'
+import { within } from '../../time/timeout.ts'
 import type { QueueUse } from '../api.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
 
@@ -24,18 +26,16 @@ export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 const CHECK_EVERY_MS = 60_000
 
 export function connect(settings: BullmqSettings, checkServer: Check) {
-  const { name, prefix, connection, timeoutMs, onError } = settings
-  const isTheirs = isInstance(connection)
-  const client = isTheirs ? connection : createClient(connection)
-  const pending = createPending()
-  const waiting = new Set<() => void>() // Calls, until the client is ready.
-  let engine: Engine | undefined
+  const { name, prefix, timeoutMs, onError } = settings
+  const client = createClient(settings)
+  const channel = `${keyOf(prefix, name)}:pushed`
+  const self = randomUUID()
+  let engine: Promise<Engine> | undefined
+  let ready: PromiseWithResolvers<void> | undefined // While calls wait for the client.
   let checking: Promise<void> | undefined
   let checkedAt = Number.NEGATIVE_INFINITY
   let use: QueueUse | undefined
-  let onPush: (() => void) | undefined
-  let waiter: Redis | undefined
-  let isWaiting = false
+  let subscriber: Redis | undefined
   let lastError: unknown
   let isClosed = false
 
@@ -45,32 +45,37 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     if (!isClosed) onError(failed(error))
   }
 
-  function startAnew(): void {
-    lastError = undefined
-    checkedAt = Number.NEGATIVE_INFINITY
-    for (const resolve of waiting) resolve()
+  function endWait(): void {
+    ready?.resolve()
+    ready = undefined
   }
 
+  client.on('error', reportError)
+  client.on('ready', () => {
+    lastError = undefined
+    checkedAt = Number.NEGATIVE_INFINITY
+    endWait()
+  })
+
+  /** What ioredis says of a command without a connection names no cause: the last error of the connection does. */
   function failed(error: unknown): HooklineError {
-    return unavailable(name, timeoutMs, error)
+    if (isClosed) return refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN)
+    return unavailable(name, timeoutMs, isReply(error) ? error : (lastError ?? error))
   }
 
   async function untilReady(ms: number): Promise<void> {
     if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
-    const { promise, resolve } = Promise.withResolvers<void>()
-    waiting.add(resolve)
-    try {
-      await pending.wait(promise, ms)
-    } finally {
-      waiting.delete(resolve)
-    }
+    ready ??= Promise.withResolvers()
+    await within(ready.promise, ms, systemClock)
+    if (client.status !== 'ready') throw lastError
   }
 
-  /** When the client is ready: BullMQ gives up for good when its first commands fail. */
-  function open(): Engine {
-    const opened = createEngine(settings, client)
-    opened.queue.on('error', reportError)
-    if (!settings.observe) opened.worker.on('error', reportError)
+  /** BullMQ gives up for good when its first commands fail: then the next call opens another one. */
+  function open(): Promise<Engine> {
+    const opened = createEngine(settings, client, reportError)
+    opened.catch(() => {
+      engine = undefined
+    })
     return opened
   }
 
@@ -85,46 +90,23 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     return checking
   }
 
-  async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
-    const result = await pending.wait(answer, ms)
-    if (result === TIMED_OUT) throw lastError
-    return result
-  }
-
-  async function call<T>(make: (engine: Engine) => Promise<T>, sinceMs: number = performance.now()): Promise<T> {
-    const left = (): number => Math.max(0, sinceMs + timeoutMs - performance.now())
+  /** @param since When the caller began to wait: a push may have waited for others. */
+  async function call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     if (isClosed) {
       const message = `Queue ${name} is closed. Got a call after close(). Create a new queue.`
       throw new HooklineError('shutting_down', message)
     }
     try {
-      if (client.status !== 'ready') await untilReady(left())
-      if (client.status !== 'ready') throw lastError
+      if (client.status !== 'ready') await untilReady(Math.max(0, since + timeoutMs - performance.now()))
       engine ??= open()
-      if (performance.now() - checkedAt >= CHECK_EVERY_MS) await inTime(check(engine), left())
-      return await inTime(make(engine), left())
+      const opened = await engine
+      if (performance.now() - checkedAt >= CHECK_EVERY_MS) await check(opened)
+      return await make(opened)
     } catch (error) {
       throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
     }
   }
 
-  /** Waits for a push of any process. BullMQ's marker of it goes to one of those that wait; where that fails, `pollMs` finds the job. */
-  async function waitForPush(): Promise<void> {
-    if (onPush === undefined || engine === undefined || isWaiting || isClosed) return
-    isWaiting = true
-    try {
-      if (waiter === undefined || waiter.status === 'end') waiter = createWaiter(client)
-      await waiter.bzpopmin(engine.queue.toKey('marker'), WAIT_SECONDS)
-      onPush?.() // After the time, too: the look that follows waits again.
-    } catch (error) {
-      if (codeOf(error) === 'NOPERM') onPush = undefined
-    } finally {
-      isWaiting = false
-    }
-  }
-
-  client.on('error', reportError)
-  client.on('ready', startAnew)
   const { host, port, path, db, sentinels, name: group } = client.options
   return {
     place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
@@ -133,81 +115,88 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
       checkedAt = Number.NEGATIVE_INFINITY
     },
     call,
-    /** Calls back when a process has pushed while this one waited: see `waitForPush`. */
-    onPush(listener: () => void): void {
-      onPush = listener
+    /** Wakes the other processes. One that misses it finds the job within `pollMs`. */
+    announcePush(): void {
+      client.publish(channel, self).catch(() => {})
     },
-    waitForPush,
+    /** Calls back when another process has pushed, and whenever one may have. */
+    onPush(listener: () => void): void {
+      const connected = client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
+      connected.on('error', () => {}) // The other connection reports it.
+      connected.on('ready', () => connected.subscribe(channel).then(listener, () => {}))
+      connected.on('message', (_channel, sender) => sender !== self && listener())
+      connected.connect().catch(() => {})
+      subscriber = connected
+    },
     async close(): Promise<void> {
       isClosed = true
-      waiter?.disconnect()
-      pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
-      client.off('ready', startAnew)
-      if (!isTheirs) client.disconnect()
-      await Promise.allSettled([engine?.queue.close(), settings.observe || engine?.worker.close(true)])
-      if (isTheirs) client.off('error', reportError) // Ours may still report what ends it.
+      endWait()
+      const opened = await Promise.race([engine, undefined]).catch(() => undefined)
+      const closing = [opened?.queue.close(), opened?.worker.close(true)]
+      for (const each of [client, subscriber]) each?.disconnect()
+      await Promise.allSettled(closing)
     },
   }
 }
 
+/** The keys of Hookline for a queue begin with this. Those below `<prefix>:<name>:` are BullMQ's, and its tools delete others there. */
+export function keyOf(prefix: string, name: string): string {
+  return `${namesKeyOf(prefix)}:${name}`
+}
+
+export function namesKeyOf(prefix: string): string {
+  return `${prefix}-hookline`
+}
+
 const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'
 
-function createClient(connection: string | RedisOptions): Redis {
+function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const own = {
-    enableOfflineQueue: false, // A command that is not awaited any more must not be sent later.
-    disconnectTimeout: 100, // A timer of ioredis keeps the process so long, in milliseconds.
-    replyMapping: 'legacy',
     lazyConnect: true, // A build that imports the module must end, and needs no Redis.
+    // A command that is not awaited any more must not be sent later.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    // A silent connection ends, and with it all that waits on it.
+    socketTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    disconnectTimeout: 100, // A timer of ioredis keeps the process so long.
+    retryStrategy: (times: number) => Math.min(times * 50, 1_000),
+    reconnectOnError: isOfReplica,
+    replyMapping: 'legacy',
   } as const
-  if (typeof connection === 'string') return new Redis(connection, { reconnectOnError: isOfReplica, ...own })
-  return new Redis({ reconnectOnError: isOfReplica, ...connection, ...own })
+  if (isInstance(connection)) return connection.duplicate(own)
+  return typeof connection === 'string' ? new Redis(connection, own) : new Redis({ ...connection, ...own })
 }
-
-/** A second connection: a command that waits blocks the first. */
-function createWaiter(client: Redis): Redis {
-  const resends = { enableOfflineQueue: true, maxRetriesPerRequest: null }
-  return client
-    .duplicate({ ...resends, commandTimeout: undefined, socketTimeout: 2_000 * WAIT_SECONDS })
-    .on('error', () => {})
-}
-
-const WAIT_SECONDS = 5
 
 /** After a planned failover, the server of an open connection is a replica. */
 function isOfReplica({ message }: Error): boolean {
   return message.includes('READONLY')
 }
 
-/**
- * Redis at its `maxmemory` refuses a script whose first write needs memory: so those of BullMQ that claim, renew and end begin with a
- * write that needs none. Else a full Redis would never get empty.
- */
-function letDrain(client: Redis): void {
-  if (Object.hasOwn(client, 'defineCommand')) return // Another queue on a connection of the user.
-  const define = client.defineCommand.bind(client)
-  client.defineCommand = (name, { lua, ...definition }) => {
-    const drains = /^(move|extend|retry|update)/.test(name)
-    define(name, { ...definition, lua: drains ? `redis.call('DEL', KEYS[1] .. ':none')\n${lua}` : lua })
-  }
-}
-
-function createEngine({ name, prefix, leaseMs, observe }: BullmqSettings, client: Redis): Engine {
-  letDrain(client)
+async function createEngine(
+  { name, prefix, leaseMs, observe }: BullmqSettings,
+  client: Redis,
+  onError: (error: unknown) => void,
+): Promise<Engine> {
   const common = { connection: client, prefix, skipVersionCheck: true }
-  if (observe)
-    return { queue: new Queue(name, { ...common, skipMetasUpdate: true }), worker: undefined as never, client }
-  const queue = new Queue(name, { ...common, streams: { events: { maxLen: MAX_EVENTS } } })
+  const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } }
   const claiming = {
     autorun: false,
+    name: randomUUID(), // BullMQ stores it with each job that it claims.
     lockDuration: leaseMs,
     // Of all processes of the queue the longest counts, so that one with a long lease does not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
     maxStalledCount: Number.MAX_SAFE_INTEGER, // The handler decides how often is too often.
+    removeOnComplete: { count: 0 },
   }
+  const queue = new Queue(name, { ...common, ...creating })
   // Without the factory a worker opens a second connection, to wait for jobs on.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )
+  queue.on('error', onError)
+  worker.on('error', onError)
+  await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()])
   return { queue, worker, client }
 }
 
@@ -235,6 +224,16 @@ const UNREADABLE = "Repair or remove the job with BullMQ's tools."
 /** Whether BullMQ refused because the job is not where it was. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
+}
+
+/** BullMQ refuses when the job is not where it was: then the claim is over. */
+export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    return undefined
+  }
 }
 
 export function isReply(error: unknown): boolean {

@@ -28,9 +28,12 @@ export { listQueues } from './server.ts'
  *   `leaseMs` does the same to the jobs that are claimed meanwhile.
  * - An id is remembered from its push on, for `dedupeWindowMs` and at least until its job is complete: about 150 bytes of
  *   Redis. Body and retry state of a complete job are deleted at once.
- * - To redrive or drop many dead letters is one step for each, not for all: when the call is rejected, some of them may be done.
- *   When the connection breaks meanwhile, those whose answer is lost are done, but not counted.
- * - Jobs that others add to the queue in Redis become dead letters, with their data as body.
+ * - A claim that ends with its process counts when its handler had 50 ms, or when an earlier claim ended like that.
+ * - A claim whose answer is lost is released as soon as Redis responds again.
+ * - To redrive or drop many dead letters is one step for each, not for all: when the call is rejected, some of them may be done. A drop
+ *   that meets a redrive of the same dead letter may delete the job that waits again.
+ * - A Redis that is full refuses pushes, and claims as well: give it more memory.
+ * - Jobs that others add to the queue in Redis become dead letters, with their data as body, unless their options remove them.
  * - Times are those of the machines that push and work: keep their clocks together.
  *
  * @throws TypeError that names the option. An unreachable Redis throws nothing: it may come up later, and until then each

@@ -1,153 +1,108 @@
-/** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
+/** A job as BullMQ stores it: its data, and in its progress what is known of claims that have not ended. */
 
-import { type BulkJobOptions, Job as StoredJob, UnrecoverableError, type Worker } from 'bullmq'
-import type { ClaimedJob, DeadLetter, Job, Outcome } from '../api.ts'
+import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
+import type { ClaimedJob, DeadLetter, Job } from '../api.ts'
 
-interface Notes {
-  readonly firstAt?: number | undefined
+/** Bytes are in base64: each of its characters stands for itself in JSON. */
+interface Data {
+  readonly body: string
   readonly retryState?: string | undefined
-  /** The claim count when that was stored. */
+  readonly dueAt?: number
+}
+
+/** An outcome replaces it; a claim that ends without one leaves it to the next. */
+interface Progress {
+  /** How many claims have begun. */
   readonly claims?: number
-  readonly uncounted?: number | undefined
+  readonly firstAt?: number
+  /** When it was redriven. */
   readonly dueAt?: number
 }
 
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob
   readonly token: string
-  notes: Notes
+  /** By the monotonic clock. */
+  readonly claimedAt: number
+  /** Whether the progress counts this claim. */
+  isCounted: boolean
 }
 
-export type BulkJob = { readonly name: string; readonly data: string; readonly opts: BulkJobOptions }
+export type BulkJob = { readonly name: string; readonly data: Data; readonly opts: BulkJobOptions }
+
+const JOB_NAME = 'hookline'
 
 /** While a job exists its id is taken; once it is complete the deduplication remembers the id. */
 export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
   const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
-  const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs } }
-  return { name: 'job', data: encode(body), opts: delay === 0 ? opts : { ...opts, delay } }
+  const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs }, ...(delay > 0 && { delay }) }
+  return { name: JOB_NAME, data: { body: encode(body) }, opts }
 }
 
-export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined {
-  const body = decode(job.data)
-  if (body === undefined) return undefined
-  const notes = readNotes(job)
-  const { id = '', attemptsStarted, processedOn = 0 } = job
-  const claimCount = attemptsStarted - (notes.uncounted ?? 0)
-  const firstAt = new Date(notes.firstAt ?? processedOn)
-  const dueAt = new Date(dueAtOf(job))
-  return { id, body, claimCount, firstAt, dueAt, retryState: decode(notes.retryState), job, token, notes }
+/** Undefined for a job that Hookline did not write. */
+export function toClaim(job: StoredJob, token: string, claimedAt: number): BullmqClaim | undefined {
+  if (!isOurs(job)) return undefined
+  const { id = '', processedOn = 0 } = job
+  const { claims = 0, firstAt = processedOn } = progressOf(job)
+  const retryState = decode(job.data.retryState)
+  const times = { firstAt: new Date(firstAt), dueAt: new Date(dueAtOf(job)) }
+  return {
+    id,
+    body: bodyOf(job),
+    claimCount: claims + 1,
+    ...times,
+    retryState,
+    job,
+    token,
+    claimedAt,
+    isCounted: false,
+  }
 }
 
-/** What a redrive keeps. */
-export function keptOf(job: StoredJob | undefined): Pick<Notes, 'retryState'> {
-  return job === undefined ? {} : { retryState: readNotes(job).retryState }
-}
-
-export function bodyOf({ data }: StoredJob): Uint8Array {
-  return decode(data) ?? Buffer.from(JSON.stringify(data))
+export function bodyOf(job: StoredJob): Uint8Array {
+  return isOurs(job) ? Buffer.from(job.data.body, 'base64') : Buffer.from(JSON.stringify(job.data))
 }
 
 export function toDeadLetter(job: StoredJob): DeadLetter {
   const { id = '', finishedOn = 0, failedReason: reason = '' } = job
-  return {
-    id,
-    body: bodyOf(job),
-    reason,
-    retryState: decode(readNotes(job).retryState),
-    failedAt: new Date(finishedOn),
-  }
+  const retryState = isOurs(job) ? decode(job.data.retryState) : undefined
+  return { id, body: bodyOf(job), reason, retryState, failedAt: new Date(finishedOn) }
 }
 
 export function dueAtOf(job: StoredJob): number {
-  return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
+  const { dueAt } = isOurs(job) ? (job.data as Data) : {}
+  return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** With a worker, the same command claims the next job, under the same token. */
-export async function complete({ job, token }: BullmqClaim, worker?: Worker): Promise<StoredJob | undefined> {
-  job.opts.removeOnComplete = true
-  const [data, id] = (await job.moveToCompleted(null, token, worker !== undefined)) ?? []
-  return worker && data ? StoredJob.fromJSON(worker, data, id) : undefined
+/** What the data becomes. Undefined: the job begins anew once it is redriven. */
+export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
+  const { body } = job.data as Data
+  return { body, ...(retryState && { retryState: encode(retryState) }), ...(dueAt !== undefined && { dueAt }) }
 }
 
-export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
-  if ('complete' in outcome) return void (await complete(claim))
-  const { job, token, notes } = claim
-  const { retryState } = outcome
-  const kept: Notes = {
-    claims: claim.claimCount,
-    firstAt: claim.firstAt.getTime(),
-    uncounted: notes.uncounted,
-    retryState: retryState && encode(retryState),
-  }
-  if ('deadLetter' in outcome) return fail(job, token, outcome.deadLetter, kept)
-  const dueAt = Math.max(now, outcome.retryAt.getTime())
-  const reason = `To be retried at ${new Date(dueAt).toISOString()}.`
-  await retry(claim, reason, { ...kept, dueAt }, { delay: dueAt - now })
+/** @param isCounted Whether this claim counts for the next one. */
+export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
+  const claims = isCounted ? claimCount : claimCount - 1
+  return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
 }
 
-/** In the progress, which is all that BullMQ stores of a job that goes on. */
-export async function saveState(claim: BullmqClaim, retryState: Uint8Array): Promise<void> {
-  const { firstAt, claimCount, job } = claim
-  claim.notes = { ...claim.notes, firstAt: firstAt.getTime(), claims: claimCount, retryState: encode(retryState) }
-  await job.updateProgress(claim.notes)
+/** BullMQ would store its stack as well, which tells nothing. */
+export function failure(reason: string): Error {
+  return Object.assign(new UnrecoverableError(reason), { stack: '' })
 }
 
-export async function releaseClaim(claim: BullmqClaim, wasHandled: boolean): Promise<void> {
-  const { firstAt, notes } = claim
-  // A claim whose process died before the handler began counts all the same: nothing in Redis tells.
-  const kept = wasHandled
-    ? { ...notes, firstAt: firstAt.getTime() }
-    : { ...notes, uncounted: (notes.uncounted ?? 0) + 1 }
-  await retry(claim, 'Released.', kept, { delay: 0, lifo: true })
+export function isOurs({ name, data }: StoredJob): boolean {
+  return name === JOB_NAME && typeof data?.body === 'string'
 }
 
-/**
- * For BullMQ it is a failed attempt of many: that is its one public call that moves a job, under the lock, and stores
- * something with it in the same step. The options are changed in memory only. `lifo`: the job goes before what is due.
- */
-async function retry(
-  { job, token }: BullmqClaim,
-  reason: string,
-  notes: Notes,
-  { delay, lifo = false }: { readonly delay: number; readonly lifo?: boolean },
-): Promise<void> {
-  const attempts = Number.MAX_SAFE_INTEGER
-  Object.assign(job.opts, { attempts, backoff: { type: 'fixed', delay }, lifo })
-  await moveWithNotes(job, token, new Error(reason), notes)
+function progressOf({ progress }: StoredJob): Progress {
+  return typeof progress === 'object' && progress !== null ? progress : {}
 }
 
-export async function fail(job: StoredJob, token: string, reason: string, notes: Notes): Promise<void> {
-  job.opts.removeOnFail = false
-  await moveWithNotes(job, token, new UnrecoverableError(reason), notes)
-}
-
-async function moveWithNotes(job: StoredJob, token: string, error: Error, notes: Notes): Promise<void> {
-  error.stack = NOTES_MARK + JSON.stringify(notes)
-  job.stacktrace = []
-  await job.moveToFailed(error, token, false)
-}
-
-/**
- * A redrive deletes the reason and the time of the failure, and with them these notes do not count any more. The progress
- * holds what a redrive keeps, and what was saved during a claim.
- */
-function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob): Notes {
-  const kept: Notes = typeof progress === 'object' && progress !== null ? progress : {}
-  const text = stacktrace?.at(-1)
-  if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
-  const notes: Notes = { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
-  return (kept.claims ?? 0) > (notes.claims ?? 0) ? { ...notes, retryState: kept.retryState } : notes
-}
-
-/** In base64: each of its characters stands for itself in JSON. */
 function encode(bytes: Uint8Array): string {
-  return BYTES_MARK + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-function decode(text: unknown): Uint8Array | undefined {
-  if (typeof text !== 'string' || !text.startsWith(BYTES_MARK)) return undefined
-  return Buffer.from(text.slice(BYTES_MARK.length), 'base64')
+function decode(text: string | undefined): Uint8Array | undefined {
+  return text === undefined ? undefined : Buffer.from(text, 'base64')
 }
-
-const BYTES_MARK = ':'
-const NOTES_MARK = 'hookline:'

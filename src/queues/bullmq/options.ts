@@ -23,19 +23,19 @@ export interface BullmqQueueOptions {
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
-   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it. An instance
-   * is used as it is and stays yours to close. The type admits undefined so that `process.env.X` compiles; a missing
+   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it, whose options count. The
+   * queue opens a connection of its own, and while it has a handler a second one. The type admits undefined so that `process.env.X` compiles; a missing
    * connection is a TypeError.
    */
   readonly connection: string | RedisOptions | Redis | undefined
-  /** The beginning of all keys. Default `bull`, as in BullMQ. */
+  /** The beginning of all keys: `<prefix>:` those of BullMQ, `<prefix>-hookline` those of Hookline. Default `bull`, as in BullMQ. */
   readonly prefix?: string
   /**
    * How long a claim outlives its process, in milliseconds. The queue renews it while the handler runs. The job is claimed
    * again after at most 5/4 of this time and one `pollMs`, by the first worker with room for it. Default 20 000.
    */
   readonly leaseMs?: number
-  /** How often to look for jobs that are due, in milliseconds. A second connection waits for what other processes push. Default 100. */
+  /** How often to look for jobs that are due, in milliseconds. Pushes of other processes are announced. Default 100. */
   readonly pollMs?: number
   /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
@@ -55,7 +55,10 @@ export interface BullmqQueueOptions {
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
-  /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
+  /**
+   * How long Redis may be silent, in milliseconds, before its connection is closed and calls reject with `queue_unavailable`. Default
+   * 3 000.
+   */
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The

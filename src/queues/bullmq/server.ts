@@ -3,7 +3,7 @@
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../api.ts'
 import { doesNotExist, requireNote } from '../use.ts'
-import { type Check, connect, type Engine, isReply, refused } from './connection.ts'
+import { type Check, connect, isReply, keyOf, namesKeyOf, refused } from './connection.ts'
 import { type BullmqQueueOptions, type BullmqSettings, readOptions } from './options.ts'
 
 const VERSION = 1
@@ -38,29 +38,27 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }
 
-  async function checkNote({ client, queue }: Engine, use: QueueUse | undefined): Promise<void> {
-    const key = queue.toKey('hookline')
-    let note = await client.get(key)
-    if (note === null && use !== undefined) {
-      await client.set(key, `${use} ${VERSION}`, 'NX')
-      note = await client.get(key)
+  async function checkNote(client: Redis, use: QueueUse | undefined): Promise<void> {
+    const key = keyOf(prefix, name)
+    if (!observe) {
+      await client.hsetnx(key, 'version', VERSION)
+      if (use !== undefined) await client.hsetnx(key, 'use', use)
+      await client.sadd(namesKeyOf(prefix), name)
     }
-    const [foundUse, version] = (note ?? '').split(' ')
-    const found = note === null ? undefined : { use: foundUse, version: version && Number(version) }
-    requireNote(name, VERSION, found, use)
+    const [version, foundUse] = await client.hmget(key, 'version', 'use')
+    requireNote(name, VERSION, version == null ? undefined : { use: foundUse, version: Number(version) }, use)
   }
 
-  return async (engine, use) => {
-    const { client, queue } = engine
+  return async ({ client }, use) => {
     if (observe) {
-      const exists = (await client.exists(queue.toKey('meta'))) === 1
-      if (!exists) throw doesNotExist(name, await findNames(client, prefix))
+      const names = await findNames(client, prefix)
+      if (!names.includes(name)) throw doesNotExist(name, names)
     } else {
       const [memory, persistence] = await Promise.all(['memory', 'persistence'].map((part) => readInfo(client, part)))
       if (!allowEviction) requireNoEviction(memory ?? '')
       reportPersistence(persistence ?? '')
     }
-    await checkNote(engine, use)
+    await checkNote(client, use)
   }
 }
 
@@ -74,16 +72,8 @@ async function readInfo(client: Redis, part: string): Promise<string> {
 }
 
 async function findNames(client: Redis, prefix: string): Promise<string[]> {
-  const [start, end] = [`${prefix}:`, ':meta']
-  const pattern = `${start.replace(/[\\*?[\]]/g, '\\$&')}*${end}`
-  const names = new Set<string>()
-  for await (const keys of client.scanStream({ match: pattern, count: SCANNED_AT_ONCE })) {
-    for (const key of keys as string[]) names.add(key.slice(start.length, -end.length))
-  }
-  return [...names].filter((name) => !name.includes(':')).sort()
+  return (await client.smembers(namesKeyOf(prefix))).sort()
 }
-
-const SCANNED_AT_ONCE = 10_000
 
 /**
  * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.

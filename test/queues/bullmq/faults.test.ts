@@ -10,14 +10,14 @@ import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
-import type { Forgotten, Outcome, Queue } from '../../../src/queues/api.ts'
+import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/api.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
 import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
-import { freePort, openProxy, type PrivateRedis, privateRedis, type RedisProxy } from '../../support/redis.ts'
+import { freePort, openProxy, type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const dead: Outcome = { deadLetter: 'no' }
@@ -33,18 +33,6 @@ function openQueue(options: Partial<BullmqQueueOptions> & Pick<BullmqQueueOption
   const queue = bullmqQueue({ name: randomUUID(), timeoutMs: 2000, onError() {}, ...options })
   open.push(queue)
   return queue
-}
-
-function dropUnanswered(queue: Queue, ids: string[], proxy: RedisProxy): Promise<number> {
-  proxy.loseAnswer()
-  return queue.drop(ids)
-}
-
-function forgetUnanswered(queue: Queue, _ids: string[], proxy: RedisProxy): Promise<Forgotten> {
-  return queue.forget(() => {
-    proxy.loseAnswer()
-    return true
-  })
 }
 
 describe('an unreachable Redis', () => {
@@ -182,16 +170,48 @@ describe('a redis-server', needs('redis-server'), () => {
     expect((await queue.counts()).waiting).toBe(1 + jobs.length)
   })
 
-  it.each<[string, Outcome | undefined, (queue: Queue, ids: string[], proxy: RedisProxy) => Promise<unknown>]>([
-    ['a drop', dead, dropUnanswered],
-    ['forget, about dead letters', dead, forgetUnanswered],
-    [
-      'forget, about jobs that wait',
-      undefined,
-      async (queue, ids, proxy) =>
-        expect(await forgetUnanswered(queue, ids, proxy)).toEqual({ deleted: ids.length, active: 0 }),
-    ],
-  ])('cut off before it answers %s: nothing of a job stays, and its id is new', async (_what, outcome, act) => {
+  it('cut off before it got a push: the push is rejected, and is not sent afterwards', async () => {
+    const proxy = await openProxyHere()
+    const queue = openQueue({ connection: `redis://127.0.0.1:${proxy.port}` })
+    await queue.counts()
+
+    proxy.silence()
+    const push = queue.push([jobOf()])
+    await nextTurn()
+    proxy.cut()
+    await expect(push).rejects.toMatchObject(unavailable)
+    proxy.resume()
+
+    await until(() => queue.counts().then(Boolean, () => false))
+    expect(await queue.counts()).toMatchObject({ waiting: 0 })
+  })
+
+  it('cut off whenever it answers a claim: the jobs are released soon, and no such claim counts', async () => {
+    const proxy = await openProxyHere()
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: redis.url })
+    await queue.push([jobOf(), jobOf(), jobOf()])
+    const settings = readOptions({ name, connection: { port: proxy.port }, onError() {} })
+    const store = createBullmqStore(settings, systemClock)
+    onTestFinished(async () => void (await store.close()))
+    await store.counts()
+
+    for (let count = 0; count < 10; count++) {
+      await until(() => Promise.resolve(store.counts()).then(Boolean, () => false))
+      proxy.loseAnswer()
+      await expect(Promise.resolve(store.claim(3))).rejects.toMatchObject(unavailable)
+    }
+    const claims: ClaimedJob[] = []
+    await until(async () => claims.push(...(await Promise.resolve(store.claim(3)).catch(() => []))) >= 3)
+
+    expect(claims.map(({ claimCount }) => claimCount)).toEqual([1, 1, 1])
+  })
+
+  it.each<[string, Outcome | undefined, (queue: Queue, ids: string[]) => Promise<unknown>]>([
+    ['a drop', dead, (queue, ids) => queue.drop(ids)],
+    ['forget, about dead letters', dead, (queue) => queue.forget(() => true)],
+    ['forget, about jobs that wait', undefined, (queue) => queue.forget(() => true)],
+  ])('cut off before it answers %s: another call does the rest, and the ids are new', async (_what, outcome, act) => {
     const proxy = await openProxyHere()
     const name = randomUUID()
     const queue = openQueue({ name, connection: { port: proxy.port } })
@@ -204,7 +224,9 @@ describe('a redis-server', needs('redis-server'), () => {
       await worker.drain()
       await worker.close({ graceMs: 0 })
     }
-    await act(queue, ids, proxy)
+    proxy.loseAnswer()
+    await expect(act(queue, ids)).rejects.toMatchObject(unavailable)
+    await act(queue, ids)
     const client = new Redis(redis.url)
     const keys = await client.keys(`bull:${name}:*`)
     client.disconnect()
@@ -331,7 +353,7 @@ describe('a redis-server', needs('redis-server'), () => {
     await guarded.dispose()
   })
 
-  it('that is full: queue_unavailable, and the stored jobs stay', async () => {
+  it('that is full: queue_unavailable, and the stored jobs stay until there is room again', async () => {
     const small = await privateRedis('--maxmemory', '4mb')
     await small.start()
     const name = randomUUID()
@@ -348,18 +370,15 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(inspect(refused[0], { depth: 9 }).length).toBeLessThan(5000)
     const { waiting } = await queue.counts()
     expect(waiting).toBe(1 + results.length - refused.length)
-    const restarted = openQueue({ name, connection: small.url })
-    restarted.reserve?.('inbox')
     const client = new Redis(small.url)
+    onTestFinished(() => client.disconnect())
     await client.config('SET', 'maxmemory', '1mb')
-    await expect(restarted.push([jobOf()])).rejects.toThrow('Got OOM.')
-    expect(await restarted.counts()).toMatchObject({ waiting, pushError: expect.stringContaining('Got OOM.') })
-    const outcomes = [{ deadLetter: 'no' }, { retryAt: new Date() }]
-    const seen = work(restarted, () => outcomes.pop() ?? complete, 1)
-    await until(() => seen.length === waiting + 1)
-    await restarted.drain()
-    expect(await restarted.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
-    client.disconnect()
+    await expect(queue.push([jobOf()])).rejects.toThrow('Got OOM.')
+    expect(await queue.counts()).toMatchObject({ waiting, pushError: expect.stringContaining('Got OOM.') })
+    await client.config('SET', 'maxmemory', '100mb')
+    const seen = work(queue)
+    await queue.drain()
+    expect(seen).toHaveLength(waiting)
     await small.dispose()
   })
 
