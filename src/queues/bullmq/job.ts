@@ -26,6 +26,7 @@ export interface BullmqClaim extends ClaimedJob {
   readonly claimedAt: number
   /** Whether the progress counts this claim. */
   isCounted: boolean
+  isLogged: boolean
 }
 
 export type BulkJob = { readonly name: string; readonly data: Data; readonly opts: BulkJobOptions }
@@ -56,6 +57,7 @@ export function toClaim(job: StoredJob, token: string, claimedAt: number): Bullm
     token,
     claimedAt,
     isCounted: false,
+    isLogged: false,
   }
 }
 

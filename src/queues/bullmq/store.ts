@@ -8,7 +8,7 @@ import { type Clock, unref } from '../../time/clock.ts'
 import type { Outcome } from '../api.ts'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
-import { connect, type Engine, isRefusal, isReply, unlessRefused } from './connection.ts'
+import { connect, type Engine, isRefusal, isReply, keyOf, unlessRefused } from './connection.ts'
 import {
   type BulkJob,
   type BullmqClaim,
@@ -21,6 +21,7 @@ import {
   toClaim,
   toDeadLetter,
 } from './job.ts'
+import { createLog } from './log.ts'
 import type { BullmqSettings } from './options.ts'
 import { createCheck } from './server.ts'
 import { createStored } from './stored.ts'
@@ -46,6 +47,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
   const { leaseMs, dedupeWindowMs } = settings
   const connection = connect(settings, createCheck(settings))
   const { call } = connection
+  const log = createLog(connection, keyOf(settings.prefix, settings.name), clock.now)
   const pushes = createBatcher<Push>({
     send,
     weigh: ({ jobs }) => jobs.length,
@@ -169,9 +171,17 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     held.delete(claim.id)
   }
 
+  /** First: a job that is complete and not in the log would be missed. One whose process dies before it is complete is there twice. */
+  async function append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
+    if (note === undefined || claim.isLogged) return
+    await log.append(claim.id, claim.body, note)
+    claim.isLogged = true
+  }
+
   async function finish(claim: BullmqClaim, outcome: Outcome): Promise<void> {
     const { job, token } = claim
     if ('complete' in outcome) {
+      await append(claim, outcome.log)
       await call(() => unlessRefused(job.moveToCompleted(null, token, false)))
     } else if ('deadLetter' in outcome) {
       await whileHeld(claim, async () => {
@@ -226,14 +236,16 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     save: (claim, retryState) => whileHeld(claim, () => claim.job.updateData(dataWith(claim, retryState))),
     finish,
     /** As BullMQ's own workers do: the call that completes a job claims the next, under the same token. */
-    finishAndClaim: (claim) =>
-      call(async ({ worker }) => {
-        const { job, token } = claim
+    async finishAndClaim(claim, { log: note }) {
+      const { job, token } = claim
+      await append(claim, note)
+      return call(async ({ worker }) => {
         const answer = await unlessLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
         held.delete(claim.id)
         const [data, id] = answer ?? []
         return data ? readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
-      }),
+      })
+    },
     async release(claims, { wereHandled }) {
       const lastFirst = [...claims].reverse() // Each goes before the others.
       await Promise.all(lastFirst.map((claim) => release(claim, wereHandled)))
@@ -255,6 +267,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     onChange: connection.onPush,
     counts,
     ...createStored(connection, clock.now),
+    log,
     async close() {
       clock.clearTimeout(counting)
       held.clear()

@@ -64,6 +64,6 @@ describe('on Redis', needs('Redis'), () => {
     for (const key of await redis.keys(pattern)) await redis.pexpire(key, Math.max(0, (await redis.pttl(key)) - ms))
   }
 
-  testQueue('bullmq', create, { hasGroups: false, hasLog: false })
-  testDurableQueue('bullmq', create, { hasGroups: false, hasLog: false })
+  testQueue('bullmq', create, { hasGroups: false })
+  testDurableQueue('bullmq', create, { hasGroups: false })
 })

@@ -297,7 +297,7 @@ describe('a redis-server', needs('redis-server'), () => {
     const child = await runUntil(
       'begun',
       `bullmqQueue({ name: '${name}', connection: '${redis.url}', leaseMs: 500 }).work(async (job) => {
-        setTimeout(() => console.log('begun ' + job.firstAt.getTime()), 50)
+        setTimeout(() => console.log('begun ' + job.firstAt.getTime()), 150)
         return new Promise(() => {})
       }, { concurrency: 1 })`,
     )

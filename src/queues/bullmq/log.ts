@@ -1,0 +1,86 @@
+/** The log of a queue: a Redis stream beside the keys of BullMQ. It is written before a job completes. */
+
+import type { LogEntry } from '../api.ts'
+import type { LogStore } from '../store.ts'
+import { takePage } from '../walk.ts'
+import type { Connection } from './connection.ts'
+
+/** The cursor begins with the time, or with the latest one so far: what was handled since a time is behind it. */
+const APPEND = `
+  local last = redis.call('HMGET', KEYS[1], 'ms', 'seq')
+  local ms, seq = math.max(ARGV[1], last[1] or 0), 0
+  if ms == tonumber(last[1] or 0) then seq = last[2] + 1 end
+  redis.call('HSET', KEYS[1], 'ms', ms, 'seq', seq)
+  redis.call('HINCRBY', KEYS[1], 'bytes', #ARGV[3])
+  redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', ms, seq), 'at', ARGV[1], 'id', ARGV[2], 'body', ARGV[3], 'note', ARGV[4])`
+
+const TRIM = `
+  local bytes, count = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0), 0
+  while count < tonumber(ARGV[3]) do
+    local entry = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+    if not entry or (tonumber(entry[2][2]) >= tonumber(ARGV[1]) and bytes <= tonumber(ARGV[2])) then break end
+    bytes, count = bytes - #entry[2][6], count + redis.call('XDEL', KEYS[2], entry[1])
+  end
+  redis.call('HSET', KEYS[1], 'bytes', bytes)
+  return count`
+
+const REMOVE = `
+  local count = 0
+  for _, cursor in ipairs(ARGV) do
+    local entry = redis.call('XRANGE', KEYS[2], cursor, cursor)[1]
+    if entry then
+      redis.call('HINCRBY', KEYS[1], 'bytes', -#entry[2][6])
+      count = count + redis.call('XDEL', KEYS[2], cursor)
+    end
+  end
+  return count`
+
+const MAX_READ = 512
+const MANY_BYTES = 1024 * 1024
+
+export interface BullmqLog extends LogStore {
+  append(id: string, body: Uint8Array, note: Uint8Array): Promise<void>
+}
+
+/** @param key Of the hash that counts: the entries are in a stream beside it. */
+export function createLog({ call }: Connection, key: string, now: () => number): BullmqLog {
+  const stream = `${key}:log`
+
+  function run(script: string, ...args: (string | number | Buffer)[]): Promise<number> {
+    return call(({ client }) => client.eval(script, 2, key, stream, ...args) as Promise<number>)
+  }
+
+  async function append(id: string, body: Uint8Array, note: Uint8Array): Promise<void> {
+    await run(APPEND, Math.floor(now()), id, toBuffer(body), toBuffer(note))
+  }
+
+  return {
+    append,
+    async list({ since, until, after, ...bounds }) {
+      const sinceMs = since?.getTime() ?? 0
+      const entries: LogEntry[] = []
+      let start = after !== undefined && Number.parseInt(after, 10) >= sinceMs ? `(${after}` : `${Math.ceil(sinceMs)}`
+      for (let most = Math.min(bounds.limit, 16); ; ) {
+        const found = await call(({ client }) => client.xrangeBuffer(stream, start, '+', 'COUNT', most))
+        const read = found.map(toEntry)
+        entries.push(...read.filter(({ handledAt: at }) => !(since && at < since) && !(until && at >= until)))
+        const page = takePage(entries, bounds)
+        if (page.length < entries.length || page.length === bounds.limit || found.length < most) return page
+        start = `(${read.at(-1)?.cursor}`
+        const bytes = read.reduce((sum, { body }) => sum + body.byteLength, 0)
+        most = bytes < MANY_BYTES ? Math.min(2 * most, MAX_READ) : Math.max(1, most >> 1)
+      }
+    },
+    trim: ({ before, maxBytes, limit }) => run(TRIM, before.getTime(), maxBytes, limit),
+    remove: (cursors) => run(REMOVE, ...cursors),
+  }
+}
+
+function toEntry([cursor, fields]: [Buffer, Buffer[]]): LogEntry {
+  const [, at, , id, , body, , note] = fields as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer]
+  return { id: `${id}`, body, note, handledAt: new Date(Number(at)), cursor: `${cursor}` }
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
