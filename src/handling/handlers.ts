@@ -230,7 +230,7 @@ const NONE: readonly Registered[] = []
 /** Fails in place of a handler that a replay is for and this process does not have: one that was deployed since may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
-    const advice = 'Give a handler this name, and redrive the message. Do not drop it: it is not in the history now.'
+    const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
     throw new Error(`A replay needs its handlers. Got no handler with the name ${show(name)}. ${advice}`)
   }
   return { on: 'replay', name, unverified: false, order: 0, handler }
