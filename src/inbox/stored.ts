@@ -24,6 +24,8 @@ export interface StoredMessage {
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when it is unreadable. */
   readonly receivedAt: Date | undefined
+  /** The replay whose copy this is; undefined for a message as it arrived. */
+  readonly replay: Delivery['replay']
 }
 
 /** Which dead letters of an inbox are meant: those that match all that is given. */
@@ -49,10 +51,11 @@ export interface DeadLetterMessage extends StoredMessage {
 
 export function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
   try {
-    const { bytes, headers, source, verified, receivedAt } = readEnvelope(body)
-    return withText({ id, bytes, headers, source, verified, receivedAt })
+    const { bytes, headers, source, verified, receivedAt, replay } = readEnvelope(body)
+    return withText({ id, bytes, headers, source, verified, receivedAt, replay })
   } catch {
-    return withText({ id, bytes: body, headers: {}, source: undefined, verified: false, receivedAt: undefined })
+    const unknown = { source: undefined, receivedAt: undefined, replay: undefined }
+    return withText({ id, bytes: body, headers: {}, verified: false, ...unknown })
   }
 }
 

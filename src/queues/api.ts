@@ -224,7 +224,7 @@ export interface CloseOptions {
  * Promised by every engine: each job is handled at least once; about the oldest first; a retry not before its time, with
  * its state; the dedupe window; dead letters that can be listed, redriven and dropped. Nothing more.
  *
- * A wrong argument is a TypeError, and so is each `reserve`, `push` and `work` of an observer. After {@link close} each call
+ * A wrong argument is a TypeError, and so is each `reserve`, `work` and push with `db` of an observer. After {@link close} each call
  * but `close` and `drain` rejects with `shutting_down`. A call that the engine fails, or not in time, with `queue_unavailable`.
  */
 export interface Queue {

@@ -55,7 +55,7 @@ export function asObserver(queue: Queue, name: string): Queue {
   return {
     ...queue,
     reserve: (use) => refuse(`${withArticle(use)} that uses it`),
-    push: async () => refuse('a push'),
+    push: async (jobs, options) => (options?.db === undefined ? queue.push(jobs) : refuse('a push with `db`')),
     work: () => refuse('a handler'),
   }
 }

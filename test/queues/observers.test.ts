@@ -176,13 +176,16 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       expect(await read(false)).toEqual(before)
     })
 
-    it('stores nothing, and claims nothing', async () => {
+    it('pushes, and claims nothing', async () => {
       const { name, open } = setUp()
-      await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
+      const worker = open()
+      await worker.counts()
       const observer = open(true)
       const advice = 'Open it without `observe` for that.'
-      await expect(observer.push([])).rejects.toThrow(
-        new TypeError(`Queue ${name} is an observer. Got a push. ${advice}`),
+      const job = { id: randomUUID(), body: Buffer.from('{}') }
+      await observer.push([job])
+      await expect(observer.push([job], { db: {} })).rejects.toThrow(
+        new TypeError(`Queue ${name} is an observer. Got a push with \`db\`. ${advice}`),
       )
       const handle = async (): Promise<Outcome> => ({ complete: true })
       expect(() => observer.work(handle, { concurrency: 1 })).toThrow(
@@ -192,6 +195,8 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
         new TypeError(`Queue ${name} is an observer. Got an inbox that uses it. ${advice}`),
       )
       expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0 })
+      worker.work(handle, { concurrency: 1 })
+      await until(async () => (await observer.counts()).waiting === 0)
     })
 
     it('redrives, drops and forgets what it is asked to', async () => {

@@ -83,8 +83,8 @@ export interface PgBossQueueOptions {
    */
   readonly deadLetterRetentionMs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
-   * claims, creates, migrates and supervises nothing, and `push` and `work` throw a TypeError. Until schema and queue exist, each call rejects with
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
+   * claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until schema and queue exist, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean

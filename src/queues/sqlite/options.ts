@@ -46,8 +46,8 @@ export interface SqliteQueueOptions {
   /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
   readonly maxJobs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
-   * claims and creates nothing, and `push` and `work` throw a TypeError. Until file and queue exist, each call rejects with
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
+   * claims and creates nothing, and `work` throws a TypeError. Until file and queue exist, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean

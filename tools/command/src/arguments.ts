@@ -149,13 +149,10 @@ export function whole(least: number, most: number): (text: string) => number {
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** A time that was passed as an age: in the next run it is another time. */
-export class Age extends Date {}
-
 /** A time, as an age or a date. */
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  const at = count === undefined ? new Date(text) : new Age(Date.now() - Number(count) * (UNITS_MS[unit] as number))
+  const at = count === undefined ? new Date(text) : new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number))
   if (count !== undefined || (isDay(text.slice(0, 10)) && !Number.isNaN(at.getTime()))) return at
   throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
 }

@@ -59,10 +59,12 @@ export function watchReceiver(
   }
 
   function create(delivery: Delivery, deliveryId: string | undefined, isRefused: boolean): LoggedMessage | undefined {
-    const { receivedAt, bytes, source, headers } = delivery
-    const at = receivedAt.getTime()
-    if (journal.isForgotten(at, bytes, source)) return undefined
+    const { receivedAt, bytes, source, headers, replay } = delivery
+    const arrivedAt = receivedAt.getTime()
+    if (journal.isForgotten(arrivedAt, bytes, source)) return undefined
+    const at = replay === undefined ? arrivedAt : journal.now() // Its original may have arrived days ago.
     const logged = journal.add(name, { kind: 'received', at, deliveryId, isRefused })
+    logged.replayId = replay?.id
     logged.source = source
     setBody(logged, bytes)
     logged.headers = headers
@@ -108,8 +110,7 @@ export function watchReceiver(
     if (logged === undefined) return
     const at = journal.now()
     const attempts = isStored ? attempt : logged.attempts + 1
-    const replayId = delivery.replay?.id
-    const ended = { at, attempt: attempts, durationMs, runs: runLines(runs), replayId, ...step } as Step
+    const ended = { at, attempt: attempts, durationMs, runs: runLines(runs), ...step } as Step
     journal.update(logged, { ...change, attempts, durationMs, endedAt: at }, ended)
   }
 

@@ -197,6 +197,8 @@ export interface Letter {
   readonly name?: string
   readonly user?: string
   readonly error?: ErrorLine
+  /** That of the replay whose copy it is. */
+  readonly replayId?: string
   /** The row, when its message is still kept. */
   readonly row?: number
   readonly excerpt: string
@@ -209,8 +211,6 @@ export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
-  /** That of the latest replay. */
-  readonly replayId?: string
   /** Pass it as `after` for those that follow. */
   readonly cursor: string
 }
@@ -256,7 +256,7 @@ export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | '
 
 export interface Row {
   readonly id: number
-  /** When it arrived, or was queued. */
+  /** When it arrived, or was queued; of a copy, when it was first seen. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
   readonly part: string
@@ -268,6 +268,8 @@ export interface Row {
   readonly user?: string
   /** Rows with one of these in common are of one message: its `messageId`, else a digest of its bytes. Of a collected request, those of its calls, 100 at most. */
   readonly messageIds?: readonly string[]
+  /** That of the replay whose copy it is. */
+  readonly replayId?: string
   /** Of a collected request, when it had any. */
   readonly refusedCalls?: number
   readonly status?: number
@@ -335,8 +337,6 @@ export type Step = { readonly at: number } & (
       readonly attempt: number
       readonly durationMs: number
       readonly runs: readonly RunLine[]
-      /** That of the replay that gave it to the handlers. */
-      readonly replayId?: string
       readonly error?: ErrorLine
       /** After a failure. */
       readonly next?: 'sender' | 'dead_letter' | number

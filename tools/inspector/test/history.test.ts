@@ -131,7 +131,7 @@ describe('a replay', () => {
     await clock.advance(1)
     expect(crm).toHaveBeenCalledTimes(3)
     const { body } = await post(endpoint, '/api/replay', { ...wanted, dryRun: false, total: 1 })
-    const request = { ...wanted, dryRun: false, total: 1 }
+    const request = { ...wanted, until: expect.any(Number), dryRun: false, total: 1 }
     expect(body).toEqual({ request, state: 'running', count: 0 })
     await until(async () => {
       await clock.advance(20)
@@ -183,6 +183,22 @@ describe('a replay', () => {
     expect(await post(reader, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 403 })
     const headers = headerOf(reader)
     expect((await ask(reader, '/api/history', { query: 'part=app', headers })).status).toBe(200)
+  })
+
+  it('has its id at a dead letter of a copy', async () => {
+    const { receiver, clock } = setUpInbox({ history, retries: [] })
+    const crm = vi.fn()
+    receiver.on('track', crm).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(1)
+    crm.mockRejectedValue(new Error('no'))
+    const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
+
+    await receiver.replay({ id: 'fix-42' })
+    await clock.advance(1)
+
+    const { body } = await get(endpoint, '/api/dead-letters', 'part=app')
+    expect(JSON.parse(body as string).letters).toMatchObject([{ reason: 'handler_failed', replayId: 'fix-42' }])
   })
 
   it('of a queue by itself is handled by the workers of it', async () => {

@@ -242,6 +242,25 @@ describe('a receiver with an inbox', () => {
     expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
   })
 
+  it('a copy of a replay is a row of its own, which has its id', async () => {
+    const { receiver, clock, handler, rows, detail } = setUp({ retries: [], history: { maxAgeMs: 3_600_000 } })
+    receiver.start()
+    await deliver(receiver, { ...fixtures.track, messageId: 'm-1' })
+    await clock.advance(1_000)
+    handler.run = fail
+
+    await receiver.replay({ id: 'fix-42' })
+    await clock.advance(0)
+
+    const messageIds = ['m-1']
+    expect(rows()).toMatchObject([
+      { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
+      { id: 1, state: 'done', at: clock.now() - 1_000, messageIds },
+    ])
+    expect(rows()[1]?.replayId).toBeUndefined()
+    expect(detail(2)?.steps).toMatchObject([{ what: 'failed', attempt: 1, next: 'dead_letter' }])
+  })
+
   it('two messages with the same key of the application are one, handled once', async () => {
     let runs = 0
     const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })

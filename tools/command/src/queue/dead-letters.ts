@@ -189,15 +189,20 @@ function printLetter(letter: InspectedLetter, isJson: boolean): void {
   const { reason, failedAt, attempts } = letter
   const lines = [`reason    ${escaped(reason)}`, `failed    ${timeOf(failedAt)}`]
   if (letter.use !== 'destination') {
-    const { error, handlers } = letter
-    const facts = { reason, failedAt, attempts, error, handlers }
+    const { error, handlers, replay } = letter
+    const facts = { reason, failedAt, attempts, error, handlers, replay }
     printMessage(letter, facts, [...lines, ...linesOfInbox(letter)], isJson)
     return
   }
   const { error: message, stack } = letter
   const facts = { reason, failedAt, attempts, error: message && { message, stack } }
-  const stored = { ...letter, headers: {}, source: undefined, verified: false, receivedAt: undefined } as const
-  printMessage(stored, facts, [...lines, ...letter.attempts.map(lineOf), ...linesOfThrown(letter)], isJson)
+  const unknown = { headers: {}, source: undefined, verified: false, receivedAt: undefined, replay: undefined } as const
+  printMessage(
+    { ...letter, ...unknown },
+    facts,
+    [...lines, ...letter.attempts.map(lineOf), ...linesOfThrown(letter)],
+    isJson,
+  )
 }
 
 /** The error of a `filter` or `transform`. */
@@ -208,14 +213,10 @@ function linesOfThrown({ error, stack }: InspectedDestinationLetter): string[] {
 }
 
 function printHandled(message: HandledMessage, isJson: boolean): void {
-  const { handledAt, handlers, ignored, replayedAt, replayId } = message
+  const { handledAt, handlers, ignored } = message
   const names = ignored ? 'None matched.' : namesOf('Done', handlers)
-  const lines = [
-    `handled   ${timeOf(handledAt)}`,
-    ...(names === '' ? [] : [escaped(`handlers  ${names}`)]),
-    ...(replayedAt === undefined ? [] : [escaped(`replayed  ${timeOf(replayedAt)}, by ${replayId}`)]),
-  ]
-  printMessage(message, { handledAt, handlers, ignored, replayedAt, replayId }, lines, isJson)
+  const lines = [`handled   ${timeOf(handledAt)}`, ...(names === '' ? [] : [escaped(`handlers  ${names}`)])]
+  printMessage(message, { handledAt, handlers, ignored }, lines, isJson)
 }
 
 /**
@@ -246,8 +247,9 @@ function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage
   ]
 }
 
-function linesOfInbox({ attempts, error, handlers }: InspectedInboxLetter): string[] {
+function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLetter): string[] {
   return [
+    ...(replay === undefined ? [] : [`replay    ${replay.id}, of what was handled ${timeOf(replay.handledAt)}`]),
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
     ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),

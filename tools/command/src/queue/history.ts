@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HandledMessage, MessageFilter, Replay, ReplayOptions } from 'hookline'
-import type { BegunReplay, InspectedQueue, Queue } from 'hookline/queues'
-import { Age, confirm } from '../arguments.ts'
+import type { InspectedQueue, Queue } from 'hookline/queues'
+import { confirm } from '../arguments.ts'
 import { counted, escaped, interruption, note, paint, print, printJson, UsageError } from '../terminal.ts'
 import { identify, isWhole, nameOf, noteMissing } from './dead-letters.ts'
 
@@ -37,18 +37,16 @@ export async function printHistory(
 
 async function describeNone({ history }: InspectedQueue): Promise<string> {
   for await (const _ of history({ limit: 1 })) return 'No message in the history matches.'
-  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set. A replayed message leaves it until it is handled again.'
+  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.'
 }
 
-function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored, replayId }: HandledMessage): object {
-  return { id, handledAt, receivedAt, ...identify(bytes), handlers, ignored, replayId }
+function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored }: HandledMessage): object {
+  return { id, handledAt, receivedAt, ...identify(bytes), handlers, ignored }
 }
 
-function lineOf({ id, bytes, handledAt, handlers, ignored, replayId }: HandledMessage): string {
+function lineOf({ id, bytes, handledAt, handlers, ignored }: HandledMessage): string {
   const names = handlers.filter((name) => name !== '').join(', ')
-  const how = [ignored && 'ignored', names && `by ${names}`, replayId && `replay ${replayId}`]
-    .filter(Boolean)
-    .join(', ')
+  const how = ignored ? 'ignored' : names && `by ${names}`
   return `${handledAt.toISOString()}  ${escaped(id)}  ${nameOf(identify(bytes))}${how && `  (${escaped(how)})`}`
 }
 
@@ -67,11 +65,10 @@ export async function replayMessages(
   commandOf: (id: string) => string,
   counts: Queue['counts'],
 ): Promise<void> {
-  const begun = await queue.findReplay(id)
   const ids = given.map((each) => each.toLowerCase())
   const handlers = handler?.split(',')
   const options: ReplayOptions = {
-    ...withoutAges(filter, begun),
+    ...filter,
     id,
     ...(ids.length > 0 && { ids }),
     ...(handlers && { handlers }),
@@ -79,20 +76,17 @@ export async function replayMessages(
   }
   requireWhole(ids)
   const found = await queue.replay({ ...options, dryRun: true })
-  if (ids.length > 0 && begun === undefined) await noteUnknown(queue, ids)
+  if (ids.length > 0) await noteUnknown(queue, ids)
   const known = Object.keys(found.handlers)
   const unknown = handlers?.filter((each) => !known.includes(each)) ?? []
   if (found.count > 0 && unknown.length > 0) noteHandlers(unknown, known)
   const what = `${counted(found.count, 'message')} of queue ${escaped(name)}${found.count === 0 ? '' : `: ${partsOf(found)}`}`
   if (dryRun || found.count === 0) {
     if (json) return printJson({ queue: name, action: 'replay', dryRun, ...found, done: 0 })
-    if (found.count > 0) return print(`Would replay ${what}.`)
-    const complete = `Replay ${id} is complete: all of its messages were queued again.`
-    return print(begun === undefined ? await describeNone(queue) : complete)
+    return print(found.count > 0 ? `Would replay ${what}.` : await describeNone(queue))
   }
-  const mayBeWrong = unknown.length > 0 && begun === undefined
-  if (mayBeWrong && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
-  const asks = mayBeWrong || (found.count > 1 && !yes)
+  if (unknown.length > 0 && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
+  const asks = unknown.length > 0 || (found.count > 1 && !yes)
   if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
   const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
@@ -114,18 +108,9 @@ export async function replayMessages(
   }
   if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
   else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
+  if (!signal.aborted && done < found.count) note('An earlier run with this id queued the others.')
   if (!signal.aborted) await noteWaiting(counts, signal)
   else if (!json) print(toGoOn)
-}
-
-/** Without the times that were passed as ages, once the replay has begun: they mean those of its first run. */
-function withoutAges(filter: MessageFilter, begun: BegunReplay | undefined): MessageFilter {
-  const given = Object.entries(filter).filter(([name, value]) => {
-    const at = value instanceof Age ? begun?.[name as 'since' | 'until'] : undefined
-    if (at !== undefined) note(`--${name} is that of the first run: ${at.toISOString()}.`)
-    return at === undefined
-  })
-  return Object.fromEntries(given)
 }
 
 function requireWhole(ids: readonly string[]): void {

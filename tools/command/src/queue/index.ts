@@ -42,7 +42,7 @@ export function define(command: Command): void {
       'history: handled by it; replay: run these alone: crm,mail; dead, redrive, drop: it failed',
     )
     .option('--reason <text>', 'dead, redrive, drop: with this reason')
-    .option('--id <name>', 'replay: its id. The same id again goes on where the replay ended')
+    .option('--id <name>', 'replay: its id. The same id again skips what was queued')
     .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
     .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
     .option('--yes', 'replay, redrive, drop: do not ask before more than one')
@@ -97,8 +97,9 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const commandToGoOn = (id: string) => commandOf(location, place, { ...options, id })
-        await replayMessages(inspected, name, ids, filter, options, commandToGoOn, queue.counts)
+        const given = { until: new Date(), ...options } // The same messages are counted, replayed and gone on with.
+        const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
+        await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
       else if (action === 'show') await showMessage(inspected, id, options)
       else if (action === 'backup') await backUp(queue, id, options)
@@ -114,13 +115,15 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   }
 }
 
-/** The command that goes on with a replay. A location of the environment stays there. */
-function commandOf(location: string, { shown }: Place, options: Options): string {
-  const { id, user, maxPerSecond, name, prefix, schema } = options
-  const flags = Object.entries({ id, user, 'max-per-second': maxPerSecond, name, prefix, schema })
+/** The command that goes on with a replay, with times in place of ages. A location of the environment stays there. */
+function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
+  const { id, type, event, user, handler, maxPerSecond, name, prefix, schema } = options
+  const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
+  const filter = { id, since, until, type, event, user, handler }
+  const flags = Object.entries({ ...filter, 'max-per-second': maxPerSecond, name, prefix, schema })
   const words = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, `${value}`]))
   const where = location === process.env.HOOKLINE_QUEUE ? [] : [shown]
-  return ['npx hookline queue', ...[...where, 'replay', ...words].map(quote)].join(' ')
+  return ['npx hookline queue', ...[...where, 'replay', ...ids, ...words].map(quote)].join(' ')
 }
 
 function quote(word: string): string {

@@ -66,11 +66,10 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
   }
 
   function lineOf(part: string, message: HandledMessage): HandledLine {
-    const { id, bytes, handledAt, handlers, ignored, replayId, cursor } = message
+    const { id, bytes, handledAt, handlers, ignored, cursor } = message
     const row = journal.find(part, id)?.id
     return {
       ...{ id, handledAt: handledAt.getTime(), handlers, ignored, cursor, ...describeBytes(bytes) },
-      ...(replayId !== undefined && { replayId }),
       ...(row !== undefined && { row }),
     }
   }
@@ -118,7 +117,8 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
      * @throws Refusal (as a rejection) for a wrong option.
      */
     async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
-      const { dryRun, total, ...given } = body
+      const { dryRun, total, ...others } = body
+      const given: Json = { until: journal.now() + 1, ...others } // Another call goes on with the same messages.
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
       const advice = 'Send one, so that it can be continued.'

@@ -89,7 +89,7 @@ export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPa
   const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock })
   const letters: PartQueue['letters'] = (from) =>
     mapped(deadLetters(from), (letter) => (letter.use === 'destination' ? ofDestination(letter) : ofInbox(letter)))
-  const history = { exists: async () => queue.history !== undefined, list, replay }
+  const history = { exists: async () => queue.log !== undefined, list, replay }
   return { name, kind: 'queue', queue: { exists: async () => true, health, letters, redrive, drop }, history }
 }
 
@@ -97,11 +97,12 @@ async function* mapped<From, To>(items: AsyncIterable<From>, to: (item: From) =>
   for await (const item of items) yield to(item)
 }
 
-function ofInbox({ id, reason, failedAt, bytes, attempts, error }: DeadLetterMessage): PartLetter {
+function ofInbox({ id, reason, failedAt, bytes, attempts, error, replay }: DeadLetterMessage): PartLetter {
   function details(): Details {
     const { code, message, causes } = error
     const stack = causes[0]?.stack
-    return { attempts, error: { code, message, ...(stack !== undefined && { stack }) }, ...describeBytes(bytes) }
+    const shown = { code, message, ...(stack !== undefined && { stack }) }
+    return { attempts, error: shown, ...(replay && { replayId: replay.id }), ...describeBytes(bytes) }
   }
   return { id, reason, error: error.message, failedAt, details }
 }

@@ -78,8 +78,8 @@ function testOf(name: FilterName, value: string): (row: Row) => boolean {
 const texts = new WeakMap<Row, string>()
 
 function textOf(row: Row): string {
-  const { id, kind, part, state, type, name, user, status, code = '' } = row
-  const shown = [id, kind, part, state, type, name, user, status, code, formatLiteral(code)]
+  const { id, kind, part, state, type, name, user, status, code = '', replayId } = row
+  const shown = [id, kind, part, state, type, name, user, status, code, formatLiteral(code), replayId]
   const text = texts.get(row) ?? shown.join('\n').toLowerCase()
   texts.set(row, text)
   return text

@@ -111,7 +111,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
       ) : (
         <section class="panel" aria-label="Handled messages">
           <div class="letters-bar row">
-            <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first, replayed ones last</span>
+            <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first</span>
             {!mayWrite && <ReadOnly what="Replaying needs" />}
             {mayWrite && selected.size > 0 && (
               <button type="button" onClick={() => want({ ids: [...selected] })}>
@@ -193,8 +193,7 @@ function useHistory(part: string, query: URLSearchParams): Found {
       const url = { part, ...filter, ...(after !== undefined && { after }) }
       const error = await readLines<HandledLine>('history', url, stop.signal, (more) => {
         count += more.length
-        const known = new Set(lines.map(({ id }) => id)) // One that is replayed meanwhile comes again.
-        lines = [...lines, ...more.filter(({ id }) => !known.has(id))]
+        lines = [...lines, ...more]
         setFound({ lines, isReading: true })
       })
       if (stop.signal.aborted) return
@@ -211,18 +210,13 @@ function useHistory(part: string, query: URLSearchParams): Found {
   return found
 }
 
-function HandledBy({ handlers, ignored, replayId }: HandledLine) {
+function HandledBy({ handlers, ignored }: HandledLine) {
   const names = handlers.filter((each) => each !== '').join(', ')
   return (
-    <p class="row">
+    <p>
       <State state={ignored ? 'ignored' : 'done'}>
         {ignored ? 'Ignored' : names === '' ? 'Handled' : `Handled by ${names}`}
       </State>
-      {replayId !== undefined && (
-        <span class="tag">
-          replay <Text value={replayId} />
-        </span>
-      )}
     </p>
   )
 }
@@ -352,7 +346,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
         />
         <Field label="Id" value={id} onInput={({ currentTarget }) => setId(currentTarget.value)} />
       </div>
-      <p class="muted">New messages go first. No message is replayed twice for one id.</p>
+      <p class="muted">New messages go first. The same id again goes on where a replay ended.</p>
     </Dialog>
   )
 }

@@ -18,7 +18,7 @@ const STAGES = { collected: 0, sent: 1, received: 2 } as const
 const ATTENTION = ['dead', 'waiting', 'failed', 'refused'] as const
 
 /**
- * Joins rows. A request to a collector is in the list by itself when it has no other row, or when some of its calls were refused.
+ * Joins rows. A copy of a replay is by itself. A request to a collector is in the list by itself when it has no other row, or when some of its calls were refused.
  *
  * @param before Journeys of before, by their ids: one that has not changed stays the same object.
  */
@@ -34,7 +34,7 @@ export function joinRows(rows: readonly Row[], before: ReadonlyMap<number, Journ
     }
   }
   const joined = new Set<Row>()
-  const journeys = [...Map.groupBy(ends, ({ id, messageIds = [id] }) => messageIds[0])].map(([messageId, own]) => {
+  const journeys = [...Map.groupBy(ends, keyOf)].map(([messageId, own]) => {
     const from = requestsOf.get(messageId as string) ?? []
     for (const request of from) if (request.refusedCalls === undefined) joined.add(request)
     return journeyOf(
@@ -50,6 +50,10 @@ export function joinRows(rows: readonly Row[], before: ReadonlyMap<number, Journ
     return isSame ? known : journey
   })
   return all.sort((one, other) => other.at - one.at || other.id - one.id)
+}
+
+function keyOf({ id, messageIds = [], replayId }: Row): string | number {
+  return (replayId === undefined && messageIds[0]) || id
 }
 
 /** The journey of a row by itself, or of several. */

@@ -94,6 +94,7 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
     ['At', <Time key="at" at={row.at}>{`${formatDay(row.at)}, ${formatExactTime(row.at)}`}</Time>],
     ['Body', formatBytes(row.bytes)],
     ['Attempts', row.attempts],
+    ['Replay', row.replayId && <Text key="replay" value={row.replayId} />],
     ['Id', detail.deliveryId && <code key="id">{detail.deliveryId}</code>],
     ['Number', row.id],
   ]
@@ -188,7 +189,8 @@ function Actions({ detail: { row, body, deliveryId } }: DetailProps) {
   const [isSending, setSending] = useState(false)
   if (setup?.access !== 'write') return null
   const hasHistory = setup.parts.some(({ name, hasHistory }) => hasHistory && name === row.part)
-  const canReplay = hasHistory && deliveryId !== undefined && (row.state === 'done' || row.state === 'ignored')
+  const isLogged = (row.state === 'done' || row.state === 'ignored') && row.replayId === undefined
+  const canReplay = hasHistory && deliveryId !== undefined && isLogged
   return (
     <>
       {setup.senders.length > 0 && body.text !== undefined && !row.isRefused && (
@@ -424,7 +426,7 @@ const THEN = { sender: 'Its sender was asked to send it again.', dead_letter: 'I
 type Runs = Extract<Step, { what: 'handled' | 'failed' }>
 
 function showRuns(step: Runs): Shown {
-  const { what, attempt, durationMs, runs, replayId, error, next } = step
+  const { what, attempt, durationMs, runs, error, next } = step
   const isFailed = what === 'failed'
   const then = typeof next === 'number' ? `Again at ${formatExactTime(next)}.` : next && THEN[next]
   const isOfRun = error?.code === 'handler_failed' && runs.some((run) => run.error)
@@ -446,8 +448,7 @@ function showRuns(step: Runs): Shown {
       {then !== undefined && <Note>{then}</Note>}
     </>
   )
-  const again = replayId === undefined ? '' : `Replay ${replayId}: `
-  const title = `${again}${isFailed ? 'Handlers failed' : 'Handled'}${attempt > 1 ? `, attempt ${attempt}` : ''}`
+  const title = `${isFailed ? 'Handlers failed' : 'Handled'}${attempt > 1 ? `, attempt ${attempt}` : ''}`
   return { tone: isFailed ? 'bad' : 'good', title: `${title} in ${formatDuration(durationMs)}`, children }
 }
 

@@ -23,6 +23,7 @@ import {
   Field,
   NextAttempt,
   nameState,
+  ReplayTag,
   RowStateName,
   Sign,
   STATES,
@@ -437,7 +438,9 @@ function Columns({ at, rows, current }: Journey) {
         <Path rows={rows} current={current} />
       </Cut>
       <Cut class="mono">{type ?? '–'}</Cut>
-      <Cut class="strong">{name && <Text value={name} />}</Cut>
+      <Cut>
+        <span class="strong">{name && <Text value={name} />}</span> <ReplayTag {...current} />
+      </Cut>
       <Cut class="mono">{user && <Text value={user} />}</Cut>
       <span class="mono">{current.status}</span>
       <Cut>
@@ -461,7 +464,7 @@ function Lines({ at, rows, current }: Journey) {
         <RowStateName row={current} />
         <Cut class="grow">
           <span class="mono">{type ?? 'not a message'}</span>{' '}
-          <span class="strong">{name && <Text value={name} />}</span>
+          <span class="strong">{name && <Text value={name} />}</span> <ReplayTag {...current} />
         </Cut>
         <Time at={at}>{formatTime(at)}</Time>
       </span>

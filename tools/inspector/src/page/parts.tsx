@@ -109,6 +109,15 @@ export function State({ state, children }: { readonly state: RowState; readonly 
   )
 }
 
+/** Nothing for a message that is no copy of a replay. */
+export function ReplayTag({ replayId }: Pick<Row, 'replayId'>) {
+  return replayId === undefined ? null : (
+    <span class="tag">
+      replay <Text value={replayId} />
+    </span>
+  )
+}
+
 interface TimeProps {
   readonly at: number
   readonly class?: string

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import type { Letter } from '../wire.ts'
 import { formatDay, formatInstant, formatTime } from './format.ts'
 import { hrefOf, type View } from './navigation.ts'
-import { Excerpt, Text, Time } from './parts.tsx'
+import { Excerpt, ReplayTag, Text, Time } from './parts.tsx'
 
 interface PartTabsProps {
   readonly label: string
@@ -30,7 +30,7 @@ export function PartTabs({ label, view, parts, chosen, query, badge }: PartTabsP
 }
 
 interface StoredItemProps {
-  readonly message: Pick<Letter, 'type' | 'name' | 'user' | 'row' | 'excerpt'>
+  readonly message: Pick<Letter, 'type' | 'name' | 'user' | 'replayId' | 'row' | 'excerpt'>
   readonly at: number
   /** What is said before the time. */
   readonly before?: string
@@ -66,6 +66,7 @@ export function StoredItem(props: StoredItemProps) {
             </span>
           )}
           <Text value={user} />
+          <ReplayTag {...message} />
           <span class="muted">
             {before} <Moment at={at} />
           </span>

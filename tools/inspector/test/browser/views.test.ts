@@ -140,6 +140,8 @@ test('history: found by filters, and replayed after a dry run: one, a selection,
   await page.getByRole('region', { name: 'Replays' }).getByText('one').waitFor()
 
   await goToView(page, 'Messages')
-  await rows(page).filter({ hasText: 'Order Shipped' }).click()
-  await message(page).getByText('Replay one: Handled').waitFor()
+  await expect.poll(() => rows(page).filter({ hasText: 'Order Shipped' }).count()).toBe(2)
+  await rows(page).filter({ hasText: 'replay one' }).click()
+  await message(page).getByText('Handled in').waitFor()
+  expect(await message(page).getByRole('button', { name: 'Replay' }).count()).toBe(0)
 })

@@ -64,6 +64,15 @@ it('without an id, and with another one, stay by themselves', () => {
   ])
 })
 
+it('a copy of a replay stays by itself', () => {
+  const rows = [
+    rowOf('collected', ['m']),
+    rowOf('received', ['m']),
+    rowOf('received', ['m'], { replayId: 'fix-42', state: 'dead' }),
+  ]
+  expect(pathsOf(joinRows(rows))).toEqual(['app: app dead', 'collector > app: app done'])
+})
+
 it('a request some of whose calls were refused is in the list, too', () => {
   const request = rowOf('collected', ['m'], { refusedCalls: 1 })
   expect(pathsOf(joinRows([request, rowOf('sent', ['m'])]))).toEqual([
