@@ -10,6 +10,7 @@ import { Redis } from 'ioredis'
 import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import type { Outcome, Queue } from '../../src/queues/api.ts'
 import { bullmqQueue, listQueues as listBullmq } from '../../src/queues/bullmq/index.ts'
+import type { QueueCounts } from '../../src/queues/health.ts'
 import { listQueues as listPgBoss, pgBossQueue } from '../../src/queues/pg-boss/index.ts'
 import { listQueues as listSqlite, sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
@@ -39,6 +40,8 @@ interface Engine {
   readonly needed: readonly Need[]
   open(name: string, observe?: boolean): Queue
   list(): Promise<readonly string[]>
+  /** Makes the next counts current. */
+  refresh?(): Promise<unknown>
   /** All that the engine stores, of every queue. While workers run, without what they wake for and when they supervised. */
   read(whileWorking?: boolean): Promise<unknown>
 }
@@ -78,8 +81,9 @@ const engines: readonly Engine[] = [
     needed: ['PostgreSQL'],
     open: (name, observe = false) => pgBossQueue({ name, ...pg, observe }),
     list: () => listPgBoss(pg),
+    refresh: async () => schema?.run('UPDATE schema.queue SET monitor_on = NULL'),
     async read(whileWorking = true) {
-      const left = whileWorking ? SUPERVISED : ''
+      const left = [...COUNTED, ...(whileWorking ? SUPERVISED : [])].map((column) => ` - '${column}'`).join('')
       const find = 'SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 ORDER BY 1'
       const tables = (await schema?.run(find, [schema.name])) ?? []
       return Promise.all(
@@ -92,19 +96,19 @@ const engines: readonly Engine[] = [
   },
 ]
 
-const SUPERVISED = [
+/** The statistics of pg-boss: to count refreshes them. */
+const COUNTED = [
   'monitor_on',
-  'maintain_on',
-  'cron_on',
-  'bam_on',
-  'flow_on',
-  'monitor_claimed_on',
-  'maintain_claimed_on',
+  'queued_count',
+  'ready_count',
+  'deferred_count',
+  'active_count',
+  'total_count',
+  'ready_history',
 ]
-  .map((column) => ` - '${column}'`)
-  .join('')
+const SUPERVISED = ['maintain_on', 'cron_on', 'bam_on', 'flow_on', 'monitor_claimed_on', 'maintain_claimed_on']
 
-for (const { engine, needed, open: openOn, read, list } of engines) {
+for (const { engine, needed, open: openOn, read, list, refresh } of engines) {
   describe(`on ${engine}`, needs(...needed), () => {
     function setUp(name: string = randomUUID()) {
       const open = (observe = false) => {
@@ -118,6 +122,11 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       return { name, open }
     }
 
+    async function countsOf(queue: Queue | undefined) {
+      await refresh?.()
+      return queue?.counts()
+    }
+
     it('each call says that the queue does not exist, creates nothing, and succeeds once it does', async () => {
       const { name, open } = setUp()
       const before = await read()
@@ -129,7 +138,7 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       await expect(observer.drop('all')).rejects.toMatchObject(refusal)
       expect(await read()).toEqual(before)
       await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
-      expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
       expect(await list()).toContain(name)
     })
 
@@ -147,9 +156,9 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
       const before = await read()
       const observer = open(true)
-      const counts = await observer.counts()
+      const counts = (await countsOf(observer)) as QueueCounts
       expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
-      expect(counts.retrying).toBe(engine === 'BullMQ' ? undefined : 1)
+      expect(counts.retrying).toBe(engine === 'SQLite' ? 1 : undefined)
       expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
       const letters = await observer.deadLetters()
       expect(letters).toEqual(await worker.deadLetters())
@@ -169,9 +178,9 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
         await schema?.run('UPDATE schema.version SET flow_on = NULL, bam_on = NULL, cron_on = NULL')
       const before = await read(false)
       const observer = open(true)
-      expect(await observer.counts()).toMatchObject({ waiting: 1 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 1 })
       expect(await observer.deadLetters()).toEqual([])
-      expect(await observer.counts()).toMatchObject({ waiting: 1 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 1 })
       await observer.close({ graceMs: 0 })
       expect(await read(false)).toEqual(before)
     })
@@ -194,9 +203,9 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       expect(() => createReceiver({ secret: 'a secret', inbox: observer })).toThrow(
         new TypeError(`Queue ${name} is an observer. Got an inbox that uses it. ${advice}`),
       )
-      expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0 })
       worker.work(handle, { concurrency: 1 })
-      await until(async () => (await observer.counts()).waiting === 0)
+      await until(async () => (await countsOf(observer))?.waiting === 0)
     })
 
     it('redrives, drops and forgets what it is asked to', async () => {
@@ -217,11 +226,11 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       }
       worker.pause()
       const observer = open(true)
-      expect(await observer.counts()).toMatchObject({ waiting: 0, deadLetters: 5 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 0, deadLetters: 5 })
       expect(await observer.drop({ reason: 'a' })).toBe(2)
       expect(await observer.redrive([jobs[2]?.id ?? '', randomUUID()])).toBe(1)
       expect(await observer.forget(({ body }) => `${Buffer.from(body)}` === 'c')).toEqual({ deleted: 1, active: 0 })
-      expect(await observer.counts()).toMatchObject({ waiting: 1, deadLetters: 1 })
+      expect(await countsOf(observer)).toMatchObject({ waiting: 1, deadLetters: 1 })
       expect(await observer.redrive('all')).toBe(1)
       worker.resume()
       await until(async () => (await observer.counts()).deadLetters === 2)
@@ -261,7 +270,7 @@ for (const { engine, needed, open: openOn, read, list } of engines) {
       await Promise.all(workers.map((worker) => worker.drain()))
       expect(claims).toEqual(ids.map(() => 1))
       expect(looks).toBeGreaterThan(1)
-      expect(await workers[0]?.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+      expect(await countsOf(workers[0])).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
     })
   })
 }

@@ -89,7 +89,7 @@ const engines: Record<
     wrong: [
       ...inDurable,
       ...clocks,
-      ...['__proto__', 'constructor', "it's", 'orders-dead'].map((name): Wrong => ['name', { name }]),
+      ...['__proto__', 'constructor', "it's", 'orders-groups'].map((name): Wrong => ['name', { name }]),
       ...[undefined, '', 5, 'user:swordfish@127.0.0.1', 'postgres://user:swordfish@:x'].map(
         (address): Wrong => ['connectionString', { connectionString: address }],
       ),

@@ -58,6 +58,12 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
   const errors: unknown[] = []
   boss.on('error', (error) => errors.push(error))
   await boss.start()
+  // pg-boss orders jobs by the times of their transactions, and in any way while time stands still.
+  const insert = boss.insert.bind(boss)
+  boss.insert = async (...args) => {
+    await time.setTime(time.now() + 1).catch(() => {}) // It is being moved.
+    return insert(...args)
+  }
   const isSoon = (ms: number) => ms <= 50
   const clock: Clock = {
     now: () => time.now(),
@@ -77,7 +83,7 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
       await time.tick(Math.min(ms, LONG_MS))
     },
     refresh: async (queue) => {
-      await schema.run('UPDATE schema.queue SET monitor_on = NULL WHERE name = $1', [queue])
+      await schema.run('UPDATE schema.queue SET monitor_on = NULL WHERE name IN ($1, $1 || $2)', [queue, '-groups'])
     },
     async stop() {
       await boss.stop({ graceful: false })

@@ -1,7 +1,6 @@
 /** The connection to pg-boss: starts it at the first call, starts it again when that failed, and bounds every wait. */
 
-import { createHash } from 'node:crypto'
-import type { EventEmitter } from 'node:events'
+import { createHash, randomUUID } from 'node:crypto'
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
 import { describeError, HooklineError } from '../../message/error.ts'
@@ -9,13 +8,6 @@ import { systemClock } from '../../time/clock.ts'
 import { createPending, TIMED_OUT, within } from '../../time/timeout.ts'
 import type { QueueUse } from '../api.ts'
 import type { Settings } from './options.ts'
-
-interface CallOptions<T> {
-  /** How long it may take, in milliseconds. Default `timeoutMs`. */
-  readonly limitMs?: number
-  /** Receives an answer that came later than that. */
-  readonly onLate?: (answer: T) => unknown
-}
 
 export type Connection = ReturnType<typeof createConnection>
 
@@ -32,9 +24,11 @@ export function createConnection(
   settings: Settings,
   prepare: (boss: PgBoss, use: QueueUse | undefined) => Promise<void>,
 ) {
-  const { name, timeoutMs, onError } = settings
+  const { name, schema, timeoutMs, onError } = settings
   const sockets = new Set<Socket>() // Of a pg-boss of ours.
   const pending = createPending()
+  const channel = `hookline_${createHash('sha1').update(`${schema} ${name}`).digest('hex')}`
+  const self: string = randomUUID()
   let ours: PgBoss | undefined
   let starting: Promise<PgBoss> | undefined
   let opening: Promise<PgBoss> | undefined
@@ -63,10 +57,7 @@ export function createConnection(
   async function start(): Promise<PgBoss> {
     if (settings.boss !== undefined) return settings.boss
     ours = createBoss(settings, createSocket).on('error', reportError)
-    const started = await ours.start()
-    const { pool } = started.getDb() as { readonly pool?: EventEmitter }
-    if (pool !== undefined) survive(pool)
-    return started
+    return ours.start()
   }
 
   async function prepared(): Promise<PgBoss> {
@@ -79,10 +70,9 @@ export function createConnection(
 
   /** Over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what others push. */
   function listen(boss: PgBoss): void {
-    const db = boss.getDb() as Db
     if (onPush === undefined || listening !== undefined || settings.boss !== undefined) return
     const wake = onPush
-    listening = db.listen?.(channelOf(settings.schema), (queue) => queue === name && wake(), wake)
+    listening = boss.getDb().listen?.(channel, (pusher) => pusher !== self && wake(), wake)
     listening?.catch(() => {}) // Not tried again before the next start.
   }
 
@@ -106,7 +96,7 @@ export function createConnection(
     return socket.once('close', () => sockets.delete(socket))
   }
 
-  /** A PostgreSQL that does not answer would keep them open, in the pool and for the process. */
+  /** One that stays silent would be in the way of all calls that follow, and keep the process alive. */
   function destroySockets(): void {
     for (const socket of sockets) socket.destroy()
   }
@@ -117,28 +107,59 @@ export function createConnection(
     return result
   }
 
-  async function call<T>(
-    make: (boss: PgBoss) => Promise<T>,
-    { limitMs = timeoutMs, onLate }: CallOptions<T> = {},
-  ): Promise<T> {
+  async function attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
     try {
       if (closing !== undefined) throw new Error(CLOSED)
-      const boss = await inTime(open(), limitMs)
-      const answer = make(boss)
-      return await inTime(answer, limitMs).catch((error) => {
-        if (error instanceof NoResponse) {
-          answer.then(onLate, () => {})
-          destroySockets()
-        }
-        throw error
-      })
+      return await make(await inTime(open(), limitMs))
     } catch (error) {
+      if (error instanceof NoResponse) destroySockets()
       if (opening !== undefined && (error as { readonly code?: unknown }).code === UNDEFINED_TABLE) startAnew()
       throw unavailable(name, error)
     }
   }
 
-  async function end(): Promise<void> {
+  /** Calls what needs no transaction. */
+  function call<T>(make: (boss: PgBoss) => Promise<T>, limitMs = timeoutMs): Promise<T> {
+    return attempt((boss) => inTime(make(boss), limitMs), limitMs)
+  }
+
+  /**
+   * Runs statements in a transaction. One half of the time is for the statements, and one for the end: PostgreSQL itself ends each that
+   * takes longer, so that nothing is done after its caller has given up. What is rejected is not done, unless the answer to COMMIT was lost.
+   */
+  function transact<T>(
+    make: (boss: PgBoss, db: Db) => Promise<T>,
+    limitMs = timeoutMs,
+    end: 'commit' | 'rollback' = 'commit',
+  ): Promise<T> {
+    const halfMs = Math.ceil(limitMs / 2)
+    return attempt(async (boss) => {
+      const beginning = (boss.getDb() as Required<Db>).beginTransaction() // The options require it.
+      let isOver = false
+      const executeSql: Db['executeSql'] = async (text, values) => {
+        const { db } = await beginning
+        if (isOver) throw new Error('the transaction is over')
+        return db.executeSql(text, values)
+      }
+      async function run(): Promise<T> {
+        await executeSql(limitsOf(halfMs, limitMs))
+        return make(boss, { executeSql })
+      }
+      try {
+        const result = await inTime(run(), halfMs)
+        isOver = true
+        const transaction = await beginning
+        await inTime(transaction[end](), halfMs)
+        return result
+      } catch (error) {
+        isOver = true
+        beginning.then((begun) => begun.rollback()).catch(() => {})
+        throw error
+      }
+    }, limitMs)
+  }
+
+  async function finish(): Promise<void> {
     pending.rejectAll(new Error(CLOSED))
     stopListening()
     const stopped = starting?.then(stop).catch(() => {})
@@ -152,53 +173,33 @@ export function createConnection(
       opening = undefined
     },
     call,
-    /** Calls back soon after any process has pushed. */
+    transact,
+    /** Calls back soon after another process has pushed. */
     onPush(listener: () => void): void {
       onPush = listener
       opening?.then(listen, () => {})
     },
-    transaction: <T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>) =>
-      call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
+    /** Wakes the workers of other processes; in a transaction, once it commits. */
+    async notify(db?: Db): Promise<void> {
+      const send = (to: Db) => to.executeSql('SELECT pg_notify($1, $2)', [channel, self])
+      await (db === undefined ? call((boss) => send(boss.getDb())) : send(db))
+    },
     close(): Promise<void> {
-      closing ??= end()
+      closing ??= finish()
       return closing
     },
   }
 }
 
-/** As pg-boss names it. */
-function channelOf(schema: string): string {
-  return `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
+/** Whatever the defaults of the database are. A process that stops in the middle holds its rows no longer than others wait. */
+export function limitsOf(statementMs: number, idleMs: number): string {
+  return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
+    SET LOCAL lock_timeout = ${statementMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`
 }
 
 /** What pg-boss says of it. A failure of that connection is otherwise reported as any other. */
 function isOfListening(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('LISTEN/NOTIFY')
-}
-
-const survives = new WeakSet<EventEmitter>()
-
-/** Adds an `error` listener to each connection as it opens. Without one, PostgreSQL ends the process when it closes a new connection. */
-export function survive(pool: EventEmitter): void {
-  if (survives.has(pool)) return
-  survives.add(pool)
-  pool.on('connect', (client: EventEmitter) => client.on('error', () => {}))
-}
-
-export async function inTransaction<T>(
-  boss: PgBoss,
-  end: 'commit' | 'rollback',
-  make: (db: Db) => Promise<T>,
-): Promise<T> {
-  const transaction = await (boss.getDb() as Required<Db>).beginTransaction() // The options require it.
-  try {
-    const result = await make(transaction.db)
-    await transaction[end]()
-    return result
-  } catch (error) {
-    await transaction.rollback()
-    throw error
-  }
 }
 
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
@@ -251,12 +252,20 @@ const REFUSED: ReadonlyMap<string, readonly [rule: string, found: string, advice
   ],
 ])
 
-export function isFaultOfData(error: unknown): boolean {
-  return isOfData(((error as HooklineError).cause as { readonly code?: unknown } | undefined)?.code)
+/** Whether one of the jobs is at fault: the others can be done without it. */
+export function isFaultOfItems(error: unknown): boolean {
+  const { code, cause } = error as HooklineError
+  return code === 'lease_lapsed' || isOfData((cause as { readonly code?: unknown } | undefined)?.code)
 }
 
 function isOfData(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
+}
+
+export function lapsed(name: string): HooklineError {
+  const rule = 'a claim must last until its job is completed'
+  const message = `Queue ${name}: ${rule}. Got one whose lease has ended. Another worker handles the job.`
+  return new HooklineError('lease_lapsed', message)
 }
 
 function redact(error: unknown): Error {

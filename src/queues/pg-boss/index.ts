@@ -9,12 +9,12 @@ import { createQueue } from '../queue.ts'
 import { asObserver } from '../use.ts'
 import { createConnection } from './connection.ts'
 import { type PgBossQueueOptions, readOptions } from './options.ts'
-import { prepareQueues, requireQueues } from './prepare.ts'
 import { createPgBossStore } from './store.ts'
+import { prepareQueues, requireQueues } from './tables.ts'
 
 export type { Queue } from '../api.ts'
 export type { PgBossQueueOptions, Pool, PoolClient } from './options.ts'
-export { listQueues } from './prepare.ts'
+export { listQueues } from './tables.ts'
 
 /**
  * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of

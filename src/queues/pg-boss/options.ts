@@ -39,7 +39,7 @@ export interface Pool {
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {
   /**
-   * Names the queue, in pg-boss too, and with `-dead` added the queue of its dead letters: letters, digits and `_ . - /`.
+   * Names the queue, in pg-boss too, and with `-groups` added the queue of the jobs that have a group: letters, digits and `_ . - /`.
    * Processes that share a name, schema and database share the jobs.
    */
   readonly name: string
@@ -188,8 +188,13 @@ function requireName(_option: string, name: unknown): void {
   if (name in {}) {
     throw invalidOption('name', 'must not be a name that every object has', show(name), "Pass one such as 'orders'.")
   }
-  if (name.endsWith('-dead')) {
-    throw invalidOption('name', 'must not end in -dead', show(name), 'Choose another: dead letters are in that queue.')
+  if (name.endsWith('-groups')) {
+    throw invalidOption(
+      'name',
+      'must not end in -groups',
+      show(name),
+      'Choose another: jobs of groups are in that queue.',
+    )
   }
 }
 

@@ -1,45 +1,58 @@
-/** What is stored: dead letters, each in a queue of its own under the id of its job, and jobs. Lists, counts and changes them. */
+/** What is stored: dead letters, in a table of Hookline's own, and the jobs that wait. Lists, counts and changes them. */
 
-import type { Db, JobWithMetadata, PgBoss } from 'pg-boss'
-import type { QueueCounts } from '../health.ts'
+import type { Db, PgBoss } from 'pg-boss'
 import type { QueueStore } from '../store.ts'
-import { PAGE } from '../walk.ts'
+import { PAGE, takePage } from '../walk.ts'
 import type { Connection } from './connection.ts'
+import { encode, inGroup, isOurs, PARTS, type PgBossClaim, type Pushed } from './job.ts'
 import type { Settings } from './options.ts'
-import { deadQueueOf } from './prepare.ts'
-import {
-  countRows,
-  createStamps,
-  type Data,
-  encode,
-  isNote,
-  putLast,
-  readBody,
-  readLetter,
-  readRows,
-  stateOf,
-} from './rows.ts'
+import { fitting, lanesOf } from './tables.ts'
 
-export interface Stored extends Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'> {
-  count(): Promise<QueueCounts>
+/** A job that becomes a dead letter. */
+export interface NewLetter {
+  readonly id: string
+  readonly lane: string
+  readonly group: string | undefined
+  /** In base64. */
+  readonly body: string
+  readonly reason: string
+  readonly state: Uint8Array | undefined
 }
 
-interface Move {
-  readonly letters: readonly JobWithMetadata<unknown>[]
-  readonly ids: string[]
-  readonly boss: PgBoss
-  readonly db: Db
+interface Rest {
+  /** The jobs that this process has claimed. */
+  readonly held: ReadonlySet<PgBossClaim>
+  deleteNotes(ids: readonly string[], db: Db): Promise<void>
+  insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<number>
 }
 
-type Change = (move: Move) => Promise<void>
-
-/** Each job takes up to four round trips, and a transaction has to end in time. */
+/** Each job takes some round trips, and a transaction has to end in time. */
 const BATCH = 50
 
-export function createStored(connection: Connection, { name, schema, timeoutMs, clock }: Settings): Stored {
-  const deadQueue = deadQueueOf(name)
-  const stamp = createStamps(clock)
-  const slow = { limitMs: timeoutMs * 10 }
+export async function addLetters(
+  letters: readonly NewLetter[],
+  { name, schema, clock }: Settings,
+  db: Db,
+): Promise<void> {
+  const rows = letters.map(({ lane, reason, state, ...letter }) => ({
+    ...letter,
+    reason: encode(reason),
+    state: state && encode(state),
+  }))
+  await db.executeSql(
+    `INSERT INTO ${schema}.hookline_dead (queue, id, in_group, body, reason, state, failed_at)
+    SELECT $1, id, "group", decode(body, 'base64'), decode(reason, 'base64'), decode(state, 'base64'), $3
+    FROM json_to_recordset($2) AS letter (id uuid, "group" text, body text, reason text, state text)
+    ON CONFLICT (queue, id) DO NOTHING`,
+    [name, JSON.stringify(rows), new Date(clock.now())],
+  )
+}
+
+export function createStored(connection: Connection, settings: Settings, { held, deleteNotes, insert }: Rest) {
+  const { name, schema, timeoutMs, clock } = settings
+  const table = `${schema}.hookline_dead`
+  const slowMs = timeoutMs * 10
+  const transact = <T>(make: (boss: PgBoss, db: Db) => Promise<T>) => connection.transact(make, slowMs)
 
   /** Some at a time. Sorted: two who lock the same rows do so in the same order. */
   async function inBatches(ids: readonly string[], act: (batch: string[]) => Promise<number>): Promise<number> {
@@ -48,110 +61,125 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
     return count
   }
 
-  function move(take: (boss: PgBoss, db: Db) => Promise<Move['letters']>, change: Change): Promise<number> {
-    return connection.transaction(async (boss, db) => {
-      const letters = await take(boss, db)
-      const ids = letters.map(({ id }) => id)
-      if (ids.length === 0) return 0
-      await change({ letters, ids, boss, db })
-      await boss.deleteJob(deadQueue, ids, { db })
-      return ids.length
-    }, slow)
-  }
-
-  function moveSome(ids: readonly string[], change: Change): Promise<number> {
-    return inBatches(ids, (batch) => move((boss, db) => lock(batch, boss, db), change))
-  }
-
-  async function lock(ids: readonly string[], boss: PgBoss, db: Db): Promise<Move['letters']> {
-    const letters: JobWithMetadata<unknown>[] = []
-    for (const id of ids) {
-      const { updated } = await boss.update(deadQueue, undefined, { id, priority: 0, db })
-      if (updated > 0) letters.push(...(await boss.findJobs<unknown>(deadQueue, { id, db })))
+  /** Takes letters out of the list. Skips those that another process is taking. */
+  function takeLetters(
+    ids: readonly string[] | 'all',
+    change: (letters: readonly Taken[], boss: PgBoss, db: Db) => Promise<void>,
+  ): Promise<number> {
+    async function take(which: string, values: readonly unknown[]): Promise<number> {
+      return transact(async (boss, db) => {
+        const { rows } = await db.executeSql(
+          `DELETE FROM ${table} WHERE queue = $1 AND id IN (SELECT id FROM ${table} WHERE queue = $1 AND ${which} FOR UPDATE SKIP LOCKED)
+          RETURNING id::text, seq, in_group AS "group", body, state`,
+          [name, ...values],
+        )
+        if (rows.length > 0)
+          await change(
+            rows.sort((one, other) => Number(one.seq) - Number(other.seq)),
+            boss,
+            db,
+          )
+        return rows.length
+      })
     }
-    return letters
+    if (ids !== 'all') return inBatches(ids, (batch) => take('id = ANY($2::uuid[])', [batch]))
+    return takeAll(take)
   }
 
-  async function moveAll(change: Change): Promise<number> {
-    const { total } = await connection.call((boss) => boss.previewRedrive(deadQueue), slow)
-    let moved = 0
-    for (let count = -1; moved < total && count !== 0; moved += count) {
-      const batchSize = Math.min(BATCH, total - moved)
-      const options = { batchSize, includeMetadata: true, ignoreStartAfter: true } as const
-      count = await move((boss, db) => boss.fetch<unknown>(deadQueue, { ...options, db }), change)
+  /** Those that become dead letters meanwhile are left alone. */
+  async function takeAll(take: (which: string, values: readonly unknown[]) => Promise<number>): Promise<number> {
+    const last = `SELECT coalesce(max(seq), 0)::text AS seq FROM ${table} WHERE queue = $1`
+    const { rows } = await transact((_boss, db) => db.executeSql(last, [name]))
+    const which = `seq <= $2 ORDER BY seq LIMIT ${BATCH}`
+    let count = 0
+    for (let taken = BATCH; taken === BATCH; count += taken) taken = await take(which, [rows[0].seq])
+    return count
+  }
+
+  /** The rows of the jobs, which keep their ids known, make place for new ones. */
+  async function redrive(letters: readonly Taken[], boss: PgBoss, db: Db): Promise<void> {
+    await deleteRows(letters, boss, db)
+    let at = Math.floor(clock.now()) * 1000
+    const jobs = letters.map(({ id, group, body, state }) => {
+      at += 1
+      const data = { at, body: encode(body), part: id.charAt(0), ...(state !== null && { state: encode(state) }) }
+      return { id, data, ...(group !== null && inGroup(group)) }
+    })
+    await insert(jobs, boss, db)
+  }
+
+  async function deleteRows(letters: readonly Taken[], boss: PgBoss, db: Db): Promise<void> {
+    const [alone, grouped] = lanesOf(name)
+    for (const [lane, some] of Map.groupBy(letters, ({ group }) => (group === null ? alone : grouped))) {
+      await boss.deleteJob(
+        lane,
+        some.map(({ id }) => id),
+        { db },
+      )
     }
-    return moved
   }
 
-  /** The row of the job goes on, and with it the numbers of its attempts: an old claim must not pass for a new one. */
-  async function redrive({ letters, ids, boss, db }: Move): Promise<void> {
-    const queue = await boss.getQueue(name)
-    await boss.resume(name, ids, { db })
-    await boss.retry(name, ids, { db }) // Those of others may have had no retries left.
-    for (const { id, data, createdOn } of letters) {
-      const { body, retryState } = readLetter(id, data, createdOn)
-      const job: Data = { at: stamp(), body: encode(body), ...stateOf(retryState) }
-      const [row] = await boss.findJobs(name, { id, db })
-      if (row === undefined) {
-        await boss.insert(name, [{ id, data: job }], { db })
-      } else {
-        const before = row.startedOn === null ? 0 : row.retryCount + 1
-        const { deleteAfterSeconds } = queue as { deleteAfterSeconds: number }
-        await boss.update(name, { ...job, before }, { id, startAfter: 0, deleteAfterSeconds, priority: 0, db })
-      }
-    }
-    await putLast(db, schema, name, ids)
-  }
-
-  async function drop({ ids, boss, db }: Move): Promise<void> {
-    await boss.deleteJob(name, ids, { db })
-  }
-
-  /** A row that waits is locked until the transaction ends: no worker claims it meanwhile. */
+  /** A job that waits is locked until the transaction ends: no worker claims it meanwhile. */
   async function removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
-    const [waiting, ended]: [string[], string[]] = [[], []]
-    for (const id of ids) {
-      const { updated } = await boss.update(name, undefined, { id, priority: 0, db })
-      const [row] = updated > 0 ? [] : await boss.findJobs(name, { id, db })
-      if (updated > 0) waiting.push(id)
-      else if (row !== undefined && row.state !== 'active') ended.push(id)
+    let count = 0
+    for (const lane of lanesOf(name)) {
+      const waiting: string[] = []
+      for (const id of ids) {
+        const { updated } = await boss.update(lane, undefined, { id, priority: 0, db })
+        if (updated > 0) waiting.push(id)
+      }
+      if (waiting.length === 0) continue
+      await boss.deleteJob(lane, waiting, { db })
+      await deleteNotes(waiting, db)
+      count += waiting.length
     }
-    const removed = [...waiting, ...ended]
-    if (removed.length > 0) await boss.deleteJob(name, removed, { db })
-    if (ended.length > 0) {
-      // Rows without data take their places, so that the ids stay known.
-      const empty = ended.map((id) => ({ id }))
-      await boss.insert(name, empty, { db })
-      await boss.cancel(name, ended, { db })
-    }
-    return removed.length
-  }
-
-  async function countAll(boss: PgBoss): Promise<QueueCounts> {
-    const counts = await countRows(boss.getDb(), schema, name)
-    const { total } = await boss.previewRedrive(deadQueue)
-    return { ...counts, deadLetters: total }
+    return count
   }
 
   return {
-    async deadLetters(asked) {
-      const page = { schema, queue: deadQueue, state: 'waiting', ...asked } as const
-      const rows = await connection.call((boss) => readRows(boss.getDb(), page), slow)
-      return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
+    async countLetters(): Promise<number> {
+      const statement = `SELECT count(*)::int AS count FROM ${table} WHERE queue = $1`
+      return (await transact((_boss, db) => db.executeSql(statement, [name]))).rows[0].count
     },
-    redrive: (ids) => (ids === 'all' ? moveAll(redrive) : moveSome(ids, redrive)),
-    drop: (ids) => (ids === 'all' ? moveAll(drop) : moveSome(ids, drop)),
+    async deadLetters({ after, newestFirst, limit, maxBytes }) {
+      const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
+      const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
+      const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
+        WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
+      const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}
+        WHERE queue = $1 AND seq IN (${fitting(letters, '$4')}) ORDER BY ${table}.seq ${way}`
+      const { rows } = await transact((_boss, db) => db.executeSql(statement, [name, after ?? null, limit, maxBytes]))
+      return rows.map(({ id, body, reason, state, failed_at: failedAt }) => ({
+        id,
+        body,
+        reason: String(reason),
+        retryState: state ?? undefined,
+        failedAt,
+      }))
+    },
+    redrive: (ids) => takeLetters(ids, redrive),
+    drop: (ids) => takeLetters(ids, deleteRows),
+    /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
     async *jobs() {
-      for (let after: string | undefined; ; ) {
-        const page = { schema, queue: name, state: 'any', after, ...PAGE } as const
-        const rows = await connection.call((boss) => readRows(boss.getDb(), page), slow)
-        after = rows.at(-1)?.id
-        if (after === undefined) return
-        const jobs = rows.filter(({ data }) => data !== null && !isNote(data))
-        yield jobs.map(({ id, data }) => ({ id, body: readBody(data) }))
+      yield [...held]
+      for (const lane of lanesOf(name)) {
+        for (const part of PARTS) {
+          const found = await transact((boss, db) =>
+            boss.findJobs<{ body: string }>(lane, { data: { part }, queued: true, db }),
+          )
+          const jobs = found.filter(isOurs).map(({ id, data }) => ({ id, body: Buffer.from(data.body, 'base64') }))
+          while (jobs.length > 0) yield jobs.splice(0, takePage(jobs, PAGE).length)
+        }
       }
+      yield [...held]
     },
-    remove: (ids) => inBatches(ids, (batch) => connection.transaction((boss, db) => removeSome(batch, boss, db), slow)),
-    count: () => connection.call(countAll, slow),
-  }
+    remove: (ids) => inBatches(ids, (batch) => transact((boss, db) => removeSome(batch, boss, db))),
+  } satisfies Partial<QueueStore> & { countLetters(): Promise<number> }
+}
+
+interface Taken {
+  readonly id: string
+  readonly group: string | null
+  readonly body: Uint8Array
+  readonly state: Uint8Array | null
 }

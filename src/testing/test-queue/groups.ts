@@ -35,7 +35,7 @@ export const groupCases: Cases = {
   },
 
   'groups: the next one keeps its place among the others': async (context) => {
-    const { queue, advance, drain } = context
+    const { queue, advance, drain, exactOrder = true } = context
     const seen: (string | undefined)[] = []
     queue.pause()
     queue.work(
@@ -51,7 +51,8 @@ export const groupCases: Cases = {
     }
     queue.resume()
     await drain()
-    deepEqual(seen, ['a1', 'a2', '-', 'a3'])
+    const isCompared = (body: string | undefined) => exactOrder || body !== '-'
+    deepEqual(seen.filter(isCompared), ['a1', 'a2', '-', 'a3'].filter(isCompared))
   },
 
   'groups: a retry holds the others, and none of another group': async (context) => {

@@ -29,6 +29,6 @@ describe('pg-boss', needs('PostgreSQL'), () => {
     }
   }
 
-  testQueue('pg-boss', create, { hasLog: false })
-  testDurableQueue('pg-boss', create, { hasLog: false })
+  testQueue('pg-boss', create)
+  testDurableQueue('pg-boss', create)
 })

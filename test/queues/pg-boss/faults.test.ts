@@ -192,6 +192,92 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect(performance.now() - start).toBeLessThan(1500)
   })
 
+  it('a table that is locked for long: what is refused is not stored later, and no claim is lost or counted', async () => {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const queue = create({ connectionString: databaseUrl, schema: schema.name, timeoutMs: 500, onError })
+    await untilPushed(queue, jobOf('before'))
+    const client = new pg.Client(databaseUrl)
+    await client.connect()
+    await client.query(`BEGIN; LOCK TABLE ${schema.name}.job IN ACCESS EXCLUSIVE MODE`)
+    const seen = work(queue)
+    const refused = [jobOf('refused'), { ...jobOf('refused'), group: 'a' }, { ...jobOf('refused'), group: 'a' }]
+    await expect(queue.push(refused)).rejects.toMatchObject(away)
+    await until(() => errors.length > 1)
+    await client.query('COMMIT')
+    await client.end()
+    await until(() => seen.length > 0)
+    await untilPushed(queue, jobOf('after'))
+    await until(() => seen.length > 1)
+    await queue.drain()
+    expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([
+      ['before', 1],
+      ['after', 1],
+    ])
+  })
+
+  it.each(["state = 'active'", 'COMMIT'])(
+    'a connection that breaks while a claim is answered, at %j: the job is claimed again at once, as for the first time',
+    async (statement) => {
+      const proxy = await openProxy()
+      const queue = create({ connectionString: proxy.url, schema: schema.name })
+      await untilPushed(queue, jobOf('survives'))
+      proxy.cutAfter(statement)
+      const start = performance.now()
+      const seen = work(queue)
+      await until(() => seen.length > 0)
+      expect(performance.now() - start).toBeLessThan(8_000) // A lease is 15 seconds.
+      expect(seen[0]?.claimCount).toBe(1)
+      await queue.drain()
+      expect((await queue.counts()).deadLetters).toBe(0)
+    },
+  )
+
+  it('a database whose transactions are serializable by default costs nothing', async () => {
+    const url = new URL(databaseUrl)
+    url.searchParams.set('options', '-c default_transaction_isolation=serializable')
+    const name = randomUUID()
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const queues = [1, 2].map(() => create({ name, connectionString: url.href, schema: schema.name, onError }))
+    for (const queue of queues) await queue.push([jobOf()])
+    const seen = queues.flatMap((queue) => [work(queue, () => ({ complete: true, log: Buffer.from('noted') }))])
+    const jobs = Array.from({ length: 300 }, (_, index) => ({ ...jobOf(), group: `${index % 40}` }))
+    await Promise.all(jobs.map((job, index) => queues[index % 2]?.push([job])))
+    await until(() => seen.reduce((sum, { length }) => sum + length, 0) === jobs.length + 2)
+    await Promise.all(queues.map((queue) => queue.drain()))
+    expect(errors).toEqual([])
+  })
+
+  it('jobs of a group stay in their order through ten deploys', { timeout: 60_000 }, async () => {
+    const options = { name: randomUUID(), connectionString: databaseUrl, schema: schema.name }
+    const producer = create(options)
+    const pushed = Array.from({ length: 200 }, (_, index) => ({ ...jobOf(`${index}`), group: `${index % 4}` }))
+    await producer.push(pushed)
+    const done: number[] = []
+    const seen: number[] = []
+    for (let deploy = 0; done.length < pushed.length; deploy += 1) {
+      const queue = pgBossQueue({ ...options, pollMs: 50, onError: () => {} })
+      const before = done.length
+      queue.work(
+        async ({ body }) => {
+          seen.push(Number(String(body)))
+          if (deploy < 10 && done.length > before + 15) return new Promise(() => {})
+          done.push(Number(String(body)))
+          return complete
+        },
+        { concurrency: 10 },
+      )
+      await until(() => done.length === pushed.length || (deploy < 10 && done.length > before + 15))
+      await queue.close({ graceMs: deploy < 10 ? 0 : 5_000 })
+    }
+    for (const group of [0, 1, 2, 3]) {
+      const inOrder = done.filter((index) => index % 4 === group)
+      expect([...new Set(inOrder)]).toEqual([...new Set(inOrder)].sort((one, other) => one - other))
+    }
+    expect(new Set(seen).size).toBe(pushed.length)
+  })
+
   it('closing while PostgreSQL is silent reports nothing', async () => {
     const proxy = await openProxy()
     const errors: unknown[] = []
@@ -240,14 +326,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     const queue = create({ boss, schema: 'nowhere_at_all' })
     await expect(queue.push([jobOf()])).rejects.toThrow('nowhere_at_all')
     await queue.close({ graceMs: 0 })
-    const other = createSchema(databaseUrl)
-    const stranger = new PgBoss({ connectionString: databaseUrl, schema: other.name, supervise: false })
-    await stranger.start()
-    const wrong = create({ boss, schema: other.name })
-    await expect(wrong.push([jobOf()])).rejects.toThrow(`no job of this pg-boss in schema ${other.name}`)
-    await wrong.close({ graceMs: 0 })
-    await stranger.stop({ graceful: false })
-    await other.drop()
     await boss.stop({ graceful: false })
   })
 })

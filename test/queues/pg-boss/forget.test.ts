@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredJob } from '../../../src/queues/api.ts'
 import { needs } from '../../support/needs.ts'
-import { complete, jobOf } from '../../support/queues.ts'
+import { jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 import { useVirtualBoss } from './set-up.ts'
 
@@ -18,49 +18,32 @@ describe('what a queue on pg-boss keeps of a user whom it forgets', needs('Postg
     return JSON.stringify(await Promise.all(tables.map(({ name }) => run(`SELECT t::text FROM schema.${name} AS t`))))
   }
 
-  const trace = (text: string) => Buffer.from(text).toString('base64').slice(0, -4)
+  /** In base64, as pg-boss has it, or in hexadecimal digits, as its bytes are. */
+  const has = (stored: string, text: string) =>
+    (['base64', 'hex'] as const).some((form) => stored.includes(Buffer.from(text).toString(form).slice(0, -4)))
 
-  it('keeps nothing of a body, of a retry state or of a reason, also of complete jobs', async () => {
+  it('keeps nothing of a body, of a retry state or of a reason', async () => {
     const { queue, work, now } = setUp()
     const retryState = Buffer.from('why: ada')
     const seen = work(({ body }) => {
-      if (`${body}`.endsWith('done')) return complete
+      if (`${body}`.endsWith('done')) return { complete: true, log: Buffer.from('note: ada') }
       if (`${body}`.endsWith('fails')) return { deadLetter: 'reason: ada', retryState }
       return { retryAt: new Date(now() + 60_000), retryState }
     })
-    await queue.push(['ada is done', 'ada fails', 'ada waits', 'bob is done', 'bob waits'].map((body) => jobOf(body)))
-    await until(() => seen.length === 5)
+    await queue.push(['ada fails', 'ada waits', 'bob is done', 'bob waits'].map((body) => jobOf(body)))
+    await until(() => seen.length === 4)
     await queue.drain()
     queue.pause()
     await queue.push([jobOf('ada is due'), { ...jobOf('ada is later'), notBefore: new Date(now() + 60_000) }])
-    const traces = ['ada is done', 'ada fails', 'ada waits', 'ada is due', 'ada is later', 'reason: ada']
+    const traces = ['ada fails', 'ada waits', 'ada is due', 'ada is later', 'reason: ada']
     const before = await everything()
-    for (const text of traces) expect(before).toContain(trace(text))
-    expect(await queue.forget(isOfAda)).toEqual({ deleted: 5, active: 0 })
+    expect(traces.filter((text) => !has(before, text))).toEqual([])
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 4, active: 0 })
     const after = await everything()
-    for (const text of traces) expect(after).not.toContain(trace(text))
-    expect(after).toContain(trace('bob is done'))
-    expect(after).toContain(trace('bob waits'))
+    expect(traces.filter((text) => has(after, text))).toEqual([])
+    expect(has(after, 'bob is done')).toBe(true)
+    expect(has(after, 'bob waits')).toBe(true)
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 0 })
-  })
-
-  it('knows the id of a complete job still, for the dedupe window', async () => {
-    const dedupeWindowMs = 60_000
-    const { queue, work, boss, name, advance } = setUp({ dedupeWindowMs })
-    const seen = work(() => complete)
-    const job = jobOf('ada')
-    await queue.push([job])
-    await until(() => seen.length === 1)
-    await queue.drain()
-    expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
-    await queue.push([job])
-    await queue.drain()
-    expect(seen).toHaveLength(1)
-    await advance(dedupeWindowMs + 1000)
-    await boss.supervise(name)
-    await queue.push([job])
-    await until(() => seen.length === 2)
-    await queue.close({ graceMs: 1000 })
   })
 
   it('misses none of the jobs that were pushed together, while they are handled', async () => {
@@ -84,12 +67,10 @@ describe('what a queue on pg-boss keeps of a user whom it forgets', needs('Postg
   }, 60_000)
 
   it('shares the work with others that do the same', async () => {
-    const { queue, boss, name } = setUp()
-    await boss.createQueue(name)
+    const { queue } = setUp()
     await queue.push(Array.from({ length: 120 }, (_, index) => jobOf(`ada ${index}`)))
-    await boss.send(name, { userId: 'ada' })
     const results = await Promise.all([queue.forget(isOfAda), queue.forget(isOfAda)])
-    expect(results.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(121)
+    expect(results.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(120)
     expect((await queue.forget(() => true)).deleted).toBe(0)
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { isFaultOfData, unavailable } from '../../../src/queues/pg-boss/connection.ts'
-import { createStamps, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/rows.ts'
+import { isFaultOfItems, unavailable } from '../../../src/queues/pg-boss/connection.ts'
+import { createStamps, secondsUntil } from '../../../src/queues/pg-boss/job.ts'
+import { secondsOf } from '../../../src/queues/pg-boss/tables.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
@@ -10,7 +11,6 @@ describe('a row of pg-boss', () => {
     const stamp = createStamps(clock)
     const stamps = [stamp(), stamp(), stamp()]
     expect(stamps).toEqual([5000, 5001, 5002])
-    expect(stamps.map(timestampOf)).toEqual(['000', '001', '002'].map((rest) => `1970-01-01T00:00:00.005${rest}Z`))
   })
 
   it('waits for times as PostgreSQL takes them', () => {
@@ -41,7 +41,7 @@ describe('an error of PostgreSQL', () => {
     expect(reported).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining(text) })
     const { cause } = reported
     expect(JSON.stringify([reported, cause, { ...(cause as object) }, reported.message])).not.toContain('body')
-    expect(isFaultOfData(reported)).toBe(text.startsWith('SQLSTATE'))
+    expect(isFaultOfItems(reported)).toBe(text.startsWith('SQLSTATE'))
   })
 
   it('stays the error it is when it was reported already', () => {

@@ -3,33 +3,19 @@ import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { Outcome } from '../../../src/queues/api.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import { readRows } from '../../../src/queues/pg-boss/rows.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 import { databaseUrl, useVirtualBoss } from './set-up.ts'
 
-/** Behind it are all rows: the plan for the last few would be another one. */
-const FIRST_ID = '00000000-0000-4000-8000-000000000000'
 const YEAR = 365 * 24 * 60 * 60_000
-
-/** pg-boss takes the least id of a group. */
-const LAST_ID = 'ffffffff-ffff-4fff-bfff-ffffffffffff'
 
 describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   const server = useVirtualBoss()
   const { setUp } = server
 
   describe('that others wrote', () => {
-    const junk = [
-      null,
-      'text',
-      [1],
-      {},
-      { at: 'x', body: '' },
-      { at: 1, body: 'not base64!!' },
-      { at: 1, body: '', before: '' },
-    ]
+    const junk = [null, 'text', [1], {}, { at: 'x', body: '' }, { at: 1, body: 'not base64!!' }]
 
     it('become dead letters with their data as body, and hold nothing up', async () => {
       const { queue, boss, name, errors, advance } = setUp()
@@ -55,23 +41,11 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(await queue.drop('all')).toBe(junk.length - 1)
       expect(errors).toEqual([])
     })
-
-    it.each([null, {}, { body: 5 }, 'text'])('are listed among the dead letters: %j', async (data) => {
-      const { queue, boss, name } = setUp()
-      await queue.counts()
-      await boss.insert(`${name}-dead`, [{ data: data as object }])
-      const letter = { body: Buffer.from(JSON.stringify(data)), reason: 'the job was not written by Hookline' }
-      expect(await queue.deadLetters()).toMatchObject([letter])
-      expect(await queue.redrive('all')).toBe(1)
-      const seen = work(queue, () => complete)
-      await queue.drain()
-      expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([[JSON.stringify(data), 1]])
-    })
   })
 
   describe('in time', () => {
     it('stay while they wait or are dead letters, however long; a completed one goes', async () => {
-      const { queue, another, work, now, advance, supervise, rows, name } = setUp({ dedupeWindowMs: 1000 })
+      const { queue, another, work, now, advance, supervise, rows } = setUp({ dedupeWindowMs: 1000 })
       work((job) => (String(job.body) === 'dead' ? { deadLetter: 'no' } : complete))
       await queue.push([jobOf('dead'), jobOf('done'), jobOf('later', { notBefore: new Date(now() + 2 * YEAR) })])
       await queue.drain()
@@ -79,20 +53,18 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const other = another().queue
       await other.push([jobOf('due')])
       await advance(YEAR)
-      for (const queue of [name, `${name}-dead`]) await server.virtual.boss.supervise(queue)
       await supervise()
       expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
-      expect(await rows(`${name}-dead`)).toHaveLength(1)
+      expect(await other.deadLetters()).toHaveLength(1)
     })
 
     it('keep the body of a dead letter once, and none of the job', async () => {
-      const { queue, work, name, rows } = setUp()
+      const { queue, work, rows } = setUp()
       work(() => ({ deadLetter: 'no' }))
       const job = jobOf('body')
       await queue.push([job])
       await queue.drain()
       expect(await rows()).toMatchObject([{ id: job.id, state: 'cancelled', data: null, deletion_seconds: 0 }])
-      expect(await rows(`${name}-dead`)).toMatchObject([{ id: job.id, state: 'created' }])
     })
 
     it('are claimed for as long as a handler runs, up to 24 hours', async () => {
@@ -177,43 +149,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect([seen.length, others]).toEqual([1, []])
     })
 
-    it('in turn are in order, also when the job before them completes in the middle of a claim', async () => {
-      const { boss } = server.virtual
-      let meanwhile: (() => Promise<unknown>) | undefined
-      async function fetch(...given: Parameters<typeof boss.fetch>) {
-        await meanwhile?.()
-        meanwhile = undefined
-        return boss.fetch(...given)
-      }
-      const watched = new Proxy(boss, {
-        get(target, key) {
-          const value: unknown = Reflect.get(target, key)
-          if (key === 'fetch') return fetch
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      })
-      const { queue, name } = setUp({ boss: watched })
-      const seen: string[] = []
-      queue.work(
-        ({ body }) => {
-          seen.push(`${body}`)
-          return new Promise(() => {})
-        },
-        { concurrency: 10, inTurn: true },
-      )
-      const pushed = (...bodies: string[]) =>
-        queue.push(
-          bodies.map((body) => ({ ...jobOf(body), group: body.slice(0, 1), ...(body === 'a2' && { id: LAST_ID }) })),
-        )
-      await pushed('a1')
-      await until(() => seen.length === 1)
-      meanwhile = () =>
-        server.schema.run(`UPDATE schema.job SET state = 'completed' WHERE name = $1 AND state = 'active'`, [name])
-      await pushed('a2', 'a3', 'a4', 'b1', 'c1')
-      await until(() => seen.length === 4)
-      expect(seen.toSorted()).toEqual(['a1', 'a2', 'b1', 'c1'])
-    })
-
     it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
       const { queue, work } = setUp()
       const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
@@ -276,69 +211,9 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(String(second[1]?.retryState)).toBe('fresh')
       await other.queue.close({ graceMs: 1000 })
     })
-
-    it('are not changed after a redrive', async () => {
-      const { queue, other, stale, counts } = await setUpLapsed()
-      const held = Promise.withResolvers<Outcome>()
-      const second = other.work(({ claimCount }) => (claimCount === 2 ? { deadLetter: 'no' } : held.promise))
-      await until(async () => (await other.queue.counts()).deadLetters >= 1)
-      await other.queue.redrive('all')
-      await until(() => second.length === 2)
-      expect(second[1]?.claimCount).toBe(1)
-      stale.resolve(complete)
-      await queue.close({ graceMs: 1000 })
-      expect(await counts(other.queue)).toMatchObject({ active: 1 })
-      held.resolve(complete)
-      await other.queue.close({ graceMs: 1000 })
-    })
   })
 
   describe('that a call fails on', () => {
-    it('are released uncounted when they were claimed after the time was over', async () => {
-      const { boss, clock, advance } = server.virtual
-      const name = randomUUID()
-      const answer = Promise.withResolvers<void>()
-      let fetches = 0
-      const slow = new Proxy(boss, {
-        get(target, key) {
-          const value: unknown = Reflect.get(target, key)
-          if (typeof value !== 'function') return value
-          if (key !== 'fetch' || fetches > 0) return value.bind(target)
-          return async (...args: unknown[]) => {
-            fetches += 1
-            const rows: unknown = await value.apply(target, args)
-            await answer.promise
-            return rows
-          }
-        },
-      })
-      const errors: unknown[] = []
-      const onError = (error: unknown) => errors.push(error)
-      const queue = pgBossQueue({
-        name,
-        boss: slow,
-        clock,
-        schema: server.schema.name,
-        timeoutMs: 300,
-        pollMs: 60_000,
-        onError,
-      })
-      await queue.push([jobOf('job')])
-      const stranger = await boss.send(name, { foreign: true })
-      const seen = work(queue, () => complete)
-      await until(() => errors.length === 1)
-      expect(errors[0]).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining('within 300 ms') })
-      const states = () => server.schema.run('SELECT id, state FROM schema.job WHERE name = $1', [name])
-      expect(await states()).toMatchObject([{ state: 'active' }, { state: 'active' }])
-      answer.resolve()
-      await until(async () => (await states()).filter(({ state }) => state === 'active').length <= 1)
-      await advance(1000)
-      await until(() => seen.length === 1)
-      expect(seen[0]?.claimCount).toBe(1)
-      expect(await states()).toContainEqual({ id: stranger, state: 'active' }) // It lapses, and comes again.
-      await queue.close({ graceMs: 1000 })
-    })
-
     it('are changed later; the fault is reported once, and without data', async () => {
       const { queue, work, errors, advance, counts } = setUp()
       const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
@@ -364,13 +239,13 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await queue.push(jobs)
       await server.schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '22023'; END $$`)
-      await server.schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
-        WHEN (NEW.id = '${jobs[1]?.id}' AND NEW.name LIKE '%-dead') EXECUTE FUNCTION schema.refuse()`)
+      await server.schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.hookline_dead FOR EACH ROW
+        WHEN (NEW.id = '${jobs[1]?.id}') EXECUTE FUNCTION schema.refuse()`)
       work(() => ({ deadLetter: 'no' }))
       await until(async () => (await queue.counts()).deadLetters >= 2)
       await until(() => errors.length > 0)
       expect(String(errors[0])).toContain('SQLSTATE 22023')
-      await server.schema.run('DROP TRIGGER refuse ON schema.job_common')
+      await server.schema.run('DROP TRIGGER refuse ON schema.hookline_dead')
       await advance(500)
       await queue.drain()
       expect((await queue.deadLetters()).map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
@@ -429,60 +304,12 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     })
   })
 
-  describe('that the statement of our own reads', () => {
-    it('are those that pg-boss inserted, with its columns: state, times and data', async () => {
-      const { queue, boss, name } = setUp()
-      await queue.counts()
-      const startAfter = new Date(server.virtual.now() - 1000)
-      const ids = [randomUUID(), randomUUID()].sort()
-      for (const id of ids) await boss.insert(`${name}-dead`, [{ id, data: { id }, startAfter }])
-      const page = {
-        schema: server.schema.name,
-        queue: `${name}-dead`,
-        state: 'waiting',
-        limit: 10,
-        maxBytes: 1e9,
-      } as const
-      expect(await readRows(boss.getDb(), page)).toEqual(ids.map((id) => ({ id, data: { id }, startAfter })))
-      expect(await readRows(boss.getDb(), { ...page, after: ids[0] })).toMatchObject([{ id: ids[1] }])
-    })
-
-    it('are read in pages by the primary key, without sorting, when their state does not matter', async () => {
-      const { queue, boss, name } = setUp()
-      await queue.push(Array.from({ length: 2_000 }, () => jobOf()))
-      await boss.getDb().executeSql(`ANALYZE ${server.schema.name}.job`, [])
-      const explained = (sql: string, values: unknown[] = []) =>
-        boss.getDb().executeSql(`EXPLAIN (FORMAT JSON) ${sql}`, values)
-      const page = {
-        schema: server.schema.name,
-        queue: name,
-        state: 'any',
-        after: FIRST_ID,
-        limit: 200,
-        maxBytes: 1e9,
-      } as const
-      const plan = JSON.stringify(await readRows({ ...boss.getDb(), executeSql: explained }, page))
-      expect(plan).toContain('Index')
-      expect(plan.match(/"Sort Key":\["[^"]*/g)).toEqual(['"Sort Key":["fitting.place']) // Those of the page alone.
-    })
-
-    it('are not there when a release of pg-boss has another table: the queue does not open', async () => {
-      const { queue, boss } = setUp()
-      await server.schema.run('ALTER TABLE schema.job RENAME COLUMN start_after TO due_at')
-      await expect(
-        readRows(boss.getDb(), { schema: server.schema.name, queue: 'x', state: 'waiting', limit: 1, maxBytes: 1 }),
-      ).rejects.toThrow('start_after')
-      await expect(queue.counts()).rejects.toMatchObject({ code: 'queue_unavailable' })
-      await server.schema.run('ALTER TABLE schema.job RENAME COLUMN due_at TO start_after')
-    })
-  })
-
   it('of a queue that another version reserved are left alone', async () => {
     const { queue, another, name } = setUp()
     queue.reserve?.('inbox')
     await queue.counts()
-    await server.schema.run(`UPDATE schema.job SET data = '{"use":"inbox"}' WHERE name = $1`, [name])
-    const message = `Queue ${name}: this Hookline knows version 1 of its jobs. Got version none.`
+    await server.schema.run('UPDATE schema.hookline_queue SET version = 1 WHERE name = $1', [name])
+    const message = `Queue ${name}: this Hookline knows version 2 of its jobs. Got version 1.`
     await expect(another().queue.counts()).rejects.toThrow(message)
     await expect(another({ observe: true }).queue.counts()).rejects.toThrow(message)
   })

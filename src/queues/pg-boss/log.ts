@@ -1,0 +1,80 @@
+/** The log of a queue: a table of Hookline's own, written in the transaction that completes the jobs. */
+
+import type { Db } from 'pg-boss'
+import type { LogStore } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Settings } from './options.ts'
+import { fitting } from './tables.ts'
+
+export interface NewEntry {
+  readonly id: string
+  /** In base64, as pg-boss has it. */
+  readonly body: string
+  readonly note: Uint8Array
+}
+
+/**
+ * Appends entries, in a transaction that has changed something before: their numbers follow the number of that transaction, so that an
+ * earlier entry can still appear only while an older transaction is open.
+ */
+export async function append(db: Db, { name, schema, clock }: Settings, entries: readonly NewEntry[]): Promise<void> {
+  const rows = entries.map(({ id, body, note }) => ({ id, body, note: Buffer.from(note).toString('base64') }))
+  await db.executeSql(
+    `INSERT INTO ${schema}.hookline_log (queue, id, body, note, bytes, handled_at)
+    SELECT $1, id, bytes, decode(note, 'base64'), length(bytes), $3
+    FROM json_to_recordset($2) AS entry (id uuid, body text, note text), decode(body, 'base64') AS bytes`,
+    [name, JSON.stringify(rows), new Date(clock.now())],
+  )
+}
+
+export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
+  const table = `${schema}.hookline_log`
+  let excess: string | undefined // The last entry that does not fit, while they are dropped.
+
+  async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    return connection.transact(
+      async (_boss, db) => (await db.executeSql(statement, [name, ...values])).rows,
+      timeoutMs * 10,
+    )
+  }
+
+  /** Reads the index alone. */
+  async function findExcess(maxBytes: number): Promise<string> {
+    const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
+    const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM (${newest}) AS entry WHERE total > $2`
+    return ((await run<{ readonly seq: string }>(statement, [maxBytes]))[0] as { readonly seq: string }).seq
+  }
+
+  return {
+    async list({ since, until, after, limit, maxBytes }) {
+      const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
+        WHERE queue = $1 AND seq > $2 AND written_by < pg_snapshot_xmin(pg_current_snapshot())
+          AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
+      const rows = await run<Row>(
+        `SELECT id::text, body, note, handled_at AS "handledAt", seq::text AS cursor FROM ${table}
+        WHERE queue = $1 AND seq IN (${fitting(entries, '$6')}) ORDER BY ${table}.seq`,
+        [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes],
+      )
+      return rows
+    },
+    async trim({ before, maxBytes, limit }) {
+      if (maxBytes < Number.MAX_SAFE_INTEGER) excess ??= await findExcess(maxBytes)
+      const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
+      const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
+      const { length } = await run(statement, [timeOf(before), excess ?? '0', limit])
+      if (length < limit) excess = undefined
+      return length
+    },
+    remove: async (cursors) =>
+      (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
+  }
+}
+
+type Row = Awaited<ReturnType<LogStore['list']>>[number]
+
+/** PostgreSQL writes the years of other times in another form. */
+function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
+  if (date === undefined) return null
+  if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'
+  return date.getTime() < 0 ? '-infinity' : date
+}
