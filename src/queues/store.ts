@@ -120,7 +120,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
  */
 export interface LogStore {
   /** In the order of the sequence. None when no other follows. Lists an entry only when none before it can still appear. */
-  list(page: CheckedLogPage): Answer<readonly LogEntry[]>
+  list(page: PageBounds & Pick<LogPage, 'since' | 'until' | 'after'>): Answer<readonly LogEntry[]>
   /**
    * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.
    * Returns how many.
@@ -131,7 +131,7 @@ export interface LogStore {
 }
 
 /** The cursors of an engine are its own: digits, and those of two numbers with a `-` between. */
-export type CheckedLogPage = PageBounds & Pick<LogPage, 'since' | 'until' | 'after'>
+export type CheckedLogPage = Parameters<LogStore['list']>[0]
 
 export type CheckedPage = Parameters<QueueStore['deadLetters']>[0]
 
