@@ -46,7 +46,7 @@ export interface Delivery {
   readonly replay: DeliveryReplay | undefined
   /**
    * With `inbox.transactional`: a client of `pg` in a transaction, which Hookline commits after the handlers, with the completion of the
-   * message. It refuses COMMIT and ROLLBACK, and each query after the end of the handlers. Undefined otherwise.
+   * message. A handler must not end it. It refuses queries after the end of the handlers. Undefined otherwise.
    */
   readonly db: TransactionClient | undefined
 }

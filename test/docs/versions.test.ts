@@ -66,13 +66,13 @@ it('each subpath with types has a list', () => {
 })
 
 it('no stored form is another than that of 1.0: a release that changes one reads the old one, too', () => {
-  const stored = ['inbox/envelope', 'queues/sqlite/tables', 'queues/bullmq/server', 'queues/pg-boss/prepare']
+  const stored = ['inbox/envelope', 'queues/sqlite/tables', 'queues/bullmq/server', 'queues/pg-boss/tables']
   const versions = stored.map((path) =>
     read(`src/${path}.ts`)
       .match(/VERSION = \d+|version: \d+/g)
       ?.join(),
   )
-  expect(versions).toEqual(['VERSION = 1,VERSION = 2', 'version: 5', 'VERSION = 1', 'VERSION = 1'])
+  expect(versions).toEqual(['VERSION = 1,VERSION = 2', 'version: 5', 'VERSION = 1', 'VERSION = 2'])
 })
 
 it('the peers and their ranges are those of package.json', () => {
