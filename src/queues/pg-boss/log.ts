@@ -1,10 +1,14 @@
 /** The log of a queue: a table of Hookline's own, written in the transaction that completes the jobs. */
 
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { fitting } from './tables.ts'
+
+const LOOK_MS = 20
+const MAX_LOOKS = 50
 
 export interface NewEntry {
   readonly id: string
@@ -45,8 +49,23 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     return ((await run<{ readonly seq: string }>(statement, [maxBytes]))[0] as { readonly seq: string }).seq
   }
 
+  /** Waits for transactions that were open when the newest entry was written, if they end soon. */
+  async function waitForOlder(): Promise<void> {
+    const newest = `SELECT written_by FROM ${table} WHERE queue = $1 ORDER BY seq DESC LIMIT 1`
+    const statement = `SELECT writer::text, writer < pg_snapshot_xmin(pg_current_snapshot()) AS "isFirst"
+      FROM coalesce($2::xid8, (${newest})) AS writer`
+    let writer: string | null = null
+    for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+      const rows: Writer[] = await run(statement, [writer])
+      if (rows[0]?.isFirst !== false) return
+      writer = rows[0].writer
+      await wait(LOOK_MS)
+    }
+  }
+
   return {
     async list({ since, until, after, limit, maxBytes }) {
+      await waitForOlder()
       const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
         WHERE queue = $1 AND seq > $2 AND written_by < pg_snapshot_xmin(pg_current_snapshot())
           AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
@@ -68,6 +87,11 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     remove: async (cursors) =>
       (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
   }
+}
+
+interface Writer {
+  readonly writer: string
+  readonly isFirst: boolean | null
 }
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]

@@ -50,6 +50,7 @@ interface End {
 }
 
 const ROW_BYTES = 100
+const GROUPS_EVERY_MS = 1_000
 const FOREIGN_REASON = 'the job was not written by Hookline'
 const NEVER = new Date(0)
 
@@ -83,6 +84,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   })
   const transactions = createTransactions(connection, settings, complete)
   let turn = 0
+  let lookedAt = Number.NEGATIVE_INFINITY
   let foundAll = false // The last claim came short: nothing else was due.
 
   async function pushAll(batch: readonly Push[]): Promise<void> {
@@ -90,25 +92,30 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     for (const push of awaited) push.isSent = true
     const ids = new Set<string>()
     const jobs = awaited.flatMap((push) => push.jobs).filter(({ id }) => ids.size < ids.add(id).size)
-    for (const round of roundsOf(jobs)) await transact((boss, db) => insert(round, boss, db))
+    for (const round of roundsOf(jobs)) await transact(async (boss, db) => void (await insert(round, boss, db)))
     news.add().catch(() => {}) // Their next look finds the jobs.
   }
 
-  async function insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<number> {
-    let count = 0
+  /** Returns whether it is known that some are new. */
+  async function insert(jobs: readonly Pushed[], boss: PgBoss, db: Db, returnId = false): Promise<boolean> {
+    let areNew = false
     for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) {
-      count += (await boss.insert(lane, [...some], { db, returnId: true }))?.length ?? 0
+      if ((await boss.insert(lane, [...some], { db, returnId })) !== null) areNew = true
     }
-    return count
+    return areNew
   }
 
-  /** Each lane has its half, and what the other one leaves. */
-  async function fetch(limit: number, boss: PgBoss, db: Db) {
+  /** Each lane has its half, and what the other one leaves. Without groups, what is left of some is looked for now and then. */
+  async function fetch(limit: number, inTurn: boolean, boss: PgBoss, db: Db) {
+    const now = clock.monotonic()
+    const looksAtGroups = inTurn || now - lookedAt >= GROUPS_EVERY_MS
+    if (looksAtGroups) lookedAt = now
     turn += 1
+    const looked = looksAtGroups ? (turn % 2 === 0 ? lanes : lanes.toReversed()) : lanes.slice(0, 1)
     const found: { readonly lane: string; readonly row: FetchedJob<unknown> }[] = []
-    for (const [index, lane] of (turn % 2 === 0 ? lanes : lanes.toReversed()).entries()) {
+    for (const [index, lane] of looked.entries()) {
       const room = limit - found.length
-      const batchSize = index === 0 ? Math.ceil(room / 2) : room
+      const batchSize = Math.ceil(room / (looked.length - index))
       if (batchSize > 0) for (const row of await boss.fetch<unknown>(lane, { batchSize, db })) found.push({ lane, row })
     }
     const again = found.filter(({ row }) => row.retryCount > 0).map(({ row }) => row.id)
@@ -307,8 +314,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       if (options?.db !== undefined) {
         const db = readTransaction(options.db)
         const boss = await call(async (opened) => opened) // Over our own connection: the queue must exist before.
-        const inserted = await insert(rows, boss, db)
-        if (inserted === 0) await requireSeen(rows, boss, db, name)
+        if (!(await insert(rows, boss, db, true))) await requireSeen(rows, boss, db, name)
         await connection.notify(db)
         return undefined
       }
@@ -324,7 +330,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       return undefined
     },
     /** In a transaction: of a claim whose answer does not come, nothing is claimed. */
-    async claim(limit, onUnreadable) {
+    async claim(limit, onUnreadable, inTurn = false) {
       let fetched: Awaited<ReturnType<typeof fetch>> | undefined
       const read = ({ found, notes }: NonNullable<typeof fetched>) =>
         found
@@ -332,7 +338,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
           .map(({ lane, row }) => toClaim(row, { lane, leaseMs, note: notes.get(row.id), now: clock.now() }))
       try {
         await transact(async (boss, db) => {
-          fetched = await fetch(limit, boss, db)
+          fetched = await fetch(limit, inTurn, boss, db)
         })
       } catch (error) {
         if (fetched !== undefined) void releaseLost(read(fetched))

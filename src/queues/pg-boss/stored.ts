@@ -23,7 +23,7 @@ interface Rest {
   /** The jobs that this process has claimed. */
   readonly held: ReadonlySet<PgBossClaim>
   deleteNotes(ids: readonly string[], db: Db): Promise<void>
-  insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<number>
+  insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<unknown>
 }
 
 /** Each job takes some round trips, and a transaction has to end in time. */

