@@ -103,7 +103,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     WHERE ${RUN}`)
   const removeBodies = prepare(`
     DELETE FROM $bodies AS b WHERE seq BETWEEN ? AND ?
-      AND EXISTS (SELECT 1 FROM $jobs AS j WHERE j.seq = b.seq AND state = ${STATE.done})`)
+      AND EXISTS (SELECT 1 FROM $jobs AS j WHERE j.seq = b.seq AND ${CLAIMED})`)
   const end = prepare(`
     UPDATE $jobs SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
       owner = NULL, claim = NULL
@@ -289,8 +289,8 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
         row.active -= Number(complete.run(now, seq, seq, owner, claim).changes)
       }
       for (const [{ seq: first, claim }, { seq: last }] of runsOf(others)) {
+        removeBodies.run(first, last, owner, claim)
         row.active -= Number(complete.run(now, first, last, owner, claim).changes)
-        removeBodies.run(first, last)
       }
       for (const { group } of claims) advance(row.queue, group)
       forgetDone(row.queue, 2 * claims.length, now - settings.dedupeWindowMs)
