@@ -16,7 +16,7 @@ import {
 import type { Job, LogEntry, Queue, QueueLog, StoredJob } from '../queues/api.ts'
 import { readIds } from '../queues/arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
-import { letOthersRun, PAGE, walkLog } from '../queues/walk.ts'
+import { letOthersRun, PAGE, type PageBounds, pagesOf, walkLog } from '../queues/walk.ts'
 import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 import { bodyOf, copyFor } from './envelope.ts'
 import { readNote } from './retry-state.ts'
@@ -199,6 +199,8 @@ function requireSignal(option: string, signal: unknown): void {
 
 /** So many copies may be before a new message, and those that are being handled. */
 const AT_ONCE = 100
+/** So many more than at first may wait, which is seen of copies behind others of their groups alone: those are not due. */
+const MAX_MORE = 1_000
 const LATE_MS = 250
 const LOOK_MS = 20
 
@@ -225,9 +227,12 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   const types = new Map<string, number>()
   const events = new Map<string, number>()
   const handledBy = new Map<string, number>()
+  const limit = dryRun ? PAGE.limit : Math.min(AT_ONCE, maxPerSecond)
   let count = 0
   let nextAt = clock.monotonic()
+  let given = limit // Since it waited. It waits at first.
   let givenAt: number | undefined // When the latest copies were there, by the time of the engine.
+  let fewest = Number.POSITIVE_INFINITY // Messages that waited for their first attempt.
 
   /** Undefined for an entry that is not to be replayed. */
   async function copyOf(entry: LogEntry): Promise<Copy | undefined> {
@@ -252,9 +257,9 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
 
   async function give(copies: readonly Copy[]): Promise<void> {
     if (dryRun) return add(copies)
-    await untilNoneIsLate()
     const known = new Set(await queue.push(copies.map(({ job }) => job)))
     const taken = copies.filter(({ job }) => !known.has(job.id))
+    given += taken.length
     givenAt = undefined
     nextAt = Math.max(nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
     add(taken)
@@ -279,12 +284,15 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
         await wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
-      const { oldestDueAt, asOf } = await queue.counts()
+      const { waiting, retrying = waiting, oldestDueAt, asOf } = await queue.counts()
       givenAt ??= asOf.getTime()
+      fewest = Math.min(fewest, waiting - retrying)
       const dueAt = oldestDueAt?.getTime()
-      if (dueAt === undefined || (dueAt > givenAt && asOf.getTime() - dueAt < LATE_MS)) return
+      const isNoneLate = dueAt === undefined || (dueAt > givenAt && asOf.getTime() - dueAt < LATE_MS)
+      if (isNoneLate && waiting - retrying < fewest + MAX_MORE) break
       await wait(LOOK_MS)
     }
+    given = 0
   }
 
   function wait(ms: number): Promise<void> {
@@ -299,17 +307,28 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
     })
   }
 
-  const size = Math.min(AT_ONCE, maxPerSecond)
-  let copies: Copy[] = []
-  signal?.throwIfAborted()
-  for await (const entry of walkLog(log, { since, until })) {
-    signal?.throwIfAborted()
-    const copy = await copyOf(entry)
-    if (copy === undefined || copies.push(copy) < size) continue
-    await give(copies)
-    copies = []
+  /** Waits before it reads, so that what is forgotten meanwhile is not given. */
+  async function listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
+    const rest = { since, until, ...(last && { after: last.cursor }) }
+    if (!dryRun && given >= limit) {
+      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
+      if (next === undefined) return []
+      await untilNoneIsLate()
+    }
+    return log.list({ ...rest, ...bounds })
   }
-  if (copies.length > 0) await give(copies)
+
+  signal?.throwIfAborted()
+  for await (const page of pagesOf(listNext, { ...PAGE, limit })) {
+    const copies: Copy[] = []
+    for (const entry of page) {
+      await letOthersRun()
+      signal?.throwIfAborted()
+      const copy = await copyOf(entry)
+      if (copy !== undefined) copies.push(copy)
+    }
+    if (copies.length > 0) await give(copies)
+  }
   return {
     id,
     count,

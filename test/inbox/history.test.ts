@@ -395,6 +395,30 @@ describe('a replay', () => {
     expect(seen.slice(300).indexOf('new')).toBe(100)
   })
 
+  it('of one group leaves room for new messages, and for those of the group soon', async () => {
+    const { receiver, clock, queue } = setUpInbox({ history, groupBy: ({ userId }) => userId })
+    let handlingMs = 0
+    receiver.on('*', () => new Promise((resolve) => clock.setTimeout(() => resolve(undefined), handlingMs)))
+    receiver.start()
+    for (let index = 0; index < 1_500; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
+    await clock.advance(HOUR)
+    handlingMs = 10
+    const replaying = receiver.replay()
+    await clock.advance(1_000)
+    expect((await queue.counts()).waiting).toBeLessThan(1_100)
+    expect(await overTime(clock, replaying)).toMatchObject({ count: 1_500 })
+  })
+
+  it('does not bring back who is forgotten meanwhile', async () => {
+    const { receiver, clock, replayed } = await handleMessages()
+    const replaying = receiver.replay({ maxPerSecond: 1 })
+    await clock.advance(500)
+    expect(await receiver.forget('bob')).toEqual({ deleted: 2, active: 0 })
+    expect(await overTime(clock, replaying)).toMatchObject({ count: 3 })
+    await clock.advance(HOUR)
+    expect(replayed()).toEqual(['0', '2'])
+  })
+
   it('is held to `maxPerSecond`, also after it had to wait', async () => {
     const { receiver, clock, memory } = await handleMessages()
     memory.pause()
