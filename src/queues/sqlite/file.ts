@@ -13,6 +13,7 @@ import { cannotUse } from '../../sqlite/advice.ts'
 import { type Aside, createAside } from '../../sqlite/aside.ts'
 import {
   BUSY,
+  checkpoint,
   connectTo,
   inTransaction,
   OPENING_MS,
@@ -118,6 +119,7 @@ function createShared(path: string) {
   let promised: Call[] = []
   const unreleased: Call[] = []
   let syncing: Promise<void> | undefined
+  let erasing = 0 // While the log holds what was deleted, and is tried again.
 
   function start(): Opened {
     if (!lock?.isHeld()) {
@@ -256,7 +258,9 @@ function createShared(path: string) {
   /** The log holds older copies of what was deleted. Tried again while another process reads; a later checkpoint overwrites the rest. */
   async function erase(endsAt: number): Promise<void> {
     if ((await empty('TRUNCATE')) || performance.now() >= endsAt) return
-    setTimeout(() => void erase(endsAt), ERASE_EVERY_MS).unref()
+    erasing += 1
+    const again = (): void => void erase(endsAt).finally(() => (erasing -= 1))
+    setTimeout(again, ERASE_EVERY_MS).unref()
   }
 
   return {
@@ -281,6 +285,7 @@ function createShared(path: string) {
     async end(): Promise<void> {
       async function rest(): Promise<void> {
         while (turn.length > 0 || syncing !== undefined) await (syncing ?? nextTurn())
+        while (erasing > 0) await delay(ERASE_EVERY_MS)
         if (written > LOG_BYTES / 16) await opened?.checkpoint('PASSIVE') // Closing it writes the rest.
         await opened?.endAside()
       }
@@ -412,17 +417,20 @@ const LOOK_EVERY_MS = 500
 export function observeFile(path: string, { name, timeoutMs }: Caller): QueueFile {
   return {
     path,
-    call: (kind, step) =>
-      observe(`Queue ${name}`, path, timeoutMs, (database) => {
+    async call(kind, step) {
+      const value = await observe(`Queue ${name}`, path, timeoutMs, (database) => {
         const queues = createQueues(database)
         const jobs = createJobs(database, queues)
         database.exec(kind === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE')
         const value = step(jobs, queues.rowAt(queues.numberOf(name)))
         queues.save()
         database.exec('COMMIT')
-        if (kind === 'erase') database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
         return value
-      }),
+      })
+      const empty = (database: DatabaseSync): void => checkpoint(database, 'TRUNCATE')
+      if (kind === 'erase') await observe(`Queue ${name}`, path, timeoutMs, empty).catch(() => {}) // A later one does it, too.
+      return value
+    },
     reserve() {},
     nextClaim: () => 0,
     onDue() {},

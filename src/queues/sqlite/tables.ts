@@ -78,8 +78,9 @@ export function openTables(path: string): DatabaseSync {
   })
 }
 
+/** Each commit waits for the disk. */
 export function requireTables(database: DatabaseSync): void {
-  database.exec(PRAGMAS)
+  database.exec(`${PRAGMAS}; PRAGMA synchronous = FULL`)
   if (hasTables(database, TABLES)) return
   throw new UnusableFile(`it holds no queues. Got none of their tables. ${CHECK_PATH}`)
 }

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Queue, StoredJob } from '../../../src/queues/api.ts'
 import { until } from '../../support/until.ts'
-import { done, jobOf, openAs, setUp, work } from './set-up.ts'
+import { bodiesIn, done, jobOf, openAs, setUp, work } from './set-up.ts'
 
 const bodyOf = (name: string, size: number) => `${name}-secret `.repeat(size)
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada-secret')
@@ -77,6 +77,26 @@ describe('a user who is forgotten', () => {
     reader.exec('COMMIT')
     await until(() => found(path, 'ada')[1] === 0)
     expect(found(path, 'ada')).toEqual([0, 0])
+  })
+
+  it('is gone when the queue is closed at once, and when an observer forgot them, though another user of the file read', async () => {
+    for (const observe of [false, true]) {
+      const { path, open, connect } = setUp()
+      const first = open()
+      await first.push([jobOf(bodyOf('ada', 5)), jobOf(bodyOf('bob', 5))])
+      const reader = connect()
+      reader.exec('BEGIN')
+      reader.prepare('SELECT count(*) FROM hookline_queue_jobs').get()
+      await first.close()
+      const queue = open({ timeoutMs: 10_000, observe })
+      const forgotten = queue.forget(isOfAda)
+      await until(() => bodiesIn(path).length === 1)
+      if (!observe) await forgotten
+      reader.exec('COMMIT')
+      expect(await forgotten).toEqual({ deleted: 1, active: 0 })
+      await queue.close()
+      expect(found(path, 'ada')).toEqual([0, 0])
+    }
   })
 
   it('delays nobody while another user of the file reads', async () => {
