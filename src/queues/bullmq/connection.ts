@@ -79,15 +79,12 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     return opened
   }
 
-  function check(opened: Engine): Promise<void> {
-    checking ??= checkServer(opened, use)
-      .then(() => {
-        checkedAt = performance.now()
-      })
-      .finally(() => {
-        checking = undefined
-      })
-    return checking
+  function startCheck(opened: Engine): void {
+    checkedAt = performance.now()
+    checking = checkServer(opened, use)
+    checking.catch(() => {
+      checkedAt = Number.NEGATIVE_INFINITY
+    })
   }
 
   /** @param since When the caller began to wait: a push may have waited for others. */
@@ -100,7 +97,8 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
       if (client.status !== 'ready') await untilReady(Math.max(0, since + timeoutMs - performance.now()))
       engine ??= open()
       const opened = await engine
-      if (performance.now() - checkedAt >= CHECK_EVERY_MS) await check(opened)
+      if (performance.now() - checkedAt >= CHECK_EVERY_MS) startCheck(opened)
+      await checking
       return await make(opened)
     } catch (error) {
       throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
@@ -131,10 +129,9 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     async close(): Promise<void> {
       isClosed = true
       endWait()
-      const opened = await Promise.race([engine, undefined]).catch(() => undefined)
-      const closing = [opened?.queue.close(), opened?.worker.close(true)]
       for (const each of [client, subscriber]) each?.disconnect()
-      await Promise.allSettled(closing)
+      const opened = await engine?.catch(() => undefined)
+      await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)])
     },
   }
 }
@@ -186,7 +183,7 @@ async function createEngine(
     lockDuration: leaseMs,
     // Of all processes of the queue the longest counts, so that one with a long lease does not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
-    maxStalledCount: Number.MAX_SAFE_INTEGER, // The handler decides how often is too often.
+    maxStalledCount: 2 ** 31 - 1, // The handler decides how often is too often.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })

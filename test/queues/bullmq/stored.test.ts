@@ -122,7 +122,7 @@ describe('a queue on BullMQ', needs('Redis'), () => {
   })
 
   it('frees the claims of a worker that died also while it takes no more jobs itself', async () => {
-    const { queue, name } = setUp({ leaseMs: 200 })
+    const { queue, name } = setUp({ leaseMs: 1_000 })
     const held = Promise.withResolvers<Outcome>()
     const seen = work(queue, ({ id }) => (id === busy.id ? held.promise : complete), 1)
     const [busy, lost] = [jobOf('busy'), jobOf('lost')]
@@ -130,7 +130,7 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await until(() => seen.length === 1)
     await queue.push([lost])
     const dead = createBullmqStore(
-      readOptions({ name, connection: inject('redisUrl') ?? '', leaseMs: 200 }),
+      readOptions({ name, connection: inject('redisUrl') ?? '', leaseMs: 1_000 }),
       systemClock,
     )
     expect(await dead.claim(1)).toMatchObject([{ id: lost.id }])
