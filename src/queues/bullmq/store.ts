@@ -163,14 +163,6 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     })
   }
 
-  async function release(claim: BullmqClaim, wasHandled: boolean): Promise<void> {
-    await whileHeld(claim, async () => {
-      if (claim.isCounted !== wasHandled) await setProgress(claim, wasHandled)
-      await claim.job.moveToWait(claim.token)
-    })
-    held.delete(claim.id)
-  }
-
   /** First: a job that is complete and not in the log would be missed. One whose process dies before it is complete is there twice. */
   async function append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return
@@ -247,8 +239,11 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       })
     },
     async release(claims, { wereHandled }) {
+      const counted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
+      await Promise.all(counted.map((claim) => whileHeld(claim, () => setProgress(claim, wereHandled))))
       const lastFirst = [...claims].reverse() // Each goes before the others.
-      await Promise.all(lastFirst.map((claim) => release(claim, wereHandled)))
+      await call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
+      for (const { id } of claims) held.delete(id)
     },
     async renew(claims) {
       const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
