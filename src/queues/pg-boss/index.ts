@@ -24,11 +24,14 @@ export { listQueues } from './tables.ts'
  * - A push resolves when PostgreSQL has committed. With its `synchronous_commit = on`, the default, and `fsync = on`, a job
  *   survives the crash of this process, of PostgreSQL and of its machine, power included. With `off`, a crash of PostgreSQL or
  *   its machine may lose the jobs of the last moments.
- * - The jobs of a killed worker come back within 30 seconds by default: see `leaseMs`. So do those whose claim was answered
- *   into a connection that was lost; that counts as a claim.
+ * - The jobs of a killed worker come back within 30 seconds by default: see `leaseMs`. A claim whose answer is lost claims nothing.
  * - Jobs are claimed about the oldest first: in the order of pg-boss, which a retry does not change.
+ * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may be stored.
+ *   Those that one transaction of yours pushes have no order among themselves.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
- * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss`: see `asOf`.
+ * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss` or an observer: see `asOf`.
+ * - The log is a table beside those of pg-boss. It lists an entry once all transactions that were open when it was written have ended.
+ * - `active` of `forget` counts the jobs that this process has claimed.
  * - Jobs that Hookline did not write become dead letters, with their data as body.
  * - A job is not handled for longer than 24 hours: it is claimed again then.
  *

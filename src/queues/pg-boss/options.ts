@@ -91,8 +91,8 @@ export interface PgBossQueueOptions {
   /** The most connections, beside the one that listens for pushes. Default 5. Not with a `boss`, which has its own. */
   readonly max?: number
   /**
-   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. Default 3000. To count jobs and to list,
-   * redrive or drop dead letters, it may take ten times as long.
+   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds: half of it for a statement, which PostgreSQL itself
+   * ends then. Default 3000. To count jobs, to list, redrive or drop dead letters and to read the log, it may take ten times as long.
    */
   readonly timeoutMs?: number
   /**
