@@ -16,6 +16,8 @@ const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** The schema was dropped. The next call creates it again. */
 const UNDEFINED_TABLE = '42P01'
+/** Where transactions are serializable by default: pg-boss does the same again when it supervises next. */
+const SERIALIZATION_FAILURE = '40001'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
 class NoResponse extends Error {}
@@ -82,7 +84,8 @@ export function createConnection(
   }
 
   function reportError(error: unknown): void {
-    if (closing === undefined && !isOfListening(error)) onError(unavailable(name, error))
+    const isRepeated = (error as { readonly code?: unknown }).code === SERIALIZATION_FAILURE
+    if (closing === undefined && !isRepeated && !isOfListening(error)) onError(unavailable(name, error))
   }
 
   async function stop(): Promise<void> {

@@ -30,7 +30,7 @@ export { listQueues } from './tables.ts'
  *   Those that one transaction of yours pushes have no order among themselves.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
  * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss` or an observer: see `asOf`.
- * - The log is a table beside those of pg-boss. It lists an entry once all transactions that were open when it was written have ended.
+ * - The log is a table beside those of pg-boss, written in the transaction that completes the jobs.
  * - `active` of `forget` counts the jobs that this process has claimed.
  * - Jobs that Hookline did not write become dead letters, with their data as body.
  * - A job is not handled for longer than 24 hours: it is claimed again then.

@@ -1,14 +1,10 @@
 /** The log of a queue: a table of Hookline's own, written in the transaction that completes the jobs. */
 
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { fitting } from './tables.ts'
-
-const LOOK_MS = 20
-const MAX_LOOKS = 50
 
 export interface NewEntry {
   readonly id: string
@@ -18,17 +14,23 @@ export interface NewEntry {
 }
 
 /**
- * Appends entries, in a transaction that has changed something before: their numbers follow the number of that transaction, so that an
- * earlier entry can still appear only while an older transaction is open.
+ * Appends entries. Their numbers come after a lock that writers share until their transactions end: whoever has it alone knows that no
+ * number below the greatest can still appear.
  */
 export async function append(db: Db, { name, schema, clock }: Settings, entries: readonly NewEntry[]): Promise<void> {
   const rows = entries.map(({ id, body, note }) => ({ id, body, note: Buffer.from(note).toString('base64') }))
   await db.executeSql(
-    `INSERT INTO ${schema}.hookline_log (queue, id, body, note, bytes, handled_at)
+    `WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${lockOf(schema)}))
+    INSERT INTO ${schema}.hookline_log (queue, id, body, note, bytes, handled_at)
     SELECT $1, id, bytes, decode(note, 'base64'), length(bytes), $3
-    FROM json_to_recordset($2) AS entry (id uuid, body text, note text), decode(body, 'base64') AS bytes`,
+    FROM locked, json_to_recordset($2) AS entry (id uuid, body text, note text), decode(body, 'base64') AS bytes`,
     [name, JSON.stringify(rows), new Date(clock.now())],
   )
+}
+
+/** By the name of the queue, `$1`. */
+function lockOf(schema: string): string {
+  return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
@@ -49,30 +51,25 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     return ((await run<{ readonly seq: string }>(statement, [maxBytes]))[0] as { readonly seq: string }).seq
   }
 
-  /** Waits for transactions that were open when the newest entry was written, if they end soon. */
-  async function waitForOlder(): Promise<void> {
-    const newest = `SELECT written_by FROM ${table} WHERE queue = $1 ORDER BY seq DESC LIMIT 1`
-    const statement = `SELECT writer::text, writer < pg_snapshot_xmin(pg_current_snapshot()) AS "isFirst"
-      FROM coalesce($2::xid8, (${newest})) AS writer`
-    let writer: string | null = null
-    for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
-      const rows: Writer[] = await run(statement, [writer])
-      if (rows[0]?.isFirst !== false) return
-      writer = rows[0].writer
-      await wait(LOOK_MS)
-    }
+  /** Returns the greatest number, once no smaller one can still appear. */
+  function findEnd(): Promise<string> {
+    return connection.transact(async (_boss, db) => {
+      await db.executeSql(`SELECT pg_advisory_xact_lock(${lockOf(schema)})`, [name])
+      const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM ${table} WHERE queue = $1`
+      return (await db.executeSql(statement, [name])).rows[0].seq
+    })
   }
 
   return {
     async list({ since, until, after, limit, maxBytes }) {
-      await waitForOlder()
+      const end = await findEnd()
       const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
-        WHERE queue = $1 AND seq > $2 AND written_by < pg_snapshot_xmin(pg_current_snapshot())
+        WHERE queue = $1 AND seq > $2 AND seq <= $7
           AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
       const rows = await run<Row>(
         `SELECT id::text, body, note, handled_at AS "handledAt", seq::text AS cursor FROM ${table}
         WHERE queue = $1 AND seq IN (${fitting(entries, '$6')}) ORDER BY ${table}.seq`,
-        [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes],
+        [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes, end],
       )
       return rows
     },
@@ -87,11 +84,6 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     remove: async (cursors) =>
       (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
   }
-}
-
-interface Writer {
-  readonly writer: string
-  readonly isFirst: boolean | null
 }
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]

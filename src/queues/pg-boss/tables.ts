@@ -61,8 +61,8 @@ async function createTables(db: Db, schema: string): Promise<void> {
       state bytea, failed_at timestamptz NOT NULL, PRIMARY KEY (queue, id), UNIQUE (queue, seq));
     CREATE TABLE IF NOT EXISTS ${schema}.hookline_log (
       queue text, seq bigint GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL, body bytea NOT NULL, note bytea NOT NULL,
-      bytes int NOT NULL, handled_at timestamptz NOT NULL, written_by xid8 NOT NULL DEFAULT pg_current_xact_id(),
-      PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at, written_by))`)
+      bytes int NOT NULL, handled_at timestamptz NOT NULL,
+      PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at))`)
 }
 
 /** The last one: they were created together. */
