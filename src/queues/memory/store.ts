@@ -70,7 +70,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   const letters = new Map<string, Letter>() // The oldest first.
   const completedIds = new Set<string>() // In the dedupe window.
   const completed = createFifo<{ readonly id: string; readonly until: number }>()
-  const log = new Map<string, LogEntry>() // By cursor, in their sequence.
+  const log = new Map<number, LogEntry>() // In their sequence, which is their cursor.
   let logged = 0 // So far.
   let logBytes = 0
   let entryBytes = 0
@@ -195,21 +195,20 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   }
 
   function append({ id, body }: Entry, note: Uint8Array): void {
-    const cursor = `${++logged}`
-    log.set(cursor, { id, body: unpooled(body), note, handledAt: new Date(clock.now()), cursor })
+    log.set(++logged, { id, body: unpooled(body), note, handledAt: new Date(clock.now()), cursor: `${logged}` })
     logBytes += body.byteLength
     shrink(0)
   }
 
   function removeLogged({ cursor, body }: LogEntry): void {
-    log.delete(cursor)
+    log.delete(Number(cursor))
     logBytes -= body.byteLength
   }
 
   function* loggedAfter({ since = LONG_AGO, until = NEVER, after = '0' }: CheckedLogPage): Generator<LogEntry> {
     const last = Number(after)
-    for (const entry of log.values()) {
-      if (Number(entry.cursor) > last && entry.handledAt >= since && entry.handledAt < until) yield entry
+    for (const [sequence, entry] of log) {
+      if (sequence > last && entry.handledAt >= since && entry.handledAt < until) yield entry
     }
   }
 
@@ -318,7 +317,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         return dropped
       },
       remove(cursors) {
-        const found = cursors.flatMap((cursor) => log.get(cursor) ?? [])
+        const found = cursors.flatMap((cursor) => log.get(Number(cursor)) ?? [])
         for (const entry of found) removeLogged(entry)
         return found.length
       },

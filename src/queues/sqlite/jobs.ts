@@ -71,7 +71,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
 
   const firstInLine = prepare('SELECT seq, state FROM $jobs WHERE queue = ? AND line = ? ORDER BY place LIMIT 1')
   const setDue = prepare(`UPDATE $jobs SET state = ${STATE.due} WHERE seq = ?`)
-  const join = prepare('UPDATE $jobs SET state = ?, line = in_group, place = coalesce(?, place) WHERE seq = ?')
+  const join = prepare('UPDATE $jobs SET state = ?, line = in_group, place = ? WHERE seq = ?')
 
   const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at, retry_state FROM $jobs AS j`
   const DUE = `WHERE queue = ? AND state = ${STATE.due} ORDER BY place`
@@ -178,7 +178,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     const came = nowDue.all(queue, now, limit) as unknown as JobRow[]
     for (const [seq, group, state] of came) {
       if (group === null) continue
-      if (state === STATE.held) join.run(STATE.due, null, seq)
+      if (state === STATE.held) setDue.run(seq)
       else join.run(stateIn(queue, group), row.next++, seq)
     }
     const inOrder = due.all(queue, limit) as unknown as JobRow[]
