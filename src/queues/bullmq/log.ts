@@ -1,5 +1,6 @@
 /** The log of a queue: a Redis stream beside the keys of BullMQ. It is written before a job completes. */
 
+import { createBatcher } from '../../collections/batcher.ts'
 import type { LogEntry } from '../api.ts'
 import type { LogStore } from '../store.ts'
 import { takePage } from '../walk.ts'
@@ -8,11 +9,15 @@ import type { Connection } from './connection.ts'
 /** The cursor begins with the time, or with the latest one so far: what was handled since a time is behind it. */
 const APPEND = `
   local last = redis.call('HMGET', KEYS[1], 'ms', 'seq')
-  local ms, seq = math.max(ARGV[1], last[1] or 0), 0
+  local ms, seq, bytes = math.max(ARGV[1], last[1] or 0), 0, 0
   if ms == tonumber(last[1] or 0) then seq = last[2] + 1 end
-  redis.call('HSET', KEYS[1], 'ms', ms, 'seq', seq)
-  redis.call('HINCRBY', KEYS[1], 'bytes', #ARGV[3])
-  redis.call('XADD', KEYS[2], string.format('%.0f-%.0f', ms, seq), 'at', ARGV[1], 'id', ARGV[2], 'body', ARGV[3], 'note', ARGV[4])`
+  for i = 2, #ARGV, 3 do bytes = bytes + #ARGV[i + 1] end
+  redis.call('HSET', KEYS[1], 'ms', ms, 'seq', seq + #ARGV)
+  redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
+  for i = 2, #ARGV, 3 do
+    local cursor = string.format('%.0f-%.0f', ms, seq + i)
+    redis.call('XADD', KEYS[2], cursor, 'at', ARGV[1], 'id', ARGV[i], 'body', ARGV[i + 1], 'note', ARGV[i + 2])
+  end`
 
 const TRIM = `
   local bytes, count = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0), 0
@@ -38,6 +43,12 @@ const REMOVE = `
 const MAX_READ = 512
 const MANY_BYTES = 1024 * 1024
 
+interface Appended {
+  readonly id: string
+  readonly body: Buffer
+  readonly note: Buffer
+}
+
 export interface BullmqLog extends LogStore {
   append(id: string, body: Uint8Array, note: Uint8Array): Promise<void>
 }
@@ -50,12 +61,17 @@ export function createLog({ call }: Connection, key: string, now: () => number):
     return call(({ client }) => client.eval(script, 2, key, stream, ...args) as Promise<number>)
   }
 
-  async function append(id: string, body: Uint8Array, note: Uint8Array): Promise<void> {
-    await run(APPEND, Math.floor(now()), id, toBuffer(body), toBuffer(note))
-  }
+  const appends = createBatcher<Appended>({
+    send: async (entries) =>
+      void (await run(APPEND, Math.floor(now()), ...entries.flatMap(({ id, body, note }) => [id, body, note]))),
+    weigh: ({ body, note }) => body.byteLength + note.byteLength,
+    maxWeight: MANY_BYTES,
+    concurrency: 4,
+    isFaultOfItems: () => false,
+  })
 
   return {
-    append,
+    append: (id, body, note) => appends.add({ id, body: toBuffer(body), note: toBuffer(note) }),
     async list({ since, until, after, ...bounds }) {
       const sinceMs = since?.getTime() ?? 0
       const entries: LogEntry[] = []

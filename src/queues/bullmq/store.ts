@@ -31,7 +31,7 @@ type OnUnreadable = Parameters<QueueStore['claim']>[1]
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
 /** Jobs that take so long are counted as claimed while their handlers run, in case that their process dies. */
-const COUNT_AFTER_MS = 50
+export const COUNT_AFTER_MS = 50
 
 interface Push {
   readonly jobs: readonly BulkJob[]
