@@ -136,11 +136,9 @@ function headOf(stored: Uint8Array): Head {
 }
 
 function isReplay(replay: unknown): boolean {
-  if (!isObject(replay) || typeof replay.id !== 'string' || !Number.isFinite(new Date(replay.at as number).getTime()))
-    return false
-  return (
-    replay.only === undefined || (Array.isArray(replay.only) && replay.only.every((name) => typeof name === 'string'))
-  )
+  const { id, at, only = [] } = isObject(replay) ? replay : {}
+  const isNamed = typeof id === 'string' && Number.isFinite(new Date(at as number).getTime())
+  return isNamed && Array.isArray(only) && only.every((name) => typeof name === 'string')
 }
 
 function unreadable(found: string): HooklineError {

@@ -339,6 +339,10 @@ describe('an envelope that is unreadable', () => {
     ['no source', write({ source: 5 }), 'missing fields'],
     ['a sender that has no name', write({ from: 5 }), 'missing fields'],
     ['no headers', write({ headers: [] }), 'missing fields'],
+    ['a group that has no name', write({ group: 5 }), 'missing fields'],
+    ['a replay without an id', write({ replay: { at: 0 } }), 'missing fields'],
+    ['a replay without a time', write({ replay: { id: 'fix-42' } }), 'missing fields'],
+    ['a replay for one name', write({ replay: { id: 'fix-42', at: 0, only: 'crm' } }), 'missing fields'],
     ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'missing fields'],
     ['no secretIndex', write({ signature: 'x' }), 'missing fields'],
   ])('%s: is a dead letter at once, which says why', async (_what, body, why) => {

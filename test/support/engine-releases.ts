@@ -14,7 +14,7 @@ interface Release {
 
 /** pg-boss has one release that is installable and new enough, which `npm test` runs. */
 export const RELEASES: readonly Release[] = [
-  ['bullmq@6.0.0', 'ioredis@5.2.6'],
+  ['bullmq@6.0.0', 'ioredis@5.4.0'],
   ['bullmq@6.7.0', 'ioredis@6.0.0'],
 ].map((packages) => ({
   name: `engines (${packages.join(', ')})`,
