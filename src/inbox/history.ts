@@ -56,7 +56,7 @@ export interface ReplayOptions extends MessageFilter {
    * copies that the queue knows, those of the dedupe window among them. Default: a new UUID, which cannot be continued.
    */
   readonly id?: string
-  /** Those that were handled before this time. Default: before this call. */
+  /** Selects the messages that were handled before this time. Default: the time of this call. */
   readonly until?: Date
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
@@ -197,9 +197,9 @@ function requireSignal(option: string, signal: unknown): void {
   throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
 }
 
-/** So many copies may be before a new message, and those that are being handled. */
+/** The most copies that a replay pushes before it waits. */
 const AT_ONCE = 100
-/** So many more than at first may wait, which is seen of copies behind others of their groups alone: those are not due. */
+/** The most jobs that may wait beyond those that waited at first: copies behind others of their groups are not due, and would fill the queue. */
 const MAX_MORE = 1_000
 const LATE_MS = 250
 const LOOK_MS = 20

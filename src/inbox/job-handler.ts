@@ -199,7 +199,7 @@ export function createJobHandler(
     }
   }
 
-  /** What a replay gave to the handlers again is in the log already. */
+  /** The message of a copy is in the log already. */
   function completed({ delivery }: Claimed): Outcome {
     if (history === undefined || delivery.replay !== undefined) return { complete: true }
     const { done } = delivery.progress as Progress

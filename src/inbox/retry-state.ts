@@ -1,4 +1,4 @@
-/** What the queue stores with a message of an inbox: its retry state, between attempts and with a dead letter; and what the log notes of one that was handled. */
+/** The retry state of a message, which the queue stores between attempts and with a dead letter; and its note in the log. */
 
 import type { HandlerNames } from '../handling/diagnostics.ts'
 import { explainError } from '../handling/failure.ts'
@@ -86,7 +86,7 @@ function cut(value: unknown, length: number): string {
   return String(value).slice(0, length)
 }
 
-/** What the log notes of a handled message. Nothing is written for one whose handlers have no names. */
+/** The note of a handled message in the log. It is empty for handlers without names. */
 export interface Note {
   readonly handlers?: readonly string[]
   readonly ignored?: true

@@ -157,7 +157,7 @@ export interface Forgotten {
 
 /** A job in the log of a queue: it is complete. */
 export interface LogEntry extends StoredJob {
-  /** What its outcome noted. */
+  /** The bytes that its outcome noted. */
   readonly note: Uint8Array
   /** When it became complete. */
   readonly handledAt: Date
@@ -167,9 +167,9 @@ export interface LogEntry extends StoredJob {
 
 /** Which page of the log, in its sequence. */
 export interface LogPage {
-  /** Those that were handled at this time or later. Default: all. */
+  /** Selects the entries that were handled at this time or later. Default: all. */
   readonly since?: Date | undefined
-  /** Those that were handled before this time. Default: all. */
+  /** Selects the entries that were handled before this time. Default: all. */
   readonly until?: Date | undefined
   /** The cursor of the last one of the previous page, which may be gone since. */
   readonly after?: string | undefined

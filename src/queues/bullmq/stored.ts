@@ -1,4 +1,4 @@
-/** What is stored: the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. Lists and changes them. */
+/** Lists and changes the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. */
 
 import type { Queue, Job as StoredJob } from 'bullmq'
 import type { QueueStore } from '../store.ts'

@@ -1,13 +1,13 @@
 /** The transactions of handlers: a client of `pg` each, in which the job is completed, too. */
 
 import { EventEmitter } from 'node:events'
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Db, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { JobTransaction } from '../api.ts'
-import { type Connection, limitsOf, unavailable } from './connection.ts'
+import { type Connection, createSockets, limitsOf, unavailable } from './connection.ts'
 import type { PgBossClaim } from './job.ts'
 import type { Pool, PoolClient, Settings } from './options.ts'
 
@@ -26,13 +26,13 @@ type Complete = (
 
 export function createTransactions(connection: Connection, settings: Settings, complete: Complete) {
   const { name, timeoutMs } = settings
-  const sockets = new Set<Socket>()
+  const sockets = createSockets()
   let opening: Promise<OwnPool> | undefined
   if (settings.db instanceof EventEmitter) survive(settings.db)
 
   async function connect(): Promise<PoolClient> {
     if (settings.db !== undefined) return settings.db.connect()
-    opening ??= openPool(settings, sockets)
+    opening ??= openPool(settings, sockets.create)
     return (await opening).connect()
   }
 
@@ -114,7 +114,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
     async close(): Promise<void> {
       const pool = await opening?.catch(ignore)
       await within(Promise.resolve(pool?.end()), CLOSE_MS, systemClock)
-      for (const socket of sockets) socket.destroy()
+      sockets.destroy()
     },
   }
 }
@@ -125,7 +125,7 @@ interface OwnPool extends Pool {
 }
 
 /** pg-boss brings `pg`, but gives out no client. */
-async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<Socket>): Promise<OwnPool> {
+async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<OwnPool> {
   const { default: pg } = await import('pg').catch(() => {
     const advice = 'Run npm install pg, or pass your own pool as `db`.'
     throw new TypeError(`\`inbox.transactional\` needs the package pg. Got none. ${advice}`)
@@ -136,11 +136,7 @@ async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
     allowExitOnIdle: true,
-    stream: () => {
-      const socket = new Socket().setKeepAlive(true, 10_000)
-      sockets.add(socket)
-      return socket.once('close', () => sockets.delete(socket))
-    },
+    stream,
   })
   survive(pool)
   return pool.on('error', ignore) as never // Of a connection that is idle: the pool opens another one.

@@ -27,7 +27,7 @@ export function createConnection(
   prepare: (boss: PgBoss, use: QueueUse | undefined) => Promise<void>,
 ) {
   const { name, schema, timeoutMs, onError } = settings
-  const sockets = new Set<Socket>() // Of a pg-boss of ours.
+  const sockets = createSockets() // Of a pg-boss of ours.
   const pending = createPending()
   const channel = `hookline_${createHash('sha1').update(`${schema} ${name}`).digest('hex')}`
   const self: string = randomUUID()
@@ -52,7 +52,7 @@ export function createConnection(
     opening = undefined
     starting = undefined
     stopListening()
-    destroySockets()
+    sockets.destroy()
     stop().catch(() => {})
   }
 
@@ -94,14 +94,7 @@ export function createConnection(
 
   function createSocket(): Socket {
     if (closing !== undefined) throw new Error(CLOSED)
-    const socket = new Socket().setKeepAlive(true, 10_000)
-    sockets.add(socket)
-    return socket.once('close', () => sockets.delete(socket))
-  }
-
-  /** One that stays silent would be in the way of all calls that follow, and keep the process alive. */
-  function destroySockets(): void {
-    for (const socket of sockets) socket.destroy()
+    return sockets.create()
   }
 
   async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
@@ -115,7 +108,7 @@ export function createConnection(
       if (closing !== undefined) throw new Error(CLOSED)
       return await make(await inTime(open(), limitMs))
     } catch (error) {
-      if (error instanceof NoResponse) destroySockets()
+      if (error instanceof NoResponse) sockets.destroy()
       if (opening !== undefined && (error as { readonly code?: unknown }).code === UNDEFINED_TABLE) startAnew()
       throw unavailable(name, error)
     }
@@ -167,7 +160,7 @@ export function createConnection(
     stopListening()
     const stopped = starting?.then(stop).catch(() => {})
     if (stopped !== undefined) await within(stopped, CLOSE_MS, systemClock)
-    destroySockets()
+    sockets.destroy()
   }
 
   return {
@@ -203,6 +196,21 @@ export function limitsOf(statementMs: number, idleMs: number): string {
 /** What pg-boss says of it. A failure of that connection is otherwise reported as any other. */
 function isOfListening(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('LISTEN/NOTIFY')
+}
+
+/** The sockets of a pool. One that stays silent would be in the way of all calls that follow, and keep the process alive. */
+export function createSockets() {
+  const open = new Set<Socket>()
+  return {
+    create(): Socket {
+      const socket = new Socket().setKeepAlive(true, 10_000)
+      open.add(socket)
+      return socket.once('close', () => open.delete(socket))
+    },
+    destroy(): void {
+      for (const socket of open) socket.destroy()
+    },
+  }
 }
 
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {

@@ -35,7 +35,7 @@ export interface PgBossClaim extends ClaimedJob, Attempt {
   saved?: Uint8Array
 }
 
-/** What pg-boss cannot keep with a job between its claims. */
+/** The state of a job between its claims that pg-boss cannot keep. */
 export interface Note {
   /** When a handler saw it first. */
   readonly first: Date | null

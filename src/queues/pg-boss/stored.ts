@@ -1,4 +1,4 @@
-/** What is stored: dead letters, in a table of Hookline's own, and the jobs that wait. Lists, counts and changes them. */
+/** Lists, counts and changes the dead letters, which are in a table of Hookline's own, and the jobs that wait. */
 
 import type { Db, PgBoss } from 'pg-boss'
 import type { QueueStore } from '../store.ts'

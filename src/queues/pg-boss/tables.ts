@@ -71,7 +71,7 @@ async function hasTables(db: Db, schema: string): Promise<boolean> {
   return rows[0].found
 }
 
-/** For an observer, which creates nothing. */
+/** Refuses what is not there: an observer creates nothing. */
 export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   const names = await findNames(boss, schema)
   if (!names.includes(name)) throw doesNotExist(name, names)
