@@ -1,18 +1,11 @@
 /** The collector's methods, its sources and their results. Types only. */
 
 import type { Destination } from '../destination/api.ts'
-import type { MessageFunctions } from '../destination/functions.ts'
 import type { Endpoint, EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { CollectorObserver } from './observer.ts'
 
 /** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
-
-/** A destination that gets some of the calls of a source, or changed ones. */
-export interface RoutedDestination extends MessageFunctions {
-  /** One of `createDestination`. Its own functions run after these. */
-  readonly destination: Destination
-}
 
 /** Whether calls are recorded by browsers, by apps on devices, or by your servers. */
 export type SourceKind = 'web' | 'mobile' | 'server'
@@ -32,8 +25,8 @@ export interface Source {
    * as those of browsers have.
    */
   readonly kind?: SourceKind
-  /** The destinations that get its calls, each all of them or, with a `filter` or `transform` of its own, what those make of them. */
-  readonly destinations: readonly (CollectorDestination | RoutedDestination)[]
+  /** The destinations that get its calls. */
+  readonly destinations: readonly CollectorDestination[]
 }
 
 /** What `update` changes. */

@@ -29,16 +29,12 @@ export function createCollector(options: CollectorOptions): Collector {
   let { sources } = settings
   for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
-  const owner = {} // Of the functions of its sources.
-  sources.register(owner)
 
   return {
     routes: [...ROUTES.keys()],
 
     get background() {
-      const isDelivering = sources
-        .named()
-        .some(({ destinations }) => destinations.some(({ destination }) => destination.enabled))
+      const isDelivering = sources.named().some(({ destinations }) => destinations.some(({ enabled }) => enabled))
       return isDelivering ? 'a collector whose destinations deliver afterwards' : undefined
     },
 
@@ -50,9 +46,7 @@ export function createCollector(options: CollectorOptions): Collector {
     observe: (observer) => observers.add(observer),
 
     update(changes) {
-      const changed = readChanges(changes)
-      changed.register(owner)
-      sources = changed
+      sources = readChanges(changes)
     },
 
     async delete(userId, scope = {}) {

@@ -5,7 +5,6 @@
  */
 
 export type { Queued, Submission } from '../destination/api.ts'
-export type { MessageFunctions } from '../destination/functions.ts'
 export type {
   Endpoint,
   EndpointAnswer,
@@ -20,7 +19,6 @@ export type {
   CollectorDestination,
   DeleteOptions,
   QueuedDeletion,
-  RoutedDestination,
   Source,
   SourceKind,
 } from './api.ts'

@@ -1,32 +1,23 @@
 /** The sources of a collector: checks them, and finds them by write key and by name. */
 
 import { hash, randomUUID } from 'node:crypto'
-import type { Queued } from '../destination/api.ts'
-import { hasAny, type MessageFunctions, type SourceFunctions } from '../destination/functions.ts'
 import {
   invalidOption,
   kindOf,
   nearest,
   refuseUnknown,
-  requireFunction,
   requireOneOf,
   requireSecret,
   requireText,
   show,
 } from '../options/checks.ts'
-import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
-import type { CollectorDestination, RoutedDestination, Source, SourceKind } from './api.ts'
+import type { CollectorDestination, Source, SourceKind } from './api.ts'
 
 export interface ReadySource {
   readonly name: string
   readonly writeKey: string
   readonly kind: SourceKind | undefined
-  readonly destinations: readonly SourceDestination[]
-}
-
-interface SourceDestination {
-  readonly destination: CollectorDestination
-  readonly functions: MessageFunctions
+  readonly destinations: readonly CollectorDestination[]
 }
 
 export type Sources = ReturnType<typeof createSources>
@@ -41,18 +32,6 @@ export function createSources(given: unknown) {
     withKey(writeKey: string): ReadySource | undefined {
       find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
       return find(writeKey)
-    },
-    /**
-     * Gives the destinations the functions of their sources, for what is redriven.
-     *
-     * @throws TypeError when another collector has a source of the same name; nothing has changed then.
-     */
-    register(owner: object): void {
-      const all = sources.flatMap(({ name, destinations }) =>
-        destinations.map(({ destination, functions }) => [oursOf(destination), { source: name, functions }] as const),
-      )
-      for (const [ours, from] of all) ours?.check(from, owner)
-      for (const [ours, from] of all) ours?.set(from, owner)
     },
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
@@ -125,36 +104,14 @@ function readSource(source: unknown, option: string): ReadySource {
       'Pass a list, which may be empty.',
     )
   }
-  const ready = destinations.map((each, index) => readDestination(each, `${option}.destinations[${index}]`))
-  requireUnique(
-    ready.map(({ destination }) => destination),
-    (index) => `${option}.destinations[${index}]`,
-  )
+  const ready = destinations.map((each, index) => requireDestination(each, `${option}.destinations[${index}]`))
+  requireUnique(ready, (index) => `${option}.destinations[${index}]`)
   return { name, writeKey, kind, destinations: ready }
 }
 
-/** What a destination of `createDestination` has for collectors; undefined for one of yours. */
-export function oursOf({ submit }: CollectorDestination) {
-  return (submit as MaySubmitComposed<Queued, SourceFunctions>)[SUBMIT_COMPOSED]
-}
-
-function readDestination(given: CollectorDestination | RoutedDestination, option: string): SourceDestination {
-  const { destination, filter, transform } = (given ?? {}) as Partial<RoutedDestination>
-  const functions = { filter, transform }
-  if (typeof (given as CollectorDestination | undefined)?.submit === 'function' && !hasAny(functions)) {
-    return { destination: given as CollectorDestination, functions }
-  }
-  if (typeof destination?.submit !== 'function') {
-    const advice = 'Pass the result of createDestination(), or { destination, filter, transform }.'
-    throw invalidOption(option, 'must be a destination', kindOf(given), advice)
-  }
-  refuseUnknown(given, ['destination', 'filter', 'transform'], `${option}.`)
-  if (filter !== undefined) requireFunction(`${option}.filter`, filter)
-  if (transform !== undefined) requireFunction(`${option}.transform`, transform)
-  // Functions need a destination that keeps what they fail for.
-  if (oursOf(destination) !== undefined) return { destination, functions }
-  const found = 'a destination of yours'
-  throw invalidOption(`${option}.destination`, 'must be one of createDestination', found, 'Filter in its `submit`.')
+function requireDestination(given: unknown, option: string): CollectorDestination {
+  if (typeof (given as CollectorDestination | null)?.submit === 'function') return given as CollectorDestination
+  throw invalidOption(option, 'must be a destination', kindOf(given), 'Pass the result of createDestination().')
 }
 
 function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {

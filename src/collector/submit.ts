@@ -1,45 +1,24 @@
 /** Submits messages to the queues of several destinations: collected ones, and the notifications that delete a user. */
 
 import type { Queued, Submission } from '../destination/api.ts'
-import { hasAny } from '../destination/functions.ts'
-import { compose, serialise } from '../message/compose.ts'
+import { compose } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
-import { idOfKey } from '../message/id.ts'
 import { requireText } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import { distinctTime } from '../time/distinct.ts'
 import type { QueuedDeletion } from './api.ts'
-import { oursOf, type ReadySource } from './sources.ts'
+import type { ReadySource } from './sources.ts'
 
-/**
- * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all
- * of `createDestination`, before any destination of yours may change them.
- */
+/** Submits the same messages to every destination at once, and waits for all of them. */
 export async function submitToAll(
-  { name, destinations }: ReadySource,
+  { destinations }: ReadySource,
   submissions: readonly Submission[],
 ): Promise<readonly (readonly Queued[])[]> {
   if (submissions.length === 0) return []
-  const ours = destinations.map(({ destination }) => oursOf(destination))
-  const composed = ours.some((submit) => submit !== undefined) ? submissions.map(composeSubmission) : []
-  const settled = await Promise.allSettled(
-    destinations.map(async ({ destination, functions }, index) => {
-      const own = ours[index]
-      if (own !== undefined) return own.submit(composed, { source: name, functions })
-      if (hasAny(functions)) throw new TypeError(REPLACED)
-      return destination.submit(submissions)
-    }),
-  )
+  const settled = await Promise.allSettled(destinations.map(async (destination) => destination.submit(submissions)))
   const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (failures.length > 0) throw summarise(failures)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-}
-
-const REPLACED =
-  'A destination with functions of a source must keep its `submit`. Got another one. Wrap `filter` and `transform` in its place.'
-
-function composeSubmission({ message, key }: Submission) {
-  return { message, bytes: serialise(message), id: key === undefined ? undefined : idOfKey(key) }
 }
 
 function summarise(failures: readonly unknown[]): HooklineError {

@@ -13,13 +13,7 @@ import type { Job, PushOptions } from '../queues/api.ts'
 import { readGroup } from '../queues/groups.ts'
 import { checkHealth } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
-import {
-  type Composed,
-  composeCall,
-  composeMessage,
-  type MaySubmitComposed,
-  SUBMIT_COMPOSED,
-} from '../sender/compose-call.ts'
+import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
 import type {
   Destination,
   DestinationChanges,
@@ -31,7 +25,7 @@ import type {
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { createCurrentSettings } from './current-settings.ts'
-import { createFunctions, hasAny, type SourceFunctions } from './functions.ts'
+import { createFunctions, hasAny } from './functions.ts'
 import { createJobHandler } from './job-handler.ts'
 import type { SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
@@ -69,15 +63,11 @@ export function createDestination(options: DestinationOptions): Destination {
     throw new HooklineError('shutting_down', message)
   }
 
-  async function push(
-    composed: readonly Composed[],
-    options?: PushOptions,
-    from?: SourceFunctions,
-  ): Promise<readonly Queued[]> {
+  async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
     refuseWhenClosed()
     const meant = composed.map((each) => findSkipReason(each.message, live.settings, each.at) ?? each)
-    const isMade = hasAny(live.settings.functions) || hasAny(from?.functions)
-    const made = isMade ? await Promise.all(meant.map((each) => applyTo(each, from))) : meant
+    const isMade = hasAny(live.settings.functions)
+    const made = isMade ? await Promise.all(meant.map((each) => applyTo(each))) : meant
     refuseWhenClosed() // It may have closed meanwhile.
     const jobs: Job[] = []
     const results = made.map((each): Queued => {
@@ -97,11 +87,8 @@ export function createDestination(options: DestinationOptions): Destination {
     return results
   }
 
-  async function applyTo(
-    each: Composed | SkipReason,
-    from: SourceFunctions | undefined,
-  ): Promise<Composed | SkipReason> {
-    return typeof each === 'string' ? each : ((await functions.apply(each, from)) ?? 'filtered')
+  async function applyTo(each: Composed | SkipReason): Promise<Composed | SkipReason> {
+    return typeof each === 'string' ? each : ((await functions.apply(each)) ?? 'filtered')
   }
 
   /** @param id That of a message that was queued before. */
@@ -125,18 +112,6 @@ export function createDestination(options: DestinationOptions): Destination {
     })
     return push(composed, options)
   }
-  const ofCollector: MaySubmitComposed<Queued, SourceFunctions> = {
-    [SUBMIT_COMPOSED]: {
-      async submit(composed, from) {
-        const at = clock.now()
-        const all = composed.map((each) => ({ ...each, at }))
-        return push(all, undefined, from)
-      },
-      check: functions.check,
-      set: functions.set,
-    },
-  }
-
   async function isEmpty(): Promise<boolean> {
     const { waiting, active } = await queue.counts()
     return waiting + active === 0
@@ -169,7 +144,7 @@ export function createDestination(options: DestinationOptions): Destination {
       return live.settings.enabled
     },
     send: (message, options) => pushOne(() => composeMessage(message, clock), options),
-    submit: Object.assign(submit, ofCollector),
+    submit,
     enable: () => update({ enabled: true }),
     disable: () => update({ enabled: false }),
     update(changes) {

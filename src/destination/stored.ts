@@ -8,49 +8,27 @@ import type { DestinationDeadLetter } from './api.ts'
 import type { FailureReason } from './observer.ts'
 import { readRetryState } from './retry-state.ts'
 
-/** Which functions an original needs before it can be sent. */
-export interface Needs {
-  /** Those of the destination. */
-  readonly own: boolean
-  /** Those of this source; null for none. */
-  readonly source: string | null
-}
-
 /** Before an original: it is never posted like this. */
 const SPACE = 0x20
-
-/** The field of an original that says what it needs. It replaces one that the message had. */
-const NEEDS = 'hookline:needs'
 
 export function isOriginal(body: Uint8Array): boolean {
   return body[0] === SPACE
 }
 
-export function writeOriginal(message: Message, needs: Needs): Uint8Array {
-  return Buffer.concat([Buffer.of(SPACE), serialise(Object.assign({}, message, { [NEEDS]: needs }))])
-}
-
-/** Parses the body of a job, which was checked before it was queued. */
-export function readOriginal(body: Uint8Array): { readonly message: Message; readonly needs: Needs } {
-  const message = JSON.parse(Buffer.from(body).toString())
-  const needs = message[NEEDS]
-  if (isOriginal(body)) delete message[NEEDS]
-  if (message.type === 'alias') message.previousId = message['Previous ID']
-  return { message, needs }
+export function writeOriginal(message: Message): Uint8Array {
+  return Buffer.concat([Buffer.of(SPACE), serialise(message)])
 }
 
 /** The body of a job as others see it: the message alone. */
 export function shownBody(body: Uint8Array): Uint8Array {
-  if (!isOriginal(body)) return body
-  try {
-    return serialise(readMessage(body))
-  } catch {
-    return body // It is no message of a destination.
-  }
+  return isOriginal(body) ? body.subarray(1) : body
 }
 
+/** Parses the body of a job, which was checked before it was queued. */
 export function readMessage(body: Uint8Array): Message {
-  return readOriginal(body).message
+  const message = JSON.parse(Buffer.from(body).toString())
+  if (message.type === 'alias') message.previousId = message['Previous ID']
+  return message
 }
 
 export function readDeadLetter(

@@ -17,22 +17,6 @@ export interface Composed {
 }
 
 /**
- * Names what a collector calls in place of the `submit` of a destination: several destinations get the same messages, composed and
- * serialised once. It is on the function, so that one that was wrapped or replaced is called instead.
- */
-export const SUBMIT_COMPOSED: unique symbol = Symbol('submit composed')
-
-export interface MaySubmitComposed<Result, From> {
-  readonly [SUBMIT_COMPOSED]?: {
-    submit(composed: readonly Omit<Composed, 'at'>[], from: From): Promise<readonly Result[]>
-    /** Throws unless {@link set} may be called. */
-    check(from: From, owner: object): void
-    /** Gives it what a source has for its messages. */
-    set(from: From, owner: object): void
-  }
-}
-
-/**
  * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of
  * its user has: it has no other field, and a receiver takes the same bytes for one delivery.
  */

@@ -1,17 +1,15 @@
-/** Functions of a destination and of the sources of a collector: what they leave out, change, and fail for. */
+/** Functions of a destination: what they leave out, change, and fail for. */
 
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Source } from '../../src/collector/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import type { Message } from '../../src/message/message.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { capture, fixtures } from '../../src/testing.ts'
-import { basic, setUpCollector, writeKey } from '../support/collect.ts'
 import { until } from '../support/until.ts'
 import { setUp as setUpDestination } from './set-up.ts'
 
@@ -224,19 +222,6 @@ describe('transform', () => {
     expect(await destination.deadLetters()).toHaveLength(1)
   })
 
-  it('of a field that the message has from a stranger: it says nothing of what is needed', async () => {
-    let isBroken = true
-    const transform = (message: Message) => (isBroken ? fail() : message)
-    const { destination, clock, sent } = setUp({ transform, onAttempt: () => {} })
-    const needs = { own: false, source: 'nobody' }
-    await destination.send({ ...track, 'hookline:needs': needs } as Message)
-    await clock.advance(0)
-    isBroken = false
-    await destination.redrive('all')
-    await clock.advance(0)
-    expect(sent()).toMatchObject([{ messageId: 'm-1' }])
-  })
-
   it('during which the destination closes: its message is left over, and not posted', async () => {
     let calls = 0
     let finish = (_message: Message): void => {}
@@ -292,7 +277,7 @@ it('a process without the functions that failed sends nothing, also not the orig
   const without = open({})
   await until(async () => (await without.health()).deadLetters === 1)
   expect(await without.deadLetters()).toMatchObject([
-    { message: track, error: expect.stringContaining('its destination') },
+    { message: track, error: expect.stringContaining('needs the functions') },
   ])
   await without.close()
   const unchanged = open({ transform: (message) => message })
@@ -317,145 +302,5 @@ describe('whenDisabled: hold', () => {
     await destination.send(track)
     await clock.advance(4.1 * 3_600_000)
     expect(await destination.deadLetters()).toMatchObject([{ reason: 'switched_off' }])
-  })
-})
-
-describe('the functions of a source', () => {
-  const call = { type: 'track', userId: 'u', event: 'E', messageId: 'm' }
-
-  function collect(...sources: readonly Omit<Source, 'writeKey'>[]) {
-    return setUpCollector({
-      sources: sources.map((source, index) => ({ writeKey: index ? `${index}` : writeKey, ...source })),
-    })
-  }
-
-  it('are for that source alone, and come before those of the destination', async () => {
-    const calls: string[] = []
-    const set = setUp({
-      transform(message) {
-        calls.push(`own ${message.userId}`)
-        return message
-      },
-    })
-    const { destination } = set
-    const { post } = collect(
-      {
-        name: 'shop',
-        destinations: [
-          {
-            destination,
-            filter: ({ userId }) => userId !== 'left out',
-            transform: (message) => ({ ...message, userId: 'of the shop' }) as Message,
-          },
-        ],
-      },
-      { name: 'site', destinations: [destination] },
-    )
-    await post('/v1/batch', { batch: [call, { ...call, messageId: 'n', userId: 'left out' }] })
-    await post(
-      '/v1/batch',
-      { batch: [call], writeKey: '1' },
-      { headers: { 'content-type': 'application/json', authorization: basic('1') } },
-    )
-    await set.clock.advance(0)
-    expect(calls).toEqual(['own of the shop', 'own u'])
-    expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 } })
-  })
-
-  it('of two collectors with one name: the second is refused, unless neither has functions for the destination', async () => {
-    const { destination, sent, clock } = setUp()
-    const functions = { destination, transform: (message: Message) => ({ ...message, context: {} }) as Message }
-    const { post } = collect({ name: 'shop', destinations: [functions] })
-    const text = 'must be the only source of its name that has functions for its destination'
-    for (const other of [destination, functions]) {
-      expect(() => collect({ name: 'shop', destinations: [other] })).toThrow(text)
-    }
-    const other = collect({ name: 'site', destinations: [destination] })
-    expect(() =>
-      other.collector.update({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] }),
-    ).toThrow(text)
-    await post('/v1/track', { ...call, context: { ip: '192.0.2.1' } })
-    await clock.advance(0)
-    expect(sent()).toMatchObject([{ context: {} }])
-    const free = setUp().destination
-    for (const _ of [1, 2]) collect({ name: 'shop', destinations: [free] })
-  })
-
-  it('leave the messages of other destinations as they are', async () => {
-    const [one, two] = [setUp(), setUp()]
-    const transform = (message: Message) => Object.assign(message, { userId: 'changed' }) as Message
-    const { post } = collect({
-      name: 'shop',
-      destinations: [{ destination: one.destination, transform }, two.destination],
-    })
-    await post('/v1/track', call)
-    await Promise.all([one.clock.advance(0), two.clock.advance(0)])
-    expect([...one.sent(), ...two.sent()]).toMatchObject([{ userId: 'changed' }, { userId: 'u' }])
-  })
-
-  it('that fail: the call is accepted, its dead letter keeps the source, and a later process redrives it with the functions of then', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
-    const captured = capture({ script: [200] })
-    const open = () => {
-      const queue = sqliteQueue({ path: join(directory, 'outbox.sqlite') })
-      const webhooks = [{ url: 'https://shop.example/webhooks' }]
-      return createDestination({ webhooks, queue, dispatcher: captured.dispatcher, onAttempt: () => {} })
-    }
-    const before = open()
-    const { post } = collect({ name: 'shop', destinations: [{ destination: before, transform: fail }] })
-    expect((await post('/v1/track', call)).status).toBe(200)
-    await until(async () => (await before.health()).deadLetters === 1)
-    await before.close()
-
-    for (const destinations of [[], 'without functions'] as const) {
-      const without = open()
-      if (destinations.length > 0) collect({ name: 'shop', destinations: [without] })
-      await without.redrive('all')
-      await until(async () => (await without.health()).transformFailed === 1)
-      await until(async () => (await without.health()).deadLetters === 1)
-      expect(await without.deadLetters()).toMatchObject([{ error: expect.stringContaining("source 'shop'") }])
-      await without.close()
-    }
-    expect(captured.requests).toEqual([])
-
-    const after = open()
-    const transform = (message: Message) => ({ ...message, userId: 'mended' }) as Message
-    collect({ name: 'shop', destinations: [{ destination: after, transform }] })
-    expect(await after.deadLetters()).toMatchObject([{ message: { event: 'E', userId: 'u' } }])
-    await after.redrive('all')
-    await until(() => captured.requests.length === 1)
-    expect(JSON.parse(String(captured.requests[0]?.bytes))).toMatchObject({ event: 'E', userId: 'mended' })
-    expect(String(captured.requests[0]?.bytes)).not.toContain('hookline:')
-    await after.close()
-  })
-
-  it('change with an update of the collector, or go', async () => {
-    const { destination, sent, clock } = setUp()
-    const { collector, post } = collect({ name: 'shop', destinations: [{ destination, filter: () => false }] })
-    await post('/v1/track', call)
-    collector.update({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] })
-    await post('/v1/track', { ...call, messageId: 'n' })
-    await clock.advance(0)
-    expect(sent()).toMatchObject([{ messageId: 'n' }])
-  })
-
-  it.each<[string, (destination: object) => unknown, string]>([
-    [
-      'of your own destination',
-      () => ({ destination: { submit: async () => [] } }),
-      'must be one of createDestination',
-    ],
-    ['without a destination', () => ({ filter: () => true }), 'must be a destination'],
-    ['that are no functions', (destination) => ({ destination, filter: true }), '.filter` must be a function'],
-    [
-      'beside the methods of the destination',
-      (destination) => ({ ...destination, filter: () => false }),
-      'must be a destination',
-    ],
-    ['with another name', (destination) => ({ destination, map: () => {} }), 'map'],
-  ])('%s: a TypeError', (_what, make, text) => {
-    const { destination } = setUp()
-    expect(() => collect({ name: 'shop', destinations: [make(destination) as never] })).toThrow(text)
   })
 })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { readRetryState, toStoredThrown, writeRetryState } from '../../src/destination/retry-state.ts'
 import { planNextStep } from '../../src/destination/schedule.ts'
-import { shownBody } from '../../src/destination/stored.ts'
 import type { Attempt } from '../../src/sender/api.ts'
 import { readWebhooks } from '../../src/sender/webhooks.ts'
 
@@ -77,9 +76,4 @@ test('the stack of an error that throws is left out', () => {
     },
   })
   expect(toStoredThrown(error)).toEqual({ message: 'no stack' })
-})
-
-test('a stored body that is no message is shown as it is', () => {
-  const body = Buffer.from(' no message')
-  expect(shownBody(body)).toBe(body)
 })

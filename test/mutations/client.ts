@@ -6,8 +6,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'calls go to the first destination of the source only',
     file: 'src/collector/submit.ts',
-    from: 'destinations.map(async ({ destination, functions }, index)',
-    to: 'destinations.slice(0, 1).map(async ({ destination, functions }, index)',
+    from: 'destinations.map(async (destination)',
+    to: 'destinations.slice(0, 1).map(async (destination)',
     rows: ['Client · What it does · 1'],
   },
   {
