@@ -276,7 +276,7 @@ export interface Queue {
    * Makes dead letters wait again: their claim count and first time begin anew, their retry state stays. Skips ids that are no
    * dead letters. Returns how many.
    *
-   * @throws HooklineError (as a rejection) `queue_full`.
+   * @throws HooklineError (as a rejection) `queue_full`: some may wait again, at 500 a time.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
   /** Deletes dead letters, and forgets their ids. Returns how many. */

@@ -103,8 +103,9 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
 }
 
-export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'all' {
-  if (ids === 'all') return ids
+/** @returns Undefined for all. */
+export function readIds(ids: readonly string[] | 'all'): readonly string[] | undefined {
+  if (ids === 'all') return undefined
   if (!Array.isArray(ids))
     throw invalidOption('ids', "must be a list of ids or 'all'", show(ids), "Pass [id] or 'all'.")
   for (const id of ids) requireId('ids', id)

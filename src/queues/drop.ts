@@ -6,22 +6,29 @@ import { PAGE, walk, walkLetters, walkLog } from './walk.ts'
 export interface Stored extends Pick<Queue, 'deadLetters'> {
   jobs(): AsyncIterable<readonly StoredJob[]>
   remove(ids: readonly string[]): Promise<number>
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  drop(ids: readonly string[]): Promise<number>
   readonly log: (QueueLog & { remove(cursors: readonly string[]): Promise<number> }) | undefined
 }
 
-/** Finds all before it drops any: one that is dropped is no place to go on from. */
 export async function dropMatching(
   { deadLetters, drop }: Pick<Stored, 'deadLetters' | 'drop'>,
-  { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter,
+  filter: StoredDeadLetterFilter,
 ): Promise<number> {
+  return changeSome(await findIds(deadLetters, filter), drop)
+}
+
+/** Finds all before any is changed: one that is gone is no place to go on from. */
+export async function findIds(
+  deadLetters: Stored['deadLetters'],
+  { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},
+): Promise<string[]> {
   const isMeant = (letter: DeadLetter): boolean => (reason === undefined || letter.reason === reason) && matches(letter)
   const ids: string[] = []
   for await (const letter of walkLetters(deadLetters)) {
     if (letter.failedAt >= olderThan) break
     if (isMeant(letter)) ids.push(letter.id)
   }
-  return changeSome(ids, drop)
+  return ids
 }
 
 /** Changes so many at once as a page has. */
@@ -30,15 +37,17 @@ export async function changeSome(
   change: (ids: readonly string[]) => Promise<number>,
 ): Promise<number> {
   let count = 0
-  for (let start = 0; start < ids.length; start += PAGE.limit)
+  for (let start = 0; start < ids.length; start += PAGE.limit) {
     count += await change(ids.slice(start, start + PAGE.limit))
+  }
   return count
 }
 
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  const removed = await stored.remove([...found]) // Also none: a store may have copies of what is complete to overwrite.
+  const removed = await changeSome([...found], stored.remove)
+  if (found.size === 0) await stored.remove([]) // A store may have copies of what is complete to overwrite.
   const dropped = await dropMatching(stored, { matches }) // Later: a job that failed meanwhile is among them,
   const logged = await removeLogged(stored, matches) // and one that succeeded.
   return { deleted: removed + dropped + logged, active: found.size - removed }

@@ -19,7 +19,7 @@ import {
   readPage,
   requireStore,
 } from './arguments.ts'
-import { dropMatching, forget, type Stored } from './drop.ts'
+import { changeSome, dropMatching, findIds, forget, type Stored } from './drop.ts'
 import type { Answer, LogStore, QueueStore } from './store.ts'
 import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
@@ -88,10 +88,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       const checked = readPage(page)
       return ask(() => store.deadLetters(checked))
     },
-    async drop(ids) {
-      const checked = readIds(ids)
-      return ask(() => store.drop(checked))
-    },
+    drop: async (ids) => ask(() => store.drop(ids)),
     async *jobs() {
       try {
         requireOpen()
@@ -108,6 +105,12 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       ...logOf(store.log),
       remove: async (cursors) => ask(() => (store.log as LogStore).remove(cursors)),
     },
+  }
+
+  /** Is one call, whose rest gets the grace, too. */
+  function change(ids: readonly string[] | undefined, act: Stored['drop']): Promise<number> {
+    const changeAll = async () => changeSome(ids ?? (await findIds(stored.deadLetters)), act)
+    return track(changeAll(), (error) => error)
   }
 
   /** Again and again. Once more when the machine's clock was set since the last time: one that is ahead for a while drops nothing. */
@@ -237,13 +240,14 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     async redrive(ids) {
       const checked = readIds(ids)
       requireOpen(closed === undefined)
-      const count = await ask(() => store.redrive(checked))
+      const count = await change(checked, async (some) => ask(() => store.redrive(some)))
       worker.wake()
       return count
     },
     async drop(which) {
       const filter = readFilter(which)
-      return filter === undefined ? stored.drop(which as readonly string[]) : dropMatching(stored, filter)
+      if (filter !== undefined) return dropMatching(stored, filter)
+      return change(readIds(which as readonly string[]), stored.drop)
     },
     async forget(matches) {
       requireFunction('matches', matches)

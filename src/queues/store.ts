@@ -96,8 +96,9 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   deadLetters(
     page: PageBounds & { readonly after: string | undefined; readonly newestFirst: boolean },
   ): Answer<readonly DeadLetter[]>
-  redrive(ids: readonly string[] | 'all'): Answer<number>
-  drop(ids: readonly string[] | 'all'): Answer<number>
+  /** Makes these dead letters wait again. Skips ids that are no dead letters. Returns how many. At most 500 ids, each once, as in `drop` and `remove`. */
+  redrive(ids: readonly string[]): Answer<number>
+  drop(ids: readonly string[]): Answer<number>
   /**
    * Lists the jobs that wait or are claimed, in any order, some at a time, of at most 4 MB together unless it is one: all that were
    * stored before the call and are still there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.

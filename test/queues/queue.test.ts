@@ -69,8 +69,8 @@ describe('what a store throws', () => {
     ['push', (queue) => queue.push([jobOf()])],
     ['counts', (queue) => queue.counts()],
     ['deadLetters', (queue) => queue.deadLetters()],
-    ['redrive', (queue) => queue.redrive('all')],
-    ['drop', (queue) => queue.drop('all')],
+    ['redrive', (queue) => queue.redrive([randomUUID()])],
+    ['drop', (queue) => queue.drop([randomUUID()])],
   ])('%s: an error becomes queue_unavailable, with the cause', async (verb, call) => {
     const cause = new Error('the disk is full.')
     const throwing = () => {
@@ -259,7 +259,7 @@ describe('closing', () => {
   })
 
   it.each<[string, unknown, (queue: Queue) => Promise<unknown>]>([
-    ['drop', 7, (queue) => queue.drop('all')],
+    ['drop', 7, (queue) => queue.drop([randomUUID()])],
     ['push in a transaction', undefined, (queue) => queue.push([jobOf()], { db: {} })],
   ])('gives a call under way the grace: %s', async (_what, result, call) => {
     const answer = Promise.withResolvers<never>()

@@ -529,7 +529,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   })),
   'groups: a dead letter lets the next job go, and is redriven in turn': inStore('redrive', (_, store) => async () => {
     const found = await store.deadLetters(ALL)
-    await store.drop('all')
+    await store.drop(found.map(({ id }) => id))
     await store.push(found.map(({ id, body }) => ({ id, body })))
     return found.length
   }),

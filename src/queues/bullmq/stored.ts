@@ -9,7 +9,6 @@ import { bodyOf, toDeadLetter } from './job.ts'
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const READ_AT_ONCE = 20
-const CHANGED_AT_ONCE = 500
 /** By so many places, dead letters may move between two pages before the ids of all are read. */
 const NEAR = 100
 
@@ -58,13 +57,8 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   async function countEach(ids: readonly string[], act: (queue: Queue, id: string) => Promise<boolean>) {
-    let count = 0
-    for (let start = 0; start < ids.length; start += CHANGED_AT_ONCE) {
-      const some = ids.slice(start, start + CHANGED_AT_ONCE)
-      const results = await call(({ queue }) => Promise.all(some.map((id) => unlessRefused(act(queue, id)))))
-      count += results.filter(Boolean).length
-    }
-    return count
+    const results = await call(({ queue }) => Promise.all(ids.map((id) => unlessRefused(act(queue, id)))))
+    return results.filter(Boolean).length
   }
 
   async function redriveOne(queue: Queue, id: string): Promise<boolean> {
@@ -77,14 +71,6 @@ export function createStored({ call }: Connection, now: () => number): Stored {
 
   async function dropOne(queue: Queue, id: string): Promise<boolean> {
     return (await queue.getJobState(id)) === 'failed' && (await queue.remove(id)) === 1
-  }
-
-  async function dropAll(): Promise<number> {
-    for (let count = 0; ; ) {
-      const dropped = await call(({ queue }) => queue.clean(0, CHANGED_AT_ONCE, 'failed'))
-      count += dropped.length
-      if (dropped.length < CHANGED_AT_ONCE) return count
-    }
   }
 
   /** BullMQ says of a job that is gone, too, that it was removed: one that was handled has left its id in the dedupe window. */
@@ -106,8 +92,8 @@ export function createStored({ call }: Connection, now: () => number): Stored {
       }
       return []
     },
-    redrive: async (ids) => countEach(ids === 'all' ? await failedIds(0, -1, true) : ids, redriveOne),
-    drop: (ids) => (ids === 'all' ? dropAll() : countEach(ids, dropOne)),
+    redrive: (ids) => countEach(ids, redriveOne),
+    drop: (ids) => countEach(ids, dropOne),
     /** Reads all ids in one step, so that a job that moves meanwhile is not missed. */
     async *jobs() {
       const ids = await call(({ queue }) => queue.getRanges([...STATES], 0, -1))

@@ -212,8 +212,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     }
   }
 
-  function findLetters(which: readonly string[] | 'all'): Letter[] {
-    return which === 'all' ? [...letters.values()] : which.flatMap((id) => letters.get(id) ?? [])
+  function findLetters(ids: readonly string[]): Letter[] {
+    return ids.flatMap((id) => letters.get(id) ?? [])
   }
 
   function shrink(bytes: number): void {
@@ -288,8 +288,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       if (newestFirst) all.reverse()
       return takePage(all.slice(all.findIndex(({ id }) => id === after) + 1), bounds)
     },
-    redrive(which) {
-      const found = findLetters(which)
+    redrive(ids) {
+      const found = findLetters(ids)
       requireRoom(found.length, 0) // Their bytes count already.
       for (const letter of found) {
         removeLetter(letter)
@@ -297,8 +297,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       }
       return found.length
     },
-    drop(which) {
-      const found = findLetters(which)
+    drop(ids) {
+      const found = findLetters(ids)
       for (const letter of found) removeLetter(letter)
       return found.length
     },
@@ -322,8 +322,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         return found.length
       },
     },
-    remove(which) {
-      const found = new Set(which.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
+    remove(ids) {
+      const found = new Set(ids.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
       due.filter((entry) => !found.has(entry))
       next.filter((entry) => !found.has(entry))
       later.filter((entry) => !found.has(entry))

@@ -63,15 +63,16 @@ export function createStored(connection: Connection, settings: Settings, { held,
 
   /** Takes letters out of the list. Skips those that another process is taking. */
   function takeLetters(
-    ids: readonly string[] | 'all',
+    ids: readonly string[],
     change: (letters: readonly Taken[], boss: PgBoss, db: Db) => Promise<void>,
   ): Promise<number> {
-    async function take(which: string, values: readonly unknown[]): Promise<number> {
-      return transact(async (boss, db) => {
+    return inBatches(ids, (batch) =>
+      transact(async (boss, db) => {
         const { rows } = await db.executeSql(
-          `DELETE FROM ${table} WHERE queue = $1 AND id IN (SELECT id FROM ${table} WHERE queue = $1 AND ${which} FOR UPDATE SKIP LOCKED)
+          `DELETE FROM ${table} WHERE queue = $1 AND id IN (
+            SELECT id FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[]) FOR UPDATE SKIP LOCKED)
           RETURNING id::text, seq, in_group AS "group", body, state`,
-          [name, ...values],
+          [name, batch],
         )
         if (rows.length > 0)
           await change(
@@ -80,20 +81,8 @@ export function createStored(connection: Connection, settings: Settings, { held,
             db,
           )
         return rows.length
-      })
-    }
-    if (ids !== 'all') return inBatches(ids, (batch) => take('id = ANY($2::uuid[])', [batch]))
-    return takeAll(take)
-  }
-
-  /** Those that become dead letters meanwhile are left alone. */
-  async function takeAll(take: (which: string, values: readonly unknown[]) => Promise<number>): Promise<number> {
-    const last = `SELECT coalesce(max(seq), 0)::text AS seq FROM ${table} WHERE queue = $1`
-    const { rows } = await transact((_boss, db) => db.executeSql(last, [name]))
-    const which = `seq <= $2 ORDER BY seq LIMIT ${BATCH}`
-    let count = 0
-    for (let taken = BATCH; taken === BATCH; count += taken) taken = await take(which, [rows[0].seq])
-    return count
+      }),
+    )
   }
 
   /** The rows of the jobs, which keep their ids known, make place for new ones. */

@@ -1,5 +1,6 @@
 /** The jobs of the queues of a file, as rows: what is done with them within one transaction. */
 
+import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../../message/error.ts'
 import type { DeadLetter, Job, LogEntry, Outcome, StoredJob } from '../api.ts'
@@ -90,7 +91,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     UPDATE $jobs SET state = ${STATE.claimed}, owner = ?, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
     WHERE seq BETWEEN ? AND ?`)
   const setUnreadable = prepare(`
-    UPDATE $jobs SET state = ${STATE.dead}, line = NULL, place = ?, at = ?, reason = ? WHERE seq = ?`)
+    UPDATE $jobs SET state = ${STATE.dead}, line = NULL, id = ?, place = ?, at = ?, reason = ? WHERE seq = ?`)
 
   // Every statement that ends a claim names it.
   const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?`
@@ -123,8 +124,6 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     SELECT id, reason, retry_state AS retryState, at, ${BODY} FROM $jobs AS j WHERE queue = ? AND state = ${STATE.dead}`
   const letters = prepare(`${LETTER} AND place > ? ORDER BY place`)
   const lettersBack = prepare(`${LETTER} AND place < ? ORDER BY place DESC`)
-  const oldestLetters = prepare(`
-    SELECT seq, id, in_group AS "group" FROM $jobs WHERE queue = ? AND state = ${STATE.dead} ORDER BY place LIMIT ?`)
   const redrive = prepare(`
     UPDATE $jobs SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`)
   const stored = prepare(`
@@ -188,13 +187,14 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
   }
 
   function failUnreadable(row: QueueRow, [seq, group, , bytes]: JobRow, now: number): DeadLetter {
-    const id = textOfId(bytes)
-    const reason = `unreadable: ${id === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
-    setUnreadable.run(row.next++, now, Buffer.from(reason), seq)
+    const found = textOfId(bytes)
+    const reason = `unreadable: ${found === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
+    const id = found ?? randomUUID() // By which it can be redriven and dropped.
+    setUnreadable.run(bytesOfId(id), row.next++, now, Buffer.from(reason), seq)
     advance(row.queue, group)
     row.waiting -= 1
     row.deadLetters += 1
-    return { id: id ?? NO_ID, reason, body: new Uint8Array(), retryState: undefined, failedAt: new Date(now) }
+    return { id, reason, body: new Uint8Array(), retryState: undefined, failedAt: new Date(now) }
   }
 
   function deleteJobs(jobs: readonly JobRef[]): number {
@@ -205,8 +205,7 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
     return jobs.length
   }
 
-  function findLetters({ queue }: QueueRow, ids: readonly string[] | number): readonly JobRef[] {
-    if (typeof ids === 'number') return oldestLetters.all(queue, ids) as unknown as JobRef[]
+  function findLetters({ queue }: QueueRow, ids: readonly string[]): readonly JobRef[] {
     return findIn(queue, ids, ({ state }) => state === STATE.dead)
   }
 
@@ -365,18 +364,17 @@ export function createJobs(database: DatabaseSync, queues: Queues, owner = 0) {
       }))
     },
 
-    /** @param which Their ids, or how many of the oldest. */
-    redrive(row: QueueRow, settings: QueueSettings, which: readonly string[] | number, now: number): number {
-      const found = findLetters(row, which)
-      requireRoom(row, settings, typeof which === 'number' ? row.deadLetters : found.length)
+    redrive(row: QueueRow, settings: QueueSettings, ids: readonly string[], now: number): number {
+      const found = findLetters(row, ids)
+      requireRoom(row, settings, found.length)
       for (const { seq, group } of found) redrive.run(stateIn(row.queue, group), row.next++, now, seq)
       row.deadLetters -= found.length
       row.waiting += found.length
       return found.length
     },
 
-    drop(row: QueueRow, which: readonly string[] | number): number {
-      const count = deleteJobs(findLetters(row, which))
+    drop(row: QueueRow, ids: readonly string[]): number {
+      const count = deleteJobs(findLetters(row, ids))
       row.deadLetters -= count
       return count
     },

@@ -17,16 +17,6 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
   let use: QueueUse | undefined
   let batch: { readonly claims: Completed[]; readonly isDone: Promise<void> } | undefined
 
-  /** Changes all dead letters, some at a time: not those that fail meanwhile. */
-  async function changeAll(change: (most: number) => Promise<number>): Promise<number> {
-    const deadLetters = await call('read', (_jobs, row) => row.deadLetters)
-    for (let count = 0; ; ) {
-      const changed = await change(Math.min(deadLetters - count, CHANGED_AT_ONCE))
-      count += changed
-      if (changed === 0 || count === deadLetters) return count
-    }
-  }
-
   /** Those of one turn are one call, which may be made again. */
   function complete(claim: Completed): Promise<void> {
     if (batch === undefined) {
@@ -83,15 +73,8 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
     },
     counts: () => call('read', (jobs, row) => jobs.counts(row, now())),
     deadLetters: (page) => call('read', (jobs, row) => jobs.letters(row, page)),
-    redrive(ids) {
-      const redrive = (which: typeof ids | number) =>
-        call('promise', (jobs, row) => jobs.redrive(row, settings, which as readonly string[], now()))
-      return ids === 'all' ? changeAll(redrive) : redrive(ids)
-    },
-    drop(ids) {
-      const drop = (which: readonly string[] | number) => call('erase', (jobs, row) => jobs.drop(row, which))
-      return ids === 'all' ? changeAll(drop) : drop(ids)
-    },
+    redrive: (ids) => call('promise', (jobs, row) => jobs.redrive(row, settings, ids, now())),
+    drop: (ids) => call('erase', (jobs, row) => jobs.drop(row, ids)),
     async *jobs() {
       for (let after: number | undefined = 0; after !== undefined; ) {
         const from: number = after
@@ -113,5 +96,3 @@ export function createSqliteStore(settings: Settings, file: QueueFile): QueueSto
     },
   }
 }
-
-const CHANGED_AT_ONCE = 500
