@@ -17,7 +17,7 @@ export type {
 } from './destination/api.ts'
 export type { CircuitEvent, CircuitOptions, CircuitState, UrlHealth } from './destination/circuit.ts'
 export { createDestination } from './destination/destination.ts'
-export type { MessageFunctions } from './destination/functions.ts'
+export type { MessageContext, MessageFunctions } from './destination/functions.ts'
 export type {
   DeliveryReport,
   DestinationObserver,

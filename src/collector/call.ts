@@ -39,8 +39,9 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
   requireSize(whole)
   const type = readType(call, arrival.route)
   const message = toMessage(type, call, arrival)
-  if (!call.messageId) return { message }
-  return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${lasting}`) }
+  const { source } = arrival
+  if (!call.messageId) return { message, source }
+  return { message, source, key: hash('sha256', `${JSON.stringify([source, type])}${lasting}`) }
 }
 
 /**

@@ -46,7 +46,7 @@ export async function requestDeletion(
   requireText('userId', userId, 'user-1')
   const notifications = sources.map(async (source): Promise<QueuedDeletion> => {
     const message = compose('delete', { userId }, distinctTime(clock, userId))
-    const answers = await submitToAll(source, [{ message }])
+    const answers = await submitToAll(source, [{ message, source: source.name }])
     return { source: source.name, queued: answers.flat().filter(({ queued }) => queued).length }
   })
   await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.

@@ -12,19 +12,21 @@ import type { DestinationObserver, FailureReason, SkipReason } from './observer.
 /** Whether a destination queued a message. */
 export type Queued =
   | { readonly queued: true /** Identifies the message in reports and dead letters. */; readonly id: string }
-  | { readonly queued: false; readonly reason: SkipReason }
+  | { readonly queued: false; readonly reason: Exclude<SkipReason, 'filtered'> }
 
 /** A message to queue. */
 export interface Submission {
   readonly message: Message
   /** Identifies the message to the caller: submitted again under the same key, it is queued once. Default: no key. */
   readonly key?: string
+  /** Where it comes from, for `filter` and `transform`: stored with the message, and not sent. Default: unknown. */
+  readonly source?: string
 }
 
 /** A message that failed and is not retried until it is redriven. */
 export interface DestinationDeadLetter {
   readonly id: string
-  /** Undefined when the reason is `unreadable`. */
+  /** As it was submitted. Undefined when the reason is `unreadable`. */
   readonly message: Message | undefined
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
@@ -57,7 +59,7 @@ export interface DestinationCloseOptions {
 export interface DestinationHealth extends Health {
   /** One for each URL, in the order of the webhooks. */
   readonly urls: readonly UrlHealth[]
-  /** Messages that were not queued since the destination was created, by reason. */
+  /** Messages that were not queued, or not sent, since the destination was created, by reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
   /** How often `filter` or `transform` failed in this process, and its message became a dead letter. */
   readonly transformFailed: number
@@ -158,8 +160,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
   /**
-   * Deletes what is stored of a user: messages that wait and dead letters, whose `userId`, `anonymousId` or, of an alias, previous
-   * id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   * Deletes what is stored of a user: messages that wait and dead letters that were submitted with one of these as `userId`,
+   * `anonymousId` or, of an alias, previous id. Keeps `delete` messages, which carry the request. Reads every stored message once.
    *
    * A message that is being posted at that moment is counted as `active`: when no URL takes it, it waits again, so call
    * `forget` again until `active` is 0.

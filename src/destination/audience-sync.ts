@@ -99,7 +99,7 @@ async function sync<Value>(
     )
     try {
       const results = await push(calls)
-      for (const [index, change] of chunk.entries()) if (isDone(results[index])) apply(synced, change)
+      for (const [index, change] of chunk.entries()) if (results[index]?.queued === true) apply(synced, change)
       start += size
       await nextTurn() // A large audience must not delay the rounds under way.
     } catch (error) {
@@ -109,11 +109,6 @@ async function sync<Value>(
       await new Promise<void>((resolve) => void clock.setTimeout(resolve, FULL_MS))
     }
   }
-}
-
-/** What a filter leaves out is not tried again. */
-function isDone(result: Queued | undefined): boolean {
-  return result?.queued === true || result?.reason === 'filtered'
 }
 
 function findChanges<Value>(

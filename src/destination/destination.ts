@@ -25,13 +25,13 @@ import type {
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { createCurrentSettings } from './current-settings.ts'
-import { createFunctions, hasAny } from './functions.ts'
+import { createFunctions } from './functions.ts'
 import { createJobHandler } from './job-handler.ts'
 import type { SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
 import { createDestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
-import { isOriginal, REASONS, readDeadLetter, readMessage, readReason, shownBody } from './stored.ts'
+import { messageBytes, REASONS, readDeadLetter, readMessage, readReason, writeStored } from './stored.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -65,33 +65,23 @@ export function createDestination(options: DestinationOptions): Destination {
 
   async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
     refuseWhenClosed()
-    const meant = composed.map((each) => findSkipReason(each.message, live.settings, each.at) ?? each)
-    const isMade = hasAny(live.settings.functions)
-    const made = isMade ? await Promise.all(meant.map((each) => applyTo(each))) : meant
-    refuseWhenClosed() // It may have closed meanwhile.
     const jobs: Job[] = []
-    const results = made.map((each): Queued => {
-      if (typeof each === 'string') return { queued: false, reason: each }
-      const { message, bytes, id = newId() } = each
-      jobs.push({ id, body: bytes, group: isOriginal(bytes) ? undefined : readGroup('', groupBy?.(message)) })
+    const results = composed.map(({ message, bytes, at, source, id = newId() }): Queued => {
+      const reason = findSkipReason(message, live.settings, at)
+      if (reason !== undefined) return { queued: false, reason }
+      jobs.push({ id, body: writeStored(bytes, source), group: readGroup('', groupBy?.(message)) })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
-    for (const [index, each] of made.entries()) {
-      const result = results[index] as Queued
-      if (result.queued) {
-        const queued = each as Composed
-        events.publish('queued', { ...queued, bytes: shownBody(queued.bytes), id: result.id })
-      } else skip(composed[index] as Composed, result.reason)
+    for (const [index, result] of results.entries()) {
+      const { message, bytes, at } = composed[index] as Composed
+      if (result.queued) events.publish('queued', { id: result.id, message, bytes, at })
+      else skip({ message, at }, result.reason)
     }
     return results
   }
 
-  async function applyTo(each: Composed | SkipReason): Promise<Composed | SkipReason> {
-    return typeof each === 'string' ? each : ((await functions.apply(each)) ?? 'filtered')
-  }
-
-  /** @param id That of a message that was queued before. */
+  /** @param id That of a message that was queued. */
   function skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
     skipped[reason] += 1
     events.publish('skipped', { message, reason, at, ...(id !== undefined && { id }) })
@@ -106,9 +96,10 @@ export function createDestination(options: DestinationOptions): Destination {
     if (!Array.isArray(submissions)) {
       throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
     }
-    const composed = (submissions as readonly Submission[]).map(({ message, key }) => {
+    const composed = (submissions as readonly Submission[]).map(({ message, key, source }) => {
       if (key !== undefined) requireText('key', key)
-      return { ...composeMessage(message, clock), id: key && idOfKey(key) }
+      if (source !== undefined) requireText('source', source, 'shop')
+      return { ...composeMessage(message, clock), id: key && idOfKey(key), source }
     })
     return push(composed, options)
   }
@@ -162,7 +153,7 @@ export function createDestination(options: DestinationOptions): Destination {
     ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {
       read: (letter) => readDeadLetter(letter, live.settings.targets),
       reasonOf: ({ reason }) => readReason(reason),
-      bodyOf: (body) => body,
+      bodyOf: messageBytes,
       reasons: REASONS,
       filter: 'url',
       isOf: ({ retryState }, url) =>
@@ -171,7 +162,7 @@ export function createDestination(options: DestinationOptions): Destination {
     async forget(ids) {
       const isAbout = matchUser(ids)
       events.publish('forgotten', { ids })
-      return queue.forget(({ body }) => isAbout(body))
+      return queue.forget(({ body }) => isAbout(messageBytes(body)))
     },
     close: async (options = {}) => {
       refuseUnknown(options, ['graceMs'])
@@ -192,7 +183,7 @@ function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
   now: number,
-): SkipReason | undefined {
+): Exclude<SkipReason, 'filtered'> | undefined {
   if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
   if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.

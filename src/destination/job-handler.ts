@@ -1,7 +1,7 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { ClaimedJob, HandleJob, Outcome, SaveState } from '../queues/api.ts'
+import type { ClaimedJob, HandleJob, Outcome, SaveState, StoredJob } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Composed } from '../sender/compose-call.ts'
 import type { Circuits } from './circuits.ts'
@@ -11,10 +11,7 @@ import type { FailureReason, SkipReason } from './observer.ts'
 import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, toStoredThrown, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
-import { isOriginal, readMessage } from './stored.ts'
-
-/** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
-const LINE_FEED = 0x0a
+import { isStored, messageBytes, readMessage } from './stored.ts'
 
 /**
  * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it
@@ -32,7 +29,7 @@ export function createJobHandler(
 
   return async (job, signal, save) => {
     if (signal.aborted) return retryUnchanged(job, clock.now())
-    if (job.body.includes(LINE_FEED)) {
+    if (!isStored(job.body)) {
       events.publish('attempted', new JobReport(job, UNREADABLE))
       return giveUp(job, 'unreadable')
     }
@@ -40,20 +37,20 @@ export function createJobHandler(
     const isRedriven = job.claimCount === 1 && job.retryState !== undefined // It begins anew, also when this process dies.
     const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
     if (isRedriven) await save?.(writeRetryState(before, targets))
-    return isOriginal(job.body) ? postMade(job, before, signal, save) : post(job, before, signal)
+    const isMade = functions.isEmpty || before.body !== undefined
+    return isMade ? post(job, before, signal) : makeAndPost(job, before, signal, save)
   }
 
-  /** Posts what its functions make of an original: each of its attempts the same. */
-  async function postMade(
+  /** Stores what the functions make before it is posted, so that each attempt has the same bytes. */
+  async function makeAndPost(
     job: ClaimedJob,
     before: RetryState,
     signal: AbortSignal,
     save: SaveState | undefined,
   ): Promise<Outcome> {
-    if (before.body !== undefined) return post({ ...job, body: Buffer.from(before.body) }, before, signal)
-    let made: Composed | undefined
+    let made: Uint8Array | undefined
     try {
-      made = await functions.retry(job.body)
+      made = await functions.apply(job.body)
     } catch (error) {
       return fail(job, { ...before, thrown: toStoredThrown(error) }, [], 'transform_failed', error)
     }
@@ -62,10 +59,10 @@ export function createJobHandler(
       skip({ message: readMessage(job.body), at: clock.now() }, 'filtered', job.id)
       return { complete: true }
     }
-    const state = { ...before, body: Buffer.from(made.bytes).toString() }
+    const state = { ...before, body: Buffer.from(made).toString() }
     const retryState = writeRetryState(state, live.settings.targets)
     await save?.(retryState)
-    return post({ ...job, body: made.bytes, retryState }, state, signal)
+    return post({ ...job, retryState }, state, signal)
   }
 
   async function post(job: ClaimedJob, before: RetryState, signal: AbortSignal): Promise<Outcome> {
@@ -87,12 +84,13 @@ export function createJobHandler(
     const chosen = isLast ? due : admitted
     abortWith(signal)
     const ends = chosen.map(circuits.begin)
-    const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end))
+    const sent = sentOf(job, before)
+    const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(sent.body, chosen, end))
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
       events.publish(
         'attempted',
-        new JobReport(job, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] }),
+        new JobReport(sent, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] }),
       )
       return { complete: true }
     }
@@ -105,7 +103,7 @@ export function createJobHandler(
       return fail(job, step.state, latest, isSwitchedOff ? 'switched_off' : step.failure)
     }
     const { retryAt, state } = step
-    events.publish('attempted', new JobReport(job, { status: 'retrying', latest, attempts: state.attempts, retryAt }))
+    events.publish('attempted', new JobReport(sent, { status: 'retrying', latest, attempts: state.attempts, retryAt }))
     return { retryAt, retryState: writeRetryState(state, live.settings.targets) }
   }
 
@@ -143,7 +141,10 @@ export function createJobHandler(
     error?: unknown,
   ): Outcome {
     const { attempts } = state
-    events.publish('attempted', new JobReport(job, { status: 'failed', latest, attempts, reason, error }))
+    events.publish(
+      'attempted',
+      new JobReport(sentOf(job, state), { status: 'failed', latest, attempts, reason, error }),
+    )
     return giveUp(job, reason, writeRetryState(state, live.settings.targets))
   }
 
@@ -151,6 +152,11 @@ export function createJobHandler(
     events.publish('deadLetter', { id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return retryState === undefined ? { deadLetter: reason } : { deadLetter: reason, retryState }
   }
+}
+
+/** A message as it is posted. */
+function sentOf({ id, body }: ClaimedJob, { body: made }: RetryState): StoredJob {
+  return { id, body: made === undefined ? messageBytes(body) : Buffer.from(made) }
 }
 
 function retryUnchanged({ retryState }: ClaimedJob, at: number): Outcome {

@@ -4,7 +4,7 @@ import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
 
-/** Why a message is not queued. */
+/** Why a message is not queued or, when a `filter` leaves it out, not sent. */
 export type SkipReason =
   /** The destination is disabled. */
   | 'switched_off'
@@ -15,13 +15,13 @@ export type SkipReason =
   /** A `filter` leaves it out. */
   | 'filtered'
 
-/** `hookline:skipped`: a destination did not queue a message. */
+/** `hookline:skipped`: a destination did not queue or did not send a message. */
 export interface SkippedEvent {
   readonly message: Message
   readonly reason: SkipReason
   /** When it was given to the destination, in milliseconds since the epoch, by its clock. */
   readonly at: number
-  /** Set for a message that was queued before: its functions had failed, and leave it out since. */
+  /** Set for a message that was queued: a `filter` leaves it out. */
   readonly id?: string
 }
 
@@ -62,7 +62,7 @@ export interface DeliveryReport {
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
-  /** What is signed and posted; the message as it was given while its functions fail. */
+  /** The message as it was given, before `filter` and `transform`. */
   readonly bytes: Uint8Array
   /** In milliseconds since the epoch, by the clock of the destination. */
   readonly at: number
@@ -70,7 +70,7 @@ export interface QueuedEvent {
 
 /** A round ended, or the message failed without one. */
 export interface ObservedReport extends DeliveryReport {
-  /** What is signed and posted; the message as it was given while its functions fail. */
+  /** What is signed and posted; the message as it was given when its functions failed. */
   readonly bytes: Uint8Array
 }
 

@@ -60,14 +60,14 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly whenDisabled?: 'drop' | 'hold'
   /**
-   * Returns whether a message is sent. It is called before the message is queued, and before `transform`; it may return a promise. What it
-   * throws makes the message a dead letter, `transform_failed`, which a redrive sends once the function is mended.
+   * Returns whether a message is sent. It is called once, when the message is to be posted first, before `transform`; it may return a
+   * promise. What it throws makes the message a dead letter, `transform_failed`: a redrive calls it again.
    */
   readonly filter?: MessageFunctions['filter']
-  /** Returns the message to send in place of another, which it may change. Called before the message is queued, as `filter` is. */
+  /** Returns the message to send in place of another, which it may change. Called as `filter` is: each attempt posts the same. */
   readonly transform?: MessageFunctions['transform']
   /**
-   * Names the group of a message, such as its user. Gets the message that is sent; one whose functions failed has no group. The messages of a group are posted one at a time, in the order of
+   * Names the group of a message, such as its user. Gets the message as it was submitted. The messages of a group are posted one at a time, in the order of
    * submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined

@@ -12,7 +12,7 @@ import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { DestinationObserver, FailureReason, ObservedReport } from './observer.ts'
 import type { DestinationSettings } from './options.ts'
-import { readMessage, shownBody } from './stored.ts'
+import { readMessage } from './stored.ts'
 
 /** An observer of a user, and what only the callbacks hear. */
 interface Events extends DestinationObserver {
@@ -92,7 +92,7 @@ export class JobReport implements ObservedReport {
   }
 
   get bytes(): Uint8Array {
-    return shownBody(this.#body)
+    return this.#body
   }
 
   get message(): Message {

@@ -11,7 +11,7 @@ export interface RetryState {
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
   readonly startedAt?: number
-  /** What is posted in place of an original: made once, so that each attempt has the same bytes. */
+  /** What the functions made of the message: each attempt posts it. */
   readonly body?: string
   /** The error of its functions. */
   readonly thrown?: StoredThrown

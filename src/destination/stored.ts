@@ -1,6 +1,5 @@
-/** A message as the queue of a destination stores it: the bytes that are posted or, when its functions failed, the original. */
+/** A message as the queue of a destination stores it: the name of its source in quotes on a line of its own, if it has one; its bytes. */
 
-import { serialise } from '../message/compose.ts'
 import type { Message } from '../message/message.ts'
 import type { DeadLetter } from '../queues/api.ts'
 import type { Target } from '../sender/webhooks.ts'
@@ -8,28 +7,35 @@ import type { DestinationDeadLetter } from './api.ts'
 import type { FailureReason } from './observer.ts'
 import { readRetryState } from './retry-state.ts'
 
-/** Before an original: it is never posted like this. */
-const SPACE = 0x20
+const LINE_FEED = 0x0a
+const [BRACE, QUOTE] = [0x7b, 0x22]
 
-export function isOriginal(body: Uint8Array): boolean {
-  return body[0] === SPACE
+export function writeStored(bytes: Uint8Array, source: string | undefined): Uint8Array {
+  return source === undefined ? bytes : Buffer.concat([Buffer.from(`${JSON.stringify(source)}\n`), bytes])
 }
 
-export function writeOriginal(message: Message): Uint8Array {
-  return Buffer.concat([Buffer.of(SPACE), serialise(message)])
+/** Whether it was written here. An envelope of an inbox has two lines, and holds headers: it is never posted, whoever pushed it. */
+export function isStored(stored: Uint8Array): boolean {
+  const start = stored[0] === QUOTE ? stored.indexOf(LINE_FEED) + 1 : 0
+  return stored[start] === BRACE && !stored.includes(LINE_FEED, start)
 }
 
-/** The body of a job as others see it: the message alone. */
-export function shownBody(body: Uint8Array): Uint8Array {
-  return isOriginal(body) ? body.subarray(1) : body
+export function readSource(stored: Uint8Array): string | undefined {
+  return stored[0] === QUOTE ? JSON.parse(decoder.decode(stored.subarray(0, stored.indexOf(LINE_FEED)))) : undefined
 }
 
-/** Parses the body of a job, which was checked before it was queued. */
-export function readMessage(body: Uint8Array): Message {
-  const message = JSON.parse(Buffer.from(body).toString())
+export function messageBytes(stored: Uint8Array): Uint8Array {
+  return stored[0] === QUOTE ? stored.subarray(stored.indexOf(LINE_FEED) + 1) : stored
+}
+
+/** Parses the message, which was checked before it was queued. */
+export function readMessage(stored: Uint8Array): Message {
+  const message = JSON.parse(decoder.decode(messageBytes(stored)))
   if (message.type === 'alias') message.previousId = message['Previous ID']
   return message
 }
+
+const decoder = new TextDecoder()
 
 export function readDeadLetter(
   { id, body, reason, retryState, failedAt }: DeadLetter,

@@ -1,7 +1,12 @@
 /** inspectQueue(): what a receiver and a destination can do with their queue, without either of them. */
 
 import type { DestinationDeadLetter } from '../destination/api.ts'
-import { isFailureReason, readDeadLetter as readOfDestination, readReason, shownBody } from '../destination/stored.ts'
+import {
+  isFailureReason,
+  messageBytes,
+  readDeadLetter as readOfDestination,
+  readReason,
+} from '../destination/stored.ts'
 import { bodyOf } from '../inbox/envelope.ts'
 import {
   type HandledMessage,
@@ -41,7 +46,7 @@ export interface InspectedInboxLetter extends DeadLetterMessage {
 /** A dead letter of a destination. Its attempts have no URL: the queue does not hold them. */
 export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
   readonly use: 'destination'
-  /** The bytes that are posted or, when a function failed, of the original. */
+  /** The bytes of the message, as it was submitted. */
   readonly bytes: Uint8Array
   readonly attempts: readonly Omit<Attempt, 'url'>[]
 }
@@ -124,7 +129,7 @@ const OWNER: LettersOwner<InspectedLetter> = {
     }
     const { attempts, ...read } = readOfDestination(letter, [])
     const posted = attempts.map(({ url: _, ...attempt }) => attempt)
-    return withText({ ...read, use: 'destination', bytes: shownBody(letter.body), attempts: posted })
+    return withText({ ...read, use: 'destination', bytes: messageBytes(letter.body), attempts: posted })
   },
   reasonOf: (letter) => (hasError(letter) ? reasonOf(letter) : readReason(letter.reason)),
   bodyOf,

@@ -14,6 +14,7 @@ export interface Composed {
   /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
   readonly id?: string | undefined
+  readonly source?: string | undefined
 }
 
 /**

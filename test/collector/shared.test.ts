@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Submission } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
+import { readMessage } from '../../src/destination/stored.ts'
 import type { Message } from '../../src/message/message.ts'
 import type { Job } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -19,7 +20,7 @@ function setUpDestination(options: Partial<DestinationOptions> = {}) {
     work: () => () => {},
   }
   const destination = createDestination({ webhooks: [{ url: 'https://a.example/' }], queue, ...options })
-  return { destination, jobs, bodies: () => jobs.map(({ body }) => JSON.parse(Buffer.from(body).toString())) }
+  return { destination, jobs, bodies: () => jobs.map(({ body }) => readMessage(body)) }
 }
 
 function collectFor(

@@ -10,6 +10,7 @@ import type { DestinationOptions } from '../../src/destination/options.ts'
 import type { Message } from '../../src/message/message.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { capture, fixtures } from '../../src/testing.ts'
+import { setUpCollector, writeKey } from '../support/collect.ts'
 import { until } from '../support/until.ts'
 import { setUp as setUpDestination } from './set-up.ts'
 
@@ -30,18 +31,21 @@ describe('filter', () => {
   it('leaves messages out, which are counted and reported', async () => {
     const { destination, clock, sent } = setUp({ filter: ({ type }) => type === 'track' })
     const skipped: unknown[] = []
-    destination.observe({ skipped: ({ message, reason }) => skipped.push([message.type, reason]) })
-    expect(await destination.send(page)).toEqual({ queued: false, reason: 'filtered' })
-    expect(await destination.send(track)).toMatchObject({ queued: true })
+    destination.observe({ skipped: ({ id, message, reason }) => skipped.push([id, message.type, reason]) })
+    const { id } = (await destination.send(page)) as { id: string }
+    await destination.send(track)
     await clock.advance(0)
     expect(sent()).toMatchObject([{ type: 'track' }])
-    expect(skipped).toEqual([['page', 'filtered']])
-    expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 }, transformFailed: 0 })
+    expect(skipped).toEqual([[id, 'page', 'filtered']])
+    expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 }, transformFailed: 0, waiting: 0 })
   })
 
   it('may return a promise', async () => {
-    const { destination } = setUp({ filter: async () => false })
-    expect(await destination.send(track)).toEqual({ queued: false, reason: 'filtered' })
+    const { destination, clock, sent } = setUp({ filter: async () => false })
+    await destination.send(track)
+    await clock.advance(0)
+    expect(sent()).toEqual([])
+    expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 } })
   })
 
   it('is not called for what is not queued anyway', async () => {
@@ -55,29 +59,25 @@ describe('filter', () => {
     await clock.advance(0)
     expect(await destination.deadLetters()).toMatchObject([{ reason: 'transform_failed', message: track }])
   })
-
-  it('of an audience: who is left out is synced', async () => {
-    const { destination } = setUp({ filter: (message) => message.userId === 'user-1' })
-    const previous = await destination.syncAudience('vip', ['user-1', 'user-2'])
-    expect([...previous]).toEqual(['user-1', 'user-2'])
-  })
 })
 
 describe('transform', () => {
-  it('changes what is queued, signed and posted; the caller and other destinations keep theirs', async () => {
+  it('changes what is signed and posted; the caller keeps its own, and so does the queue', async () => {
     const transform = (message: Message): Message => {
       Object.assign(message, { userId: 'hidden', previousId: undefined, traits: undefined })
       return message
     }
-    const { destination, clock, sent } = setUp({ transform })
+    const { destination, clock, sent, reports } = setUp({ transform }, [400])
     const queued: Message[] = []
     destination.observe({ queued: ({ bytes }) => queued.push(JSON.parse(String(Buffer.from(bytes)))) })
     const given = structuredClone(track)
     await destination.send(given)
-    expect(given).toEqual(track)
-    expect(queued).toMatchObject([{ userId: 'hidden' }])
     await clock.advance(0)
+    expect(given).toEqual(track)
+    expect(queued).toEqual([track])
     expect(sent()).toMatchObject([{ userId: 'hidden', event: track.event, messageId: track.messageId }])
+    expect(reports).toMatchObject([{ reason: 'refused', message: { userId: 'hidden' } }])
+    expect(await destination.deadLetters()).toMatchObject([{ reason: 'refused', message: track }])
   })
 
   it('may make another message, also in a promise, and comes after the filter', async () => {
@@ -95,14 +95,14 @@ describe('transform', () => {
     expect(calls).toEqual(['filter track', 'transform'])
   })
 
-  it('groups by what is sent', async () => {
+  it('changes no group: that is of the message as it was submitted', async () => {
     const groups: unknown[] = []
     const { destination } = setUp({
       transform: (message) => ({ ...message, userId: 'other' }) as Message,
       groupBy: ({ userId }) => void groups.push(userId),
     })
     await destination.send(track)
-    expect(groups).toEqual(['other'])
+    expect(groups).toEqual([track.userId])
   })
 
   it.each<[string, (message: Message) => unknown]>([
@@ -181,16 +181,6 @@ describe('transform', () => {
     expect(await destination.close({ graceMs: 0 })).toEqual([page])
   })
 
-  it('that closes the destination: nothing is queued', async () => {
-    const set = setUp({
-      async transform(message) {
-        void set.destination.close()
-        return message
-      },
-    })
-    await expect(set.destination.send(track)).rejects.toMatchObject({ code: 'shutting_down' })
-  })
-
   it('that takes more than 5 seconds fails, and holds nothing up', async () => {
     const { destination, clock } = setUp({ transform: () => new Promise<never>(() => {}), onAttempt: () => {} })
     const sent = destination.send(track)
@@ -202,45 +192,55 @@ describe('transform', () => {
     ])
   })
 
-  it('that makes other bytes each time: each attempt of a message has the same', async () => {
-    let calls = 0
-    const transform = (message: Message) => {
-      if (calls++ === 0) fail()
-      return { ...message, messageId: `made ${calls}` } as Message
-    }
-    const { destination, clock, sent } = setUp({ transform }, [500, 500, 200])
+  it('that makes other bytes each time is called once: each attempt of a message has the same', async () => {
+    const made: string[] = []
+    const transform = (message: Message) => ({ ...message, messageId: `made ${made.push('one')}` }) as Message
+    const { destination, clock, sent } = setUp({ filter: () => made.push('asked') > 0, transform }, [500, 500, 200])
     await destination.send(track)
     await clock.advance(3_600_000)
     expect(sent().map(({ messageId }) => messageId)).toEqual(Array(3).fill('made 2'))
+    expect(made).toEqual(['asked', 'one'])
   })
 
-  it('that failed: what is in the queue has no group, whatever `groupBy` would throw for it', async () => {
-    const groupBy = (message: Message & { tenant?: { id: string } }) => (message.tenant as { id: string }).id
-    const { destination, clock } = setUp({ transform: fail, groupBy, onAttempt: () => {} })
-    expect(await destination.send(track)).toMatchObject({ queued: true })
-    await clock.advance(0)
-    expect(await destination.deadLetters()).toHaveLength(1)
-  })
-
-  it('during which the destination closes: its message is left over, and not posted', async () => {
+  it('is called again for what is redriven', async () => {
     let calls = 0
+    const transform = (message: Message) => ({ ...message, messageId: `made ${++calls}` }) as Message
+    const { destination, clock, sent } = setUp({ transform }, [400, 500, 200])
+    await destination.send(track)
+    await clock.advance(0)
+    await destination.redrive('all')
+    await clock.advance(60_000)
+    expect(sent().map(({ messageId }) => messageId)).toEqual(['made 1', 'made 2', 'made 2'])
+  })
+
+  it('is not called for what waits', async () => {
+    let calls = 0
+    const transform = (message: Message) => {
+      calls += 1
+      return message
+    }
+    const { destination, clock } = setUp({ transform, concurrency: 1 }, ['hang'])
+    for (const message of [track, page]) await destination.send(message)
+    await clock.advance(0)
+    expect(await destination.close({ graceMs: 0 })).toEqual([track, page])
+    expect(calls).toBe(1)
+  })
+
+  it('during which the destination closes: its message is left over as it was, and not posted', async () => {
     let finish = (_message: Message): void => {}
-    const transform = (): Promise<Message> =>
-      calls++ === 0 ? Promise.reject(new Error('broken')) : new Promise((resolve) => (finish = resolve))
+    const transform = (): Promise<Message> => new Promise((resolve) => (finish = resolve))
     const { destination, clock, captured } = setUp({ transform, onAttempt: () => {} })
     await destination.send(track)
     await clock.advance(0)
     expect(await destination.close({ graceMs: 0 })).toEqual([track])
-    finish(track)
+    finish(page)
     await clock.advance(60_000)
     expect(captured.requests).toEqual([])
   })
 
   it('during which settings change: they count', async () => {
-    let calls = 0
     const set = setUp({
       async transform(message) {
-        if (calls++ === 0) fail()
         set.destination.disable()
         return message
       },
@@ -259,31 +259,70 @@ describe('transform', () => {
   })
 })
 
-it('a process without the functions that failed sends nothing, also not the original', async () => {
+it('what they made is kept: a later process posts the same bytes, and does not call them', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
-  const captured = capture({ script: [200] })
+  const captured = capture({ script: [500, 200] })
   const open = (options: Partial<DestinationOptions>) =>
     createDestination({
       webhooks: [{ url: 'https://shop.example/webhooks' }],
       queue: sqliteQueue({ path: join(directory, 'outbox.sqlite') }),
       dispatcher: captured.dispatcher,
+      random: () => 0,
       onAttempt: () => {},
       ...options,
     })
-  const before = open({ transform: fail, enabled: false, whenDisabled: 'hold' })
+  const before = open({ transform: (message) => ({ ...message, messageId: 'made' }) as Message })
   await before.send(track)
-  await before.close()
-  const without = open({})
-  await until(async () => (await without.health()).deadLetters === 1)
-  expect(await without.deadLetters()).toMatchObject([
-    { message: track, error: expect.stringContaining('needs the functions') },
-  ])
-  await without.close()
-  const unchanged = open({ transform: (message) => message })
-  await unchanged.redrive('all')
   await until(() => captured.requests.length === 1)
-  await unchanged.close()
+  await before.close()
+  const after = open({ transform: fail })
+  await until(() => captured.requests.length === 2)
+  const [first, second] = captured.requests.map(({ bytes }) => String(bytes))
+  expect(first).toContain('"made"')
+  expect(second).toBe(first)
+  await after.close()
+})
+
+describe('the context', () => {
+  const call = { type: 'track', userId: 'u', event: 'E', messageId: 'm' }
+
+  it('has the source of the collector that accepted the call, also after a redrive; nothing of it is posted', async () => {
+    const seen: unknown[] = []
+    const { destination, clock, sent, captured } = setUp({
+      filter: (_message, context) => seen.push(context) > 0,
+      transform(message, context) {
+        seen.push(context)
+        return seen.length === 2 ? fail() : message
+      },
+    })
+    const { post } = setUpCollector({ sources: [{ name: 'shop "1"', writeKey, destinations: [destination] }] })
+    await post('/v1/track', call)
+    await clock.advance(0)
+    expect(await destination.deadLetters({ userId: 'u' })).toMatchObject([{ message: { event: 'E' } }])
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(seen).toEqual(Array(4).fill({ source: 'shop "1"' }))
+    expect(sent()).toMatchObject([{ event: 'E', userId: 'u' }])
+    expect(String(captured.requests[0]?.bytes)).not.toContain('shop')
+  })
+
+  it('has no source for a message that was given to the destination, unless its submission names one', async () => {
+    const seen: unknown[] = []
+    const { destination, clock } = setUp({ filter: (_message, { source }) => seen.push(source) > 0 })
+    await destination.send(track)
+    await destination.submit([{ message: track, source: 'import' }])
+    await clock.advance(0)
+    expect(seen).toEqual([undefined, 'import'])
+    await expect(destination.submit([{ message: track, source: '' }])).rejects.toThrow('`source` must be')
+  })
+
+  it('does not hide a message from `forget`', async () => {
+    const { destination } = setUp({ enabled: false, whenDisabled: 'hold' })
+    await destination.submit([track, page].map((message) => ({ message: message as Message, source: 'import' })))
+    expect(await destination.forget(String(track.userId))).toMatchObject({ deleted: 1 })
+    expect(await destination.close({ graceMs: 0 })).toEqual([page])
+  })
 })
 
 describe('whenDisabled: hold', () => {

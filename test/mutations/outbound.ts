@@ -17,8 +17,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'the first attempt is made a second later',
     file: 'src/destination/destination.ts',
-    from: 'jobs.push({ id, body: bytes,',
-    to: 'jobs.push({ id, body: bytes, notBefore: new Date(at + 1_000),',
+    from: 'jobs.push({ id, body: writeStored(bytes, source),',
+    to: 'jobs.push({ id, body: writeStored(bytes, source), notBefore: new Date(at + 1_000),',
     rows: ['Outbound · What it does · 1'],
   },
   {
@@ -542,8 +542,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a retry is not signed',
     file: 'src/destination/job-handler.ts',
-    from: 'await new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end))',
-    to: 'await (before.rounds === 0 ? new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end)) : Promise.all(chosen.map((target) => transport.post(target, { headers: transport.headersFor(target, undefined), body: job.body }))))',
+    from: 'await new Promise<readonly Attempt[]>((end) => transport.postRound(sent.body, chosen, end))',
+    to: 'await (before.rounds === 0 ? new Promise<readonly Attempt[]>((end) => transport.postRound(sent.body, chosen, end)) : Promise.all(chosen.map((target) => transport.post(target, { headers: transport.headersFor(target, undefined), body: sent.body }))))',
     rows: ['Outbound · Settings · sharedSecret'],
   },
   {

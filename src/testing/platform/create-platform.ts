@@ -7,11 +7,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { serve } from '../../../adapters/node.ts'
 import { createCollector } from '../../collector/collector.ts'
 import { createDestination } from '../../destination/destination.ts'
-import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
+import type { DeliveryReport, SkippedEvent } from '../../destination/observer.ts'
 import type { DestinationOptions } from '../../destination/options.ts'
 import { readMessage } from '../../destination/stored.ts'
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
-import type { Message } from '../../message/message.ts'
 import {
   invalidOption,
   kindOf,
@@ -46,25 +45,12 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       return onAttempt?.(report)
     },
   })
-  const submit: typeof destination.submit = async (...args) => {
-    const results = await destination.submit(...args)
-    for (const [index, { message }] of args[0].entries()) {
-      const result = results[index]
-      if (result?.queued === false) ledger.skipped(message, result.reason)
-    }
-    return results
-  }
-  const routed = {
-    submit,
-    get enabled() {
-      return destination.enabled
-    },
-  }
+  destination.observe({ skipped: ledger.skipped })
   const collector = createCollector({
     onError: () => {}, // The ledger has it.
     ...settings.collector,
     clock,
-    sources: [{ name: 'test', writeKey, destinations: [routed] }],
+    sources: [{ name: 'test', writeKey, destinations: [destination] }],
   })
   const server = createServer(serve({ handle: (request) => activity.track(answer(request)) }))
   const { origin, close: stop } = await listen(server, port).catch(async (error) => {
@@ -193,8 +179,7 @@ function createLedger() {
       }
       notify()
     },
-    skipped(message: Message, reason: SkipReason): void {
-      const id = `skipped-${messages.size}`
+    skipped({ id = `skipped-${messages.size}`, message, reason }: SkippedEvent): void {
       messages.set(id, { id, message, status: 'skipped', attempts: [], reason })
       notify()
     },

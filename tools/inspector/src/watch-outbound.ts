@@ -73,16 +73,17 @@ export function watchDestination(
   journal: Journal,
   series: SeriesRecorder,
 ): () => void {
+  /** @param id Undefined for a message that was not queued. */
   function open(
-    { id, bytes }: Pick<ObservedReport, 'id' | 'bytes'>,
+    { id, bytes }: Pick<SkippedEvent, 'id'> & Pick<ObservedReport, 'bytes'>,
     at: number,
     read: () => Message,
   ): LoggedMessage | undefined {
-    const known = journal.find(name, id)
-    if (known !== undefined) return known
+    const known = id && journal.find(name, id)
+    if (known) return known
     if (journal.isForgotten(at, bytes)) return undefined
     const logged = journal.add(name, { kind: 'sent', at, deliveryId: id })
-    logged.isStored = true
+    logged.isStored = id !== undefined
     setBody(logged, bytes)
     try {
       describeMessage(logged, read())
@@ -108,7 +109,7 @@ export function watchDestination(
     if (latest.length === 0) series.failed(name, undefined)
     const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message)
     if (logged === undefined) return
-    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // What is posted, where functions failed before.
+    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // What is posted, which functions may have made.
     const fields = {
       ...{ state: STATES[status], retryAt, endedAt: now },
       code: reason ?? (status === 'delivered' ? undefined : last?.error),
@@ -125,21 +126,11 @@ export function watchDestination(
     journal.update(logged, fields, ...([...steps, round] as Step[]))
   }
 
-  /** One with an id was queued before; any other is a row that nothing follows. */
-  function skipped({ id, message, reason, at }: SkippedEvent): void {
-    const logged = id === undefined ? create(message, at) : journal.find(name, id)
+  function skipped({ message, reason, at, ...event }: SkippedEvent): void {
+    const logged = open({ ...event, bytes: Buffer.from(JSON.stringify(message)) }, at, () => message)
     if (logged === undefined) return
     const skipped = { state: 'skipped', code: reason, retryAt: undefined, endedAt: at } as const
     journal.update(logged, skipped, { at, what: 'skipped', reason })
-  }
-
-  function create(message: Message, at: number): LoggedMessage | undefined {
-    const bytes = Buffer.from(JSON.stringify(message))
-    if (journal.isForgotten(at, bytes)) return undefined
-    const logged = journal.add(name, { kind: 'sent', at })
-    setBody(logged, bytes)
-    describeMessage(logged, message)
-    return logged
   }
 
   return destination.observe({ queued, attempted, skipped, forgotten: ({ ids }) => void journal.forget(ids) })

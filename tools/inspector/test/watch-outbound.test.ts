@@ -31,14 +31,13 @@ describe('a destination', () => {
       return userId === 'sent'
     }
     const transform = (message: Message) => ({ ...message, userId: 'hidden' }) as Message
-    const { all, destination, clock, rows, detail, steps } = setUp([200], { filter, transform })
+    const { destination, clock, rows, detail, steps } = setUp([200], { filter, transform })
     for (const userId of ['sent', 'left out']) await destination.track({ userId, event: 'Sold' })
     await clock.advance(0)
     expect(rows().map(({ state, code }) => [state, code])).toEqual(Array(2).fill(['dead', 'transform_failed']))
     const error = { code: 'Error', message: 'broken', stack: expect.stringMatching(/\n +at /) }
     expect(detail(1)?.steps.at(-1)).toMatchObject({ what: 'round', reason: 'transform_failed', error })
     expect(detail(1)?.body.text).toMatch(/^\{/)
-    expect(all()).not.toContain('hookline:')
     isBroken = false
     await destination.redrive('all')
     await clock.advance(0)
@@ -150,11 +149,12 @@ describe('a destination', () => {
     expect(steps()).toEqual(['queued', 'attempt', 'round', 'redriven', 'attempt', 'round'])
   })
 
-  it('what is not queued is a row that was skipped, with the reason', async () => {
+  it('what is not queued, or left out by a filter, is a row that was skipped, with the reason', async () => {
     const filter = ({ userId }: Message) => userId !== 'left out'
     const { destination, clock, rows, detail, counts } = setUp([200], { filter })
     await destination.submit([{ message: { ...fixtures.track, integrations: { All: false } } }])
     await destination.track({ userId: 'left out', event: 'Sold', messageId: 'one' })
+    await clock.advance(0)
     destination.disable()
     await destination.track({ userId: 'u', event: 'Sold' })
     await clock.advance(60_000)
@@ -164,18 +164,22 @@ describe('a destination', () => {
       { ...skipped, code: 'filtered', name: 'Sold', user: 'left out', messageIds: ['one'] },
       { ...skipped, code: 'not_selected' },
     ])
-    expect(detail(2)).toMatchObject({ isStored: false, steps: [{ what: 'skipped', reason: 'filtered' }] })
+    expect(detail(2)).toMatchObject({
+      isStored: true,
+      steps: [{ what: 'queued' }, { what: 'skipped', reason: 'filtered' }],
+    })
     expect(JSON.parse(detail(2)?.body.text ?? '')).toMatchObject({ userId: 'left out', event: 'Sold' })
     expect(counts()).toEqual([0, 0])
   })
 
   it('a message that is filtered out after its user was forgotten brings nothing back', async () => {
     const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
-    const { destination, journal, rows } = setUp([200], { filter: () => decided })
-    const submitted = destination.track({ userId: 'gone', event: 'Sold' })
+    const { destination, clock, journal, rows } = setUp([200], { filter: () => decided })
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    await clock.advance(0)
     journal.forget('gone')
     decide(false)
-    await submitted
+    await clock.advance(0)
     expect(rows()).toEqual([])
   })
 
