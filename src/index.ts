@@ -95,7 +95,7 @@ export type {
   TypeOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
-export type { BatchMode, OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
+export type { OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
 export type { OnUnplanned } from './receiver/unplanned.ts'

@@ -2,8 +2,8 @@
 
 import { isIP, SocketAddress } from 'node:net'
 import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
-import { textMember } from '../message/elements.ts'
 import { HooklineError } from '../message/error.ts'
+import { textMember } from '../message/text-member.ts'
 
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []

@@ -14,11 +14,11 @@ export interface Delivery {
    * Identifies the delivery and every retry of it, in an inbox and as a dead letter, too: a UUID. It is made of your `key`, if
    * `inbox` or `dedupe` has one. Else of the verified signature, which a retry has again because its bytes are the same; with
    * several secrets, of the one that the last of them makes of these bytes; with many sources, of that and of the source; of the
-   * bytes when unsigned; of an element of a batch, of the signature, its place and its bytes. Use it, not `messageId`, to
+   * bytes when unsigned; of an element of a batch, of what its batch has, and its place. Use it, not `messageId`, to
    * recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
-  /** The exact bytes of the body, or of the element of a batch. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */
+  /** The exact bytes of the body; of an element of a batch, its JSON, written anew. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */
   readonly bytes: Uint8Array
   /** Where the body was found: `stream` unless a parser ran first. */
   readonly bodySource: BodySource
@@ -28,10 +28,7 @@ export interface Delivery {
   readonly method: DeliveryMethod
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
-  /**
-   * What was checked: a signature of these bytes, or the `header` of the request. False under `allowUnsigned`, and where a batch signs its
-   * first element only.
-   */
+  /** What was checked: the signature of the request, or its `header`. False under `allowUnsigned`. */
   readonly verified: 'signature' | 'header' | false
   /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
   readonly source: string | undefined
@@ -67,13 +64,6 @@ export interface DeliveryReplay {
   readonly handledAt: Date
   /** The names of the handlers that it is for; undefined for all. */
   readonly handlers: readonly string[] | undefined
-}
-
-/** The place of an element in its batch, as far as the signature of its own bytes does not tell it from others. */
-export interface BatchElement {
-  /** The signature of the request; the SHA-256 of its body when unsigned. */
-  readonly of: string
-  readonly index: number
 }
 
 export interface BatchResult {

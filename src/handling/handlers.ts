@@ -24,7 +24,6 @@ interface Registered {
   readonly handler: Handler<ReceivedMessage>
   /** Empty without one. */
   readonly name: string
-  readonly unverified: boolean
   readonly order: number
 }
 
@@ -40,7 +39,6 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
   const byEvent = new Map<string, Registered[]>()
   const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
   let audiences = 0
-  let takeUnverified = false
   let isStarted = false
   let size = 0
   let ignored = 0
@@ -54,9 +52,6 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     get ignored(): number {
       return ignored
     },
-    get takeUnverified(): boolean {
-      return takeUnverified
-    },
 
     add(selection: readonly unknown[]): void {
       const { by, keys, handler, registration } = readSelection('on', selection, takesCustom)
@@ -66,7 +61,6 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
       for (const key of keys) {
         append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, ...registration, order: 0 })
       }
-      takeUnverified ||= registration.unverified
       size += keys.size
     },
 
@@ -94,7 +88,6 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
       if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
       const registration = readRegistration('onAudience', options)
       addName('onAudience', registration.name)
-      takeUnverified ||= registration.unverified
       const order = audiences++
       for (const side of sides) {
         const on = `${side} ${trait}`
@@ -116,9 +109,9 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
       }
     },
 
-    /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
-    match: (wire: ReceivedMessage, delivery: Pick<OpenDelivery, 'isUncovered'>, only?: readonly string[]): boolean =>
-      handlersFor(wire, delivery).some(({ name }) => only === undefined || only.includes(name)),
+    /** Whether a handler is for a message. */
+    match: (wire: ReceivedMessage, only?: readonly string[]): boolean =>
+      handlersFor(wire).some(({ name }) => only === undefined || only.includes(name)),
 
     /** @throws TypeError for a name that no handler has. */
     requireNames(call: string, given: readonly string[]): void {
@@ -134,7 +127,7 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     /** Calls every handler that matches and is not done, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
     dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery) {
       // Collected before the first call: a handler may change the message and the registry.
-      const matching = handlersFor(wire, delivery)
+      const matching = handlersFor(wire)
       if (!isDispatched) warnOfSchemas()
       if (matching.length === 0) ignore(wire, delivery)
       const { progress } = delivery
@@ -200,12 +193,12 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function handlersFor(wire: ReceivedMessage, { isUncovered }: Pick<OpenDelivery, 'isUncovered'>): Registered[] {
+  function handlersFor(wire: ReceivedMessage): Registered[] {
     const matching = [...(byType.get(wire.type) ?? NONE)]
     if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
     if (audiences > 0) matching.push(...ofAudiences(wire))
     matching.push(...(byType.get('*') ?? NONE))
-    return isUncovered ? matching.filter(({ unverified }) => unverified) : matching
+    return matching
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
@@ -233,7 +226,7 @@ function absentHandler(name: string): Registered {
     const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
     throw new Error(`A replay needs its handlers. Got no handler with the name ${show(name)}. ${advice}`)
   }
-  return { on: 'replay', name, unverified: false, order: 0, handler }
+  return { on: 'replay', name, order: 0, handler }
 }
 
 /** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */

@@ -37,10 +37,7 @@ export interface AnsweredEvent {
   readonly error: HooklineError | undefined
   /** From the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
-  /**
-   * The result of each element of a batch, in their order, without those that no signature covers and no handler asks for. Empty
-   * for a message that arrived alone.
-   */
+  /** The result of each element of a batch, in their order. Empty for a message that arrived alone. */
   readonly elements: readonly ReceivedElement[]
 }
 

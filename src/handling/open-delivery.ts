@@ -5,17 +5,10 @@ import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfDigest } from '../message/id.ts'
+import { parseJson } from '../message/json.ts'
 import type { ReceivedMessage } from '../message/message.ts'
-import { parseReceived } from '../message/parse.ts'
-import type { Key } from '../message/signature.ts'
-import type {
-  BatchElement,
-  Delivery,
-  DeliveryMethod,
-  DeliveryReplay,
-  ReceivedElement,
-  TransactionClient,
-} from './delivery.ts'
+import { checkReceived } from '../message/parse.ts'
+import type { Delivery, DeliveryMethod, DeliveryReplay, ReceivedElement, TransactionClient } from './delivery.ts'
 import type { HandlerNames } from './diagnostics.ts'
 import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
@@ -49,10 +42,6 @@ export class OpenDelivery implements Delivery {
   secretIndex: number | undefined
   /** Whether the signature is made of a header that the request had in its place. */
   hasHeader = false
-  /** Undefined for a message that arrived alone, and for the first of a batch when its own bytes are signed. */
-  element: BatchElement | undefined
-  /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
-  isUncovered = false
   wire: ReceivedMessage | undefined
   /** The message as it was dispatched to the handlers; undefined before. */
   dispatched: ReceivedMessage | undefined
@@ -71,6 +60,7 @@ export class OpenDelivery implements Delivery {
   readonly #receivedAt: number
   #stage: Stage = 'body'
   #failure: HooklineError | undefined
+  #parsed: unknown
   #invalid: HooklineError | undefined
   #result: ReceivedElement | undefined // It holds this delivery, which JSON could not write.
   #abort: AbortController | undefined
@@ -87,25 +77,20 @@ export class OpenDelivery implements Delivery {
     return this.#id ?? idOfDigest(this.#digest())
   }
 
-  /** That of its job, or the one that a key of the application makes. */
+  /** That of its job, the one that a key of the application makes, or that of its place in a batch. */
   set id(id: string) {
     this.#id = id
   }
 
   #digest(): string {
-    const { signature, source, element, method } = this
+    const { signature, source, method } = this
     const other = method === 'POST' ? '' : `${method} ` // The same bytes by another method are no copy.
-    if (element !== undefined) {
-      return sha256(other + JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
-    }
-    // The signature is that of the first element: it tells nothing of a batch that is refused as a whole.
     // Anyone can send these bytes: they must not make the id that a key of the application makes.
-    if (signature === undefined || this.isUncovered) return sha256(`${other}unsigned ${sha256(this.bytes)}`)
+    if (signature === undefined) return sha256(`${other}unsigned ${sha256(this.bytes)}`)
     return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
   }
 
   within(key: string): string {
-    if (this.isUncovered) return JSON.stringify([this.source, key, 'unverified'])
     return this.source === undefined ? key : JSON.stringify([this.source, key])
   }
 
@@ -128,12 +113,7 @@ export class OpenDelivery implements Delivery {
   }
 
   get verified(): Delivery['verified'] {
-    return this.signature !== undefined && !this.isUncovered && (this.hasHeader ? 'header' : 'signature')
-  }
-
-  /** Checks a signature: returns the bytes that it covers, or undefined. A batch may have it cover its first element alone. */
-  bytesSignedBy(key: Key, signature: string): Uint8Array | undefined {
-    return key.matches(this.bytes, signature) ? this.bytes : undefined
+    return this.signature !== undefined && (this.hasHeader ? 'header' : 'signature')
   }
 
   get signal(): AbortSignal {
@@ -164,13 +144,13 @@ export class OpenDelivery implements Delivery {
 
   read(takesCustom: boolean): ReceivedMessage {
     if (this.#invalid !== undefined) throw this.#invalid
-    this.wire ??= parseReceived(this.bytes, takesCustom)
+    this.wire ??= checkReceived(this.#parsed ?? parseJson(this.bytes), takesCustom)
     return this.wire
   }
 
-  /** What was found when its batch was split. */
-  tryRead(): ReceivedMessage | HooklineError {
-    return this.#invalid ?? (this.wire as ReceivedMessage)
+  /** Keeps what its bytes were parsed to. */
+  setParsed(value: unknown): void {
+    this.#parsed = value
   }
 
   setInvalid(error: HooklineError): void {
@@ -236,6 +216,6 @@ export class OpenDelivery implements Delivery {
 
 const NO_BYTES = new Uint8Array()
 
-export function sha256(data: Uint8Array | string): string {
+function sha256(data: Uint8Array | string): string {
   return createHash('sha256').update(data).digest('hex')
 }

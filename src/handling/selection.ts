@@ -4,7 +4,6 @@ import type { Message, ReceivedMessage } from '../message/message.ts'
 import { RECEIVED_TYPES } from '../message/type-table.ts'
 import {
   invalidOption,
-  requireBoolean,
   requireFunction,
   requireHandlerName,
   requireOneOf,
@@ -19,12 +18,6 @@ export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
 
 /** How a handler is registered. */
 export interface HandlerOptions {
-  /**
-   * Calls the handler for the elements of a batch, too, that its signature does not cover (`batches: 'first_signed'`). Anyone who
-   * has seen one signed message can send them: see `delivery.verified`. An inbox stores those that a handler of the process that
-   * receives asks for. Default false.
-   */
-  readonly unverified?: boolean
   /**
    * Names the handler, once in a receiver: 1 to 64 of the characters `a-z0-9._-`, beginning with a letter or a digit. With an inbox, a
    * named handler that succeeded does not run again when the message is retried or redriven. Handlers without a name are one unit:
@@ -63,11 +56,10 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[], tak
 
 /** A handler without a name has the empty one. */
 export function readRegistration(call: string, options: HandlerOptions = {}): Registration {
-  requireOptions(call, options, ['unverified', 'name'])
-  const { unverified = false, name } = options
-  requireBoolean(`${call}: unverified`, unverified)
+  requireOptions(call, options, ['name'])
+  const { name } = options
   if (name !== undefined) requireHandlerName(`${call}: name`, name)
-  return { unverified, name: name ?? '' }
+  return { name: name ?? '' }
 }
 
 const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

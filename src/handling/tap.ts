@@ -127,8 +127,7 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
         status,
         error,
         durationMs: clock.monotonic() - since,
-        // What was dropped of a batch is not observed: anyone could fill with it what an observer keeps.
-        elements: elements?.filter(({ delivery }) => (delivery as OpenDelivery).observed) ?? NO_ELEMENTS,
+        elements: elements ?? NO_ELEMENTS,
       })
     },
   }

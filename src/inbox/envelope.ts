@@ -1,6 +1,5 @@
 /** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
 
-import type { BatchElement } from '../handling/delivery.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
@@ -16,8 +15,6 @@ interface Head {
   readonly hasHeader?: boolean | undefined
   readonly secretIndex: number | undefined
   readonly from?: string | undefined
-  readonly element?: BatchElement | undefined
-  readonly isUncovered?: boolean | undefined
   /** Undefined for POST. */
   readonly method?: string | undefined
   readonly group?: string | undefined
@@ -35,8 +32,6 @@ interface StoredReplay {
 }
 
 const VERSION = 1
-/** The one of an element of a batch. Earlier releases do not read it: they would give it to every handler. */
-const ELEMENT_VERSION = 2
 
 /** Names of headers that hold secrets, and nothing about the message. */
 const SECRET =
@@ -45,17 +40,14 @@ const SECRET =
 export function writeEnvelope(delivery: OpenDelivery, group: string | undefined): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
   for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
-  const { element } = delivery
   const head: Head = {
-    hookline: element === undefined ? VERSION : ELEMENT_VERSION,
+    hookline: VERSION,
     at: delivery.receivedAt.getTime(),
     source: delivery.bodySource,
     signature: delivery.signature,
     hasHeader: delivery.hasHeader || undefined,
     secretIndex: delivery.secretIndex,
     from: delivery.source,
-    element,
-    isUncovered: element && delivery.isUncovered,
     method: delivery.method === 'POST' ? undefined : delivery.method,
     group,
     headers,
@@ -84,14 +76,11 @@ export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'bo
 
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
-  const { at, source, signature, hasHeader, secretIndex, from, element, isUncovered, method, replay, headers } =
-    headOf(envelope)
+  const { at, source, signature, hasHeader, secretIndex, from, method, replay, headers } = headOf(envelope)
   const delivery = new OpenDelivery(headers, at, method)
   // A copy: a queue in memory needs the original for the next attempt.
   delivery.setBody({ bytes: Buffer.from(bodyOf(envelope)), source })
   delivery.source = from
-  delivery.element = element
-  delivery.isUncovered = element !== undefined && isUncovered !== false
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
   delivery.hasHeader = hasHeader === true
   if (replay !== undefined) delivery.replay = { id: replay.id, handledAt: new Date(replay.at), handlers: replay.only }
@@ -121,13 +110,11 @@ function headOf(stored: Uint8Array): Head {
     // The message of JSON.parse quotes its input.
   }
   if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('other bytes')
-  const isElement = head.hookline === ELEMENT_VERSION
-  if (head.hookline !== VERSION && !isElement) throw unreadable(`version ${head.hookline}`)
+  if (head.hookline !== VERSION) throw unreadable(`version ${head.hookline}`)
   const isWhole =
     Number.isFinite(new Date(head.at as number).getTime()) &&
     typeof head.source === 'string' &&
     isObject(head.headers) &&
-    isElement === isObject(head.element) &&
     (head.replay === undefined || isReplay(head.replay)) &&
     [head.from, head.method, head.group].every((text) => text === undefined || typeof text === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
@@ -142,7 +129,7 @@ function isReplay(replay: unknown): boolean {
 }
 
 function unreadable(found: string): HooklineError {
-  const rule = `A message of an inbox must be an envelope of version ${VERSION} or ${ELEMENT_VERSION}`
+  const rule = `A message of an inbox must be an envelope of version ${VERSION}`
   const message = `${rule}. Got ${found}. Redrive it with the release that wrote it, or drop it.`
   return new HooklineError('internal', message)
 }

@@ -139,7 +139,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
           const delivery = readEnvelope(body)
-          return handlers.match(delivery.read(takesCustom), delivery, of)
+          return handlers.match(delivery.read(takesCustom), of)
         } catch {
           return false // It is unreadable.
         }

@@ -166,7 +166,7 @@ export function createJobHandler(
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, tap.startOf('handled', delivery))
     const dispatch = () => handlers.dispatch(message, wire, delivery)
-    if (begin === undefined || !handlers.match(wire, delivery)) await dispatch()
+    if (begin === undefined || !handlers.match(wire)) await dispatch()
     else await inTransaction(claimed, begin, dispatch, endWait)
   }
 

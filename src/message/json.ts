@@ -20,7 +20,10 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 export function parseObject(bytes: Uint8Array): Json {
-  const value = parseJson(bytes)
+  return requireObject(parseJson(bytes))
+}
+
+export function requireObject(value: unknown): Json {
   if (isObject(value)) return value
   throw notJson('The body must be one JSON object, not a list', kindOf(value))
 }

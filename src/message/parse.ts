@@ -1,7 +1,7 @@
 /** Turns the bytes of a body into a checked message, or into an error that names the field. */
 
 import { invalidField, kindOf, requireBytes } from './error.ts'
-import { isObject, type Json, parseJson, parseObject } from './json.ts'
+import { isObject, type Json, parseJson, parseObject, requireObject } from './json.ts'
 import type { Message, ReceivedMessage } from './message.ts'
 import { normalise } from './normalise.ts'
 import { showText } from './shown.ts'
@@ -29,13 +29,13 @@ export function parse(body: Uint8Array): Message {
 
 /** Parses a body for a receiver. */
 export function parseReceived(body: Uint8Array, takesCustom: boolean): ReceivedMessage {
-  return checkReceived(takesCustom ? parseJson(body) : parseObject(body), takesCustom)
+  return checkReceived(parseJson(body), takesCustom)
 }
 
-/** Checks a value for a receiver: with `custom`, what does not say that it is one of the seven is a custom message. */
+/** Checks a parsed body for a receiver: with `custom`, what does not say that it is one of the seven is a custom message. */
 export function checkReceived(value: unknown, takesCustom: boolean): ReceivedMessage {
   if (takesCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
-  return checkMessage(value as Json, 'one of them, or set `custom` of the receiver to take other JSON')
+  return checkMessage(requireObject(value), 'one of them, or set `custom` of the receiver to take other JSON')
 }
 
 /** Checks an object as {@link parse} does, and returns it as a message: normalised, and with both spellings of an alias's ids. */

@@ -52,9 +52,9 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
     return delivery.id
   }
 
-  async function claim(id: string, from: Dedupe): Promise<Claim> {
+  async function claim(id: string): Promise<Claim> {
     try {
-      return await from.claim(id)
+      return await store.claim(id)
     } catch (cause) {
       const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
       throw new HooklineError('dedupe_unavailable', message, { cause })
@@ -82,11 +82,10 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
       delivery: OpenDelivery,
       request: FailedRequest,
       handle: () => unknown,
-      from: Dedupe = store,
     ): Promise<void> {
       const id = keyOf(message, delivery)
       delivery.enter('dedupe')
-      const claimed = await claim(id, from)
+      const claimed = await claim(id)
       if (claimed === 'done') {
         delivery.isDuplicate = true
         return

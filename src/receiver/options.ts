@@ -19,6 +19,7 @@ import {
   invalidOption,
   kindOf,
   type OptionChecks,
+  requireBoolean,
   requireFunction,
   requireOneOf,
   whole,
@@ -70,11 +71,10 @@ export interface ReceiverOptions<
   /** The most bytes of a body. Default 512 KiB. */
   readonly limit?: number
   /**
-   * Takes bodies that are JSON arrays of messages, too. `signed`: the signature covers the whole array. `first_signed`: it may cover the first
-   * element alone, as Segment's Actions webhooks sign. Then anyone who has seen one signed message can send others behind it, so
-   * those are not verified, and reach no handler but those registered with `unverified: true`. Default `refuse`.
+   * Takes batches, too: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is refused,
+   * `body_not_json`.
    */
-  readonly batches?: BatchMode
+  readonly batches?: boolean
   /** The most elements of a batch. Default 1000. A batch has to fit into `limit`, too. */
   readonly batchLimit?: number
   /** When an unfinished request is answered 503, in milliseconds after it arrived. Default 4500, of the sender's 5000. */
@@ -123,7 +123,7 @@ export interface ReceiverOptions<
 
 /** An authentic message that is invalid or does not match its schema; or a request of an unknown source. */
 export interface RejectedMessage {
-  /** The exact bytes of the body, or of the element of a batch; their signature was checked. Empty for `source_unknown`. */
+  /** The exact bytes of the body, whose signature was checked; of an element of a batch, its JSON, written anew. Empty for `source_unknown`. */
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
@@ -136,9 +136,6 @@ export interface RejectedMessage {
 /** Receives such a message. */
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
-/** Which batches a receiver takes. */
-export type BatchMode = 'refuse' | 'signed' | 'first_signed'
-
 export type ReceiverSettings = ReturnType<typeof readOptions>
 
 const CHECKS: OptionChecks<ReceiverOptions> = {
@@ -150,7 +147,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
   custom: anything,
   methods: requireDeliveryMethods,
   limit: whole(1),
-  batches: (name, value) => requireOneOf(name, value, BATCH_MODES),
+  batches: requireBoolean,
   batchLimit: whole(1),
   deadlineMs: whole(1),
   inbox: anything,
@@ -164,7 +161,6 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
 }
 
 const METHODS: readonly DeliveryMethod[] = ['POST', 'PUT', 'PATCH', 'DELETE']
-const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
 export function readOptions(options: ReceiverOptions) {
   if (typeof options !== 'object' || options === null) {
@@ -195,7 +191,7 @@ export function readOptions(options: ReceiverOptions) {
     takesCustom: options.custom !== undefined && options.custom !== false,
     methods: options.methods ?? POST_ONLY,
     limit: options.limit ?? BODY_LIMIT,
-    batches: options.batches ?? 'refuse',
+    batches: options.batches ?? false,
     batchLimit: options.batchLimit ?? ELEMENTS_LIMIT,
     deadlineMs: options.deadlineMs ?? DEADLINE_MS,
     inbox: inbox === undefined ? undefined : readInboxOptions(inbox),

@@ -1,6 +1,5 @@
 /** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
 
-import type { Dedupe } from '../dedupe/store.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/log-lines.ts'
@@ -14,7 +13,7 @@ import type { ReceivedMessage } from '../message/message.ts'
 import { createKey, isWellFormed } from '../message/signature.ts'
 import { notify } from '../options/callbacks.ts'
 import { createWarning } from '../options/warning.ts'
-import type { Batches, createBatches } from './batches.ts'
+import { splitBatch } from './batches.ts'
 import {
   createAnswer,
   type GivenRequest,
@@ -33,8 +32,7 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, headerName, takesCustom, validate, onRejected, unplanned, tap } = settings
-  const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
+  const { matchSecret, headerName, batches, batchLimit, takesCustom, validate, onRejected, unplanned, tap } = settings
   const warned = new Set<string>()
   const warnOfRejected = createWarning('onRejected', 'HOOKLINE_ON_REJECTED')
   return createAnswer(settings, run)
@@ -50,8 +48,6 @@ export function createReceive(
     // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted
     delivery.setBody(yield read())
     if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
-    const batches = loading && ((yield loading) as Batches)
-    const isBatch = batches?.open(delivery) ?? false
 
     delivery.enter('secret')
     if (matchSecret !== undefined) {
@@ -68,12 +64,9 @@ export function createReceive(
     }
 
     delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
-    // 400 batch_empty; 413 batch_too_large
-    open.deliveries = isBatch
-      ? (batches as Batches).split(delivery, (each) => finish(open, each, each.tryRead()))
-      : [delivery]
+    open.deliveries = batches ? splitBatch(delivery, batchLimit) : [delivery]
     if (inbox !== undefined) {
-      const stored = open.deliveries.filter(hasNotEnded).map((each) => prepare(inbox, each))
+      const stored = open.deliveries.map((each) => prepare(inbox, each))
       const jobs = stored.flatMap(({ job }) => job ?? [])
       if (jobs.length > 0) yield inbox.store(jobs) // In one push. 503 inbox_unavailable
       for (const { delivery: each, result } of stored) finish(open, each, result)
@@ -81,14 +74,13 @@ export function createReceive(
     }
     // In their order, one after the other: copies in one batch find what the first of them left in the dedupe store.
     for (const each of open.deliveries) {
-      if (each.result !== undefined) continue
       open.current = each
       each.enter('handlers')
       try {
-        const wire = each.read(takesCustom) // 400 body_not_json; 422 message_invalid, message_type_unknown
+        const wire = each.read(takesCustom) // 400 body_not_json, batch_empty; 413 batch_too_large; 422 message_invalid, message_type_unknown
         const message: ReceivedMessage = yield validate(wire) // 422 schema_mismatch
         // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
-        yield perform(message, wire, each, request, each.isUncovered ? batches?.unverified : undefined)
+        yield perform(message, wire, each, request)
         finish(open, each, message)
       } catch (thrown) {
         const error = toError(thrown)
@@ -145,10 +137,9 @@ export function createReceive(
     wire: ReceivedMessage,
     delivery: OpenDelivery,
     request: GivenRequest,
-    store: Dedupe | undefined,
   ): unknown {
     if (dedupe === undefined) return dispatch(message, wire, delivery, request)
-    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request), store)
+    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
   }
 
   function dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery, request: GivenRequest) {
@@ -201,17 +192,6 @@ function signWith(given: EndpointHeaders[string], name: string, { bytes }: OpenD
 
 function anotherValue(name: string): string {
   return `The header ${name} must have the right value. Got another one. Set it at the sender.`
-}
-
-/** Loads what splits batches, for receivers that accept them: other receivers never load it. */
-function loadBatches(...parts: Parameters<typeof createBatches>): Promise<Batches> {
-  const loading = import('./batches.ts').then((batches) => batches.createBatches(...parts))
-  loading.catch(() => {}) // Each request fails with it.
-  return loading
-}
-
-function hasNotEnded({ result }: OpenDelivery): boolean {
-  return result === undefined
 }
 
 /** Whether an authentic message cannot be used: the inbox stores it, or `onRejected` gets it. */

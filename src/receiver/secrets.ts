@@ -218,7 +218,7 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
   }
 }
 
-type Signed = Pick<OpenDelivery, 'bytesSignedBy' | 'setSignature'>
+type Signed = Pick<OpenDelivery, 'bytes' | 'setSignature'>
 
 type SecretCache = ReturnType<typeof createSecretCache>
 
@@ -298,12 +298,11 @@ const DECOY = createKey(Buffer.from('decoy'))
  */
 function findSecret(keys: readonly Key[], delivery: Signed, signature: string): boolean {
   for (const [index, key] of keys.entries()) {
-    const signed = delivery.bytesSignedBy(key, signature)
-    if (signed === undefined) continue
+    if (!key.matches(delivery.bytes, signature)) continue
     const last = index === keys.length - 1 ? undefined : keys.at(-1)
-    delivery.setSignature(last?.sign(signed) ?? signature, index)
+    delivery.setSignature(last?.sign(delivery.bytes) ?? signature, index)
     return true
   }
-  if (keys.length === 0) delivery.bytesSignedBy(DECOY, signature)
+  if (keys.length === 0) DECOY.matches(delivery.bytes, signature)
   return false
 }

@@ -14,8 +14,8 @@ export type KnownSender = 'segment' | 'segment-actions' | 'customer.io' | 'rudde
 export interface SenderForm {
   readonly methods: readonly [DeliveryMethod, ...DeliveryMethod[]]
   readonly userAgent: string
-  /** What its signature covers of a batch; `header` for one that does not sign, and sends the secret as a header. */
-  readonly signs: 'body' | 'first' | 'header'
+  /** `header` for one that does not sign, and sends the secret as a header. */
+  readonly signs: 'body' | 'header'
   /** The header with its signature, or with the secret: that one has any name. */
   readonly proofHeader: string
   /** Fields of each message beside its own; undefined where the message is delivered as the specification shows it. */
@@ -30,7 +30,7 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
   'segment-actions': {
     methods: ['POST', 'PUT', 'PATCH'],
     userAgent: 'Segment (Actions)',
-    signs: 'first',
+    signs: 'body',
     proofHeader,
     fields: { ...recorded, version: 2 },
   },
@@ -70,18 +70,11 @@ export function dress(value: unknown, form: Pick<SenderForm, 'fields'>): unknown
   return dressed
 }
 
-/**
- * Makes what proves a body: the signature of it, or of its first element; the secret itself.
- *
- * @param value The parsed body.
- */
-export function proofOf(body: string | Uint8Array, value: unknown, secret: string, signs: SenderForm['signs']): string {
-  if (signs === 'header') {
-    requireSecret('secret', secret, 'the value of the header')
-    return secret
-  }
-  const isFirst = signs === 'first' && Array.isArray(value) && value.length > 0
-  return sign(isFirst ? JSON.stringify(value[0]) : body, secret)
+/** Makes what proves a body: the signature of it, or the secret itself. */
+export function proofOf(body: string, secret: string, signs: SenderForm['signs']): string {
+  if (signs === 'body') return sign(body, secret)
+  requireSecret('secret', secret, 'the value of the header')
+  return secret
 }
 
 /** Checks a method, by default the first that a sender has. */

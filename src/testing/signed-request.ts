@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DeliveryMethod } from '../handling/delivery.ts'
 import { isObject } from '../message/json.ts'
-import { invalidOption, isToken, kindOf, requireOneOf, requireOptions, show } from '../options/checks.ts'
+import { invalidOption, isToken, requireOneOf, requireOptions, show } from '../options/checks.ts'
 import {
   dress,
   KNOWN_SENDERS,
@@ -23,11 +23,6 @@ export interface SignedRequestOptions {
   readonly as?: KnownSender
   /** One of the methods of the service. Default `POST`. */
   readonly method?: DeliveryMethod
-  /**
-   * `body`: all of it. `first`: the first message of a batch alone; then pass a list of messages. Default: as the service signs a list;
-   * `body` for anything else, also for a text.
-   */
-  readonly sign?: 'body' | 'first'
 }
 
 /** With `as: 'rudderstack'`, which does not sign. */
@@ -46,19 +41,19 @@ export interface HeaderRequest extends Omit<SignedRequest, 'headers'> {
 export interface SignedRequest {
   readonly method: DeliveryMethod
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }
-  /** The exact text that was signed, or whose first message was. Send it unchanged. */
+  /** The exact text that was signed. Send it unchanged. */
   readonly body: string
   /** The body as bytes, for `receiver.receive`. */
   readonly bytes: Uint8Array
 }
 
 /**
- * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch.
+ * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch as a whole.
  *
  * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body. A message without a `messageId`
  *   gets a new one: else a receiver that knows duplicates would take the next request for a copy. A text is sent as it is.
  * @param secret The shared secret of the endpoint; of `rudderstack`, the value of the header.
- * @throws TypeError for an empty secret, and for `sign: 'first'` without a list of messages.
+ * @throws TypeError for an empty secret.
  * @example
  * await fetch('http://localhost:3000/webhooks', signedRequest(fixtures.track, secret))
  */
@@ -69,20 +64,14 @@ export function signedRequest(
   secret: string,
   options: SignedRequestOptions | HeaderRequestOptions = {},
 ): SignedRequest | HeaderRequest {
-  requireOptions('signedRequest', options, ['as', 'method', 'sign', 'header'])
-  const { as = 'segment', method, sign, header } = options as SignedRequestOptions & HeaderRequestOptions
+  requireOptions('signedRequest', options, ['as', 'method', 'header'])
+  const { as = 'segment', method, header } = options as SignedRequestOptions & HeaderRequestOptions
   const form = KNOWN_SENDERS[requireOneOf('signedRequest: as', as, SENDER_NAMES)]
-  if (sign !== undefined) requireOneOf('signedRequest: sign', sign, ['body', 'first'])
-  if (sign !== undefined && form.signs === 'header') {
-    throw invalidOption('signedRequest: sign', 'needs a sender that signs', as, 'Leave it out.')
-  }
   if (header !== undefined) requireKeyHeader(header, form)
   const dressed = dress(message, form)
   const sent = as !== 'segment' ? dressed : Array.isArray(dressed) ? dressed.map(withId) : withId(dressed)
-  if (sign === 'first') requireList(sent)
   const body = typeof sent === 'string' ? sent : JSON.stringify(sent)
-  const signs = form.signs === 'header' ? 'header' : (sign ?? form.signs)
-  const proof = proofOf(body, sent, secret, signs)
+  const proof = proofOf(body, secret, form.signs)
   return {
     method: readMethod('signedRequest: method', as, method),
     headers: {
@@ -111,10 +100,4 @@ function requireKeyHeader(header: unknown, { signs }: SenderForm): void {
     show(header),
     `Pass for example { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`,
   )
-}
-
-function requireList(messages: unknown): void {
-  if (Array.isArray(messages) && messages.length > 0) return
-  const rule = "must be a list of messages for `sign: 'first'`"
-  throw invalidOption('signedRequest: message', rule, kindOf(messages), 'Pass a list with one message or more.')
 }

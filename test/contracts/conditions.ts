@@ -190,26 +190,8 @@ export const conditions: readonly Condition[] = [
   {
     name: 'a batch',
     wire: signed(`[${track}]`),
-    options: { batches: 'signed' },
+    options: { batches: true },
     outcome: 200,
-  },
-  {
-    name: 'a batch whose first message is signed',
-    wire: signed(`[${track}]`, { 'x-signature': good }),
-    options: { batches: 'first_signed' },
-    outcome: 200,
-  },
-  {
-    name: 'a batch with white space, whose first message is signed',
-    wire: signed(` [ ${track} ]`, { 'x-signature': good }),
-    options: { batches: 'first_signed' },
-    outcome: 200,
-  },
-  {
-    name: 'a batch whose first message is another than the one that is signed',
-    wire: signed(`[${track.replace('{', '{ ')}]`, { 'x-signature': good }),
-    options: { batches: 'first_signed' },
-    outcome: { exact: 'signature_mismatch', text: 'signature_mismatch' },
   },
   { name: 'split at every byte', wire: signed(track, {}, { chunks: split(track) }), outcome: 200 },
   {

@@ -103,11 +103,6 @@ const symptoms: Readonly<Record<string, () => unknown>> = {
     stored.on('track', () => {})
     await deliver(stored, track)
     await clock.advance(10_000)
-
-    const unverified = createReceiver({ secret, batches: 'first_signed' })
-    unverified.on('*', () => {})
-    const { bytes, headers } = signedRequest([track, fixtures.page], secret, { sign: 'first' })
-    await unverified.receive(bytes, headers)
   },
   async 'A message arrives twice'() {
     const receiver = createReceiver({ secret, clock: manualClock(), inbox: memoryQueue() })

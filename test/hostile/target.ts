@@ -78,7 +78,7 @@ function receiverOf(options: Parameters<typeof createReceiver>[0]) {
 const inline = receiverOf({
   secret,
   methods: ['POST', 'PUT'],
-  batches: 'first_signed',
+  batches: true,
   custom: true,
 })
 // Each source has a provider call of its own: one for all would be over, with what it holds, 10 s after its first request.

@@ -102,21 +102,6 @@ it('handlers that fail are an error, by its code', async () => {
   expect(metrics.has('hookline.receiver.handled')).toBe(false)
 })
 
-it('tells messages of a batch that no signature covers from those that are authentic', async () => {
-  const { receiver, collect } = setUp({ batches: 'first_signed' })
-  receiver.on('track', () => {}, { unverified: true })
-  const { bytes, headers } = signedRequest([fixtures.track, fixtures.track], secret, { sign: 'first' })
-  await receiver.receive(bytes, headers)
-
-  const metrics = await collect()
-  const counted = [
-    [track, 1],
-    [{ ...track, 'hookline.verified': false }, 1],
-  ]
-  expect(count(metrics.get('messaging.client.consumed.messages'))).toEqual(counted)
-  expect(count(metrics.get('hookline.receiver.handled'))).toEqual(counted)
-})
-
 it('counts what is received, handled, ignored and rejected', async () => {
   const { clock, receiver, deliver, spans, collect } = setUp()
   receiver.on('page', () => new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 500)))

@@ -28,13 +28,11 @@ const messages = Array.from({ length: 1_000 }, (_, index) => ({
 }))
 
 async function check(queue: Queue): Promise<void> {
-  const receiver = createReceiver({ secret, batches: 'first_signed', inbox: queue })
+  const receiver = createReceiver({ secret, batches: true, inbox: queue })
   onTestFinished(async () => void (await receiver.close()))
   const seen: string[] = []
-  const verified: string[] = []
-  receiver.on('track', ({ userId }) => void seen.push(String(userId)), { unverified: true })
-  receiver.on('track', ({ userId }) => void verified.push(String(userId)))
-  const { bytes, headers } = signedRequest(messages, secret, { sign: 'first' })
+  receiver.on('track', ({ userId }) => void seen.push(String(userId)))
+  const { bytes, headers } = signedRequest(messages, secret)
   for (let time = 0; time < 2; time++) {
     const received = await receiver.receive(bytes, headers)
     expect(received).toMatchObject({ ok: true, status: 200 })
@@ -43,7 +41,6 @@ async function check(queue: Queue): Promise<void> {
   receiver.start()
   await until(async () => seen.length >= 1_000 && (await queue.counts()).active === 0)
   expect(seen.sort()).toEqual(messages.map(({ userId }) => userId).sort())
-  expect(verified).toEqual(['user-0'])
 }
 
 describe('a batch of 1000', () => {

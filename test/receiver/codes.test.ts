@@ -46,8 +46,8 @@ const cases: Readonly<Record<ReceiverCode, Case>> = {
   body_aborted: { status: 400, request: { readBody: fails('body_aborted') } },
   body_consumed: { status: 500, request: { readBody: fails('body_consumed') } },
   body_not_json: { status: 400, body: '[]' },
-  batch_empty: { status: 400, body: '[]', options: { batches: 'signed' } },
-  batch_too_large: { status: 413, body: '[{},{}]', options: { batches: 'signed', batchLimit: 1 } },
+  batch_empty: { status: 400, body: '[]', options: { batches: true } },
+  batch_too_large: { status: 413, body: '[{},{}]', options: { batches: true, batchLimit: 1 } },
   signature_missing: {
     status: 401,
     request: { headers: { 'content-type': 'application/json' } },

@@ -109,7 +109,7 @@ describe('a header', () => {
   })
 
   it('covers each message of a batch', async () => {
-    const { send, seen } = setUp({ batches: 'first_signed' })
+    const { send, seen } = setUp({ batches: true })
     await send({ 'x-webhook-key': value }, `[${body},${JSON.stringify(fixtures.page)}]`)
     expect(seen.map(({ verified }) => verified)).toEqual(['header', 'header'])
   })
@@ -159,7 +159,7 @@ describe('a header', () => {
 describe('methods', () => {
   it('are kept with a message in an inbox, and with each of a batch', async () => {
     const queue = memoryQueue()
-    const { receiver, send, seen } = setUp({ inbox: queue, batches: 'signed', methods: ['POST', 'DELETE'] })
+    const { receiver, send, seen } = setUp({ inbox: queue, batches: true, methods: ['POST', 'DELETE'] })
     const headers = { 'x-webhook-key': value }
     expect((await send(headers, body, 'DELETE')).status).toBe(200)
     expect(await send(headers, body, 'DELETE')).toMatchObject({ body: '{"ok":true,"duplicate":true}' })

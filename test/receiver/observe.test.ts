@@ -303,19 +303,6 @@ it('a batch: each element is handled or fails, then one answer', async () => {
   ])
 })
 
-it('a batch that signs its first element: what is verified of it, and what a handler asks for', async () => {
-  const { receiver, handle, ...set } = setUpBatches('inline', { batches: 'first_signed' })
-  receiver.on('*', handle).on('page', handle, { unverified: true })
-  const { events } = observe(receiver)
-  await set.post([track('a'), track('b'), { type: 'page', userId: 'c' }, { type: 'none' }], 'first')
-  expect(events).toMatchObject([
-    ['handled', { delivery: { verified: 'signature' }, runs: [{ on: '*' }] }],
-    ['handled', { delivery: { verified: false }, runs: [{ on: 'page' }] }],
-    ['answered', { elements: [{ delivery: { verified: 'signature' } }, { delivery: { verified: false } }] }],
-  ])
-  expect(events[2]?.[1]).toMatchObject({ elements: [{ message: track('a') }, { message: { type: 'page' } }] })
-})
-
 it('a batch with an inbox: the id of each element', async () => {
   const { receiver, handle, queue, ...set } = setUpBatches('inbox')
   receiver.on('*', handle)

@@ -189,18 +189,17 @@ test('MessageOf is what a handler gets, in another file', () => {
   typed.on('track', 'Order Completed', record).off('track', 'Order Completed', record).on('identify', store)
 })
 
-test('a handler asks for unverified messages by an option', () => {
+test('a handler has a name by an option', () => {
   typed
-    .on('track', 'Order Completed', (message) => message.properties.total, { unverified: true })
-    .on('identify', (message, { verified }) => [message.traits.plan, verified], { unverified: false })
-    .on('*', (message) => message.type, {})
-    .onAudience('vip', { entered: (message) => message.type }, { unverified: true })
-  // @ts-expect-error a name that is none
-  typed.on('track', () => {}, { unverfied: true })
+    .on('track', 'Order Completed', (message) => message.properties.total, { name: 'crm' })
+    .on('identify', (message, { verified }) => [message.traits.plan, verified], {})
+    .onAudience('vip', { entered: (message) => message.type }, { name: 'vip' })
+  // @ts-expect-error an option that is none
+  typed.on('track', () => {}, { nam: 'crm' })
+  // @ts-expect-error no text
+  typed.on('track', () => {}, { name: 1 })
   // @ts-expect-error no boolean
-  typed.on('track', () => {}, { unverified: 'yes' })
-  // @ts-expect-error no mode
-  createReceiver({ secret: 's', batches: 'first-signed' })
+  createReceiver({ secret: 's', batches: 'signed' })
 })
 
 test('a result says what became of each element of a batch', async () => {

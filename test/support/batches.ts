@@ -5,11 +5,11 @@ import { onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import type { Message } from '../../src/message/message.ts'
+import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { Received } from '../../src/receiver/api.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
 import { secret, setUp } from './receive.ts'
 import { until } from './until.ts'
 
@@ -26,7 +26,7 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
     dedupe: { dedupe: memoryDedupe({ clock }) },
     inbox: { inbox: queue },
   }
-  const set = setUp({ batches: 'signed', ...ways[way], ...options, clock })
+  const set = setUp({ batches: true, ...ways[way], ...options, clock })
   const seen: { readonly message: Message; readonly delivery: Delivery }[] = []
   const handler = { run: (_message: Message, _delivery: Delivery): unknown => undefined }
   const handle = (message: Message, delivery: Delivery): unknown => {
@@ -56,10 +56,9 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
       }
       return received
     },
-    post(messages: readonly unknown[], sign: 'body' | 'first' = 'body'): Promise<Received> {
+    post(messages: readonly unknown[]): Promise<Received> {
       const body = JSON.stringify(messages)
-      const { headers } = signedRequest(sign === 'first' ? JSON.stringify(messages[0]) : body, secret)
-      return this.send(body, headers['x-signature'])
+      return this.send(body, sign(body, secret))
     },
   }
 }

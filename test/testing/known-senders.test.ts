@@ -32,32 +32,32 @@ const mapped = { order: { id: 7, total: 12.5 } }
 /** What a receiver of each sender is created with, as docs/senders.md says it. */
 const OPTIONS: Readonly<Record<KnownSender, ReceiverOptions>> = {
   segment: { secret },
-  'segment-actions': { secret, methods: ['POST', 'PUT', 'PATCH'], batches: 'first_signed' },
-  'customer.io': { secret, methods: ['POST', 'PUT', 'PATCH', 'DELETE'], batches: 'first_signed' },
+  'segment-actions': { secret, methods: ['POST', 'PUT', 'PATCH'] },
+  'customer.io': { secret, methods: ['POST', 'PUT', 'PATCH', 'DELETE'], batches: true },
   rudderstack: { header: { name: 'x-webhook-key', value: secret }, methods: ['POST', 'PUT', 'PATCH'] },
 }
 
 function create(as: KnownSender, options: Partial<ReceiverOptions> = {}) {
   const handled: { readonly message: ReceivedMessage; readonly delivery: Delivery }[] = []
   const receiver = createReceiver({ onError: () => {}, ...OPTIONS[as], custom: true, ...options } as ReceiverOptions)
-  receiver.on('*', (message, delivery) => void handled.push({ message, delivery }), { unverified: true })
+  receiver.on('*', (message, delivery) => void handled.push({ message, delivery }))
   return { receiver, handled }
 }
 
 /** Every request that a sender may make. */
 function requestsOf(as: KnownSender) {
-  const { methods, signs } = KNOWN_SENDERS[as]
+  const { methods } = KNOWN_SENDERS[as]
   const how = (method?: DeliveryMethod) => ({ as, ...(method && { method }) }) as { as: 'rudderstack' }
   const single = Object.values(fixtures).map((message) => signedRequest(message, secret, how()))
   if (as === 'segment') return single
   const byMethod = methods.map((method) => signedRequest(fixtures.track, secret, how(method)))
-  const batch = signs === 'header' ? [] : [signedRequest([fixtures.track, fixtures.page, mapped], secret, how())]
+  const batch = OPTIONS[as].batches ? [signedRequest([fixtures.track, fixtures.page, mapped], secret, how())] : []
   return [...single, ...byMethod, signedRequest(mapped, secret, how()), ...batch]
 }
 
 const COUNTS: Readonly<Record<KnownSender, number>> = {
   segment: 7,
-  'segment-actions': 7 + 3 + 1 + 3,
+  'segment-actions': 7 + 3 + 1,
   'customer.io': 7 + 4 + 1 + 3,
   rudderstack: 7 + 3 + 1,
 }
@@ -99,9 +99,7 @@ describe.each(SENDER_NAMES)('%s', (as) => {
     receiver.start()
     await until(() => handled.length === COUNTS[as])
     const proof = as === 'rudderstack' ? 'header' : 'signature'
-    const unverified = KNOWN_SENDERS[as].signs === 'first' ? 2 : 0
-    const verified = handled.map(({ delivery }) => delivery.verified)
-    expect(verified.filter((value) => value === proof)).toHaveLength(COUNTS[as] - unverified)
+    expect(new Set(handled.map(({ delivery }) => delivery.verified))).toEqual(new Set([proof]))
     expect(await receiver.deadLetters()).toEqual([])
   }
 
@@ -165,20 +163,9 @@ describe('a request in the form of a sender', () => {
     }
   })
 
-  it('signs a batch as the sender does, or as it is told', () => {
-    const signatureOf = (as: KnownSender, how: { sign?: 'first' | 'body' } = {}) => {
-      const { body, headers } = signedRequest([fixtures.track, mapped], secret, { as, ...how })
-      return [
-        headers['x-signature'] === sign(body, secret),
-        JSON.stringify(JSON.parse(body)[0]),
-        headers['x-signature'],
-      ]
-    }
-    expect(signatureOf('customer.io')[0]).toBe(true)
-    expect(signatureOf('segment-actions', { sign: 'body' })[0]).toBe(true)
-    const [, first, signature] = signatureOf('segment-actions')
-    expect(signature).toBe(sign(String(first), secret))
-    expect(signatureOf('customer.io', { sign: 'first' })[0]).toBe(false)
+  it('signs a batch as a whole', () => {
+    const { body, headers } = signedRequest([fixtures.track, mapped], secret, { as: 'customer.io' })
+    expect(headers['x-signature']).toBe(sign(body, secret))
   })
 
   it('without a signature: the secret is in a header of your choice', () => {
@@ -193,7 +180,6 @@ describe('a request in the form of a sender', () => {
     ['a method of the default', { method: 'PUT' }, 'Pass one of POST.'],
     ['a header for a sender that signs', { header: 'x-key' }, 'needs a sender that does not sign'],
     ['a header that the request has', { as: 'rudderstack', header: 'Content-Type' }, 'that the request has not'],
-    ['a way to sign for one that does not', { as: 'rudderstack', sign: 'first' }, 'needs a sender that signs'],
     ['a header that is none', { as: 'rudderstack', header: 'a b' }, '`signedRequest: header` must be the name'],
   ])('%s: a TypeError', (_what, options, text) => {
     expect(() => signedRequest(fixtures.track, secret, options as { as: 'rudderstack' })).toThrow(text)

@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { createHash, createHmac } from 'node:crypto'
-import { firstElement, trim } from '../elements.ts'
+import { isSpace, skipSpace } from '../json-tokens.ts'
 import type { SignatureCauseCode } from './causes.ts'
 import type { HashName } from './signature-forms.ts'
 
@@ -89,7 +89,7 @@ export const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_bom_lost', change: ({ bytes }) => Buffer.concat([MARK, bytes]) },
   { code: 'body_line_breaks', change: ({ text }) => text?.replace(/\r?\n/g, '\r\n') },
   { code: 'body_line_breaks', change: ({ text }) => text?.replaceAll('\r\n', '\n') },
-  { code: 'body_first_element', change: ({ bytes }) => readFirstElement(bytes) },
+  { code: 'body_first_element', change: ({ text }) => text && readFirstElement(text) },
   { code: 'body_empty', change: () => '' },
   { code: 'body_object_text', change: () => '[object Object]' },
   { code: 'body_base64_received', change: ({ bytes }) => decodeBase64(bytes.toString('latin1').trim()) },
@@ -131,13 +131,25 @@ export function toBuffer(signed: Uint8Array | string): Buffer {
   return Buffer.from(signed.buffer, signed.byteOffset, signed.length)
 }
 
+function trim(bytes: Buffer): Uint8Array {
+  const start = skipSpace(bytes, 0)
+  let end = bytes.length
+  while (end > start && isSpace(bytes[end - 1])) end--
+  return bytes.subarray(start, end)
+}
+
 function startsWithMark(bytes: Buffer): boolean {
   return bytes.subarray(0, 3).equals(MARK)
 }
 
-function readFirstElement(bytes: Buffer): Uint8Array | undefined {
-  const first = firstElement(bytes)
-  return first.length === 0 ? undefined : first
+/** As JSON.stringify writes it: senders that sign one element are written in JavaScript. */
+function readFirstElement(text: string): string | undefined {
+  if (!text.startsWith('[')) return undefined
+  try {
+    return JSON.stringify(JSON.parse(text)[0])
+  } catch {
+    return undefined
+  }
 }
 
 function readJsonString(text: string): string | undefined {

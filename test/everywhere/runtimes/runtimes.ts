@@ -98,6 +98,6 @@ export function startProgram(command: readonly string[], directory: string, para
 
 const MAX_MS = 120_000
 
-/** Certificates are not verified where Hookline does not do it; the Redis of the tests may keep no file; a batch has unverified elements. */
+/** Certificates are not verified where Hookline does not do it; the Redis of the tests may keep no file. */
 const WARNINGS =
-  /^.*(TLS certificate validation is disabled|NODE_TLS_REJECT_UNAUTHORIZED|HOOKLINE_REDIS_PERSISTENCE|HOOKLINE_UNVERIFIED|--trace-warnings).*\n/gm
+  /^.*(TLS certificate validation is disabled|NODE_TLS_REJECT_UNAUTHORIZED|HOOKLINE_REDIS_PERSISTENCE|--trace-warnings).*\n/gm

@@ -5,7 +5,7 @@ import { serve } from 'hookline/node'
 import { fixtures, signedRequest } from 'hookline/testing'
 
 const seen = []
-const receiver = createReceiver({ secret: 'package-test', batches: 'signed' }).on('track', (message) =>
+const receiver = createReceiver({ secret: 'package-test', batches: true }).on('track', (message) =>
   seen.push(message.event),
 )
 const server = createServer(serve(receiver, { path: '/webhooks' })).listen(0, '127.0.0.1', async () => {

@@ -134,7 +134,7 @@ async function writePrograms(folder: string): Promise<void> {
 
 async function startEndpoint(): Promise<Server> {
   const methods = ['POST', 'PUT'] as const
-  const receiver = createReceiver({ secret: SECRET, methods, batches: 'signed', custom: true, onError: () => {} })
+  const receiver = createReceiver({ secret: SECRET, methods, batches: true, custom: true, onError: () => {} })
   const server = createServer(serve(receiver, { path: '/webhooks' }))
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
   return server

@@ -7,7 +7,6 @@ import type { EventCounts, Kind } from './event-counts.ts'
 /** Counts messages that are authentic, or handled all the same: strangers fill no list. Returns what stops that. */
 export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCounts): () => void {
   function answered({ delivery, message, error, elements }: AnsweredEvent): void {
-    // What was dropped of a batch is none of its elements.
     for (const element of elements) {
       if (element.ok) arrived(element.delivery, element.message)
       else if (isRead(element.error)) arrived(element.delivery, undefined, element.error)

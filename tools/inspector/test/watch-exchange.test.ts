@@ -135,7 +135,7 @@ it('a sender repeats what failed: failed, then done, in one row', async () => {
 })
 
 it('of a batch each element is a row, the refused one, too', async () => {
-  const { receiver, rows } = setUp({ batches: 'signed' })
+  const { receiver, rows } = setUp({ batches: true })
   receiver.on('track', () => {})
   const elements = [track(1), { ...track(2), type: 'unknown' }, track(3)]
   const { body, headers } = signedRequest(JSON.stringify(elements), secret)

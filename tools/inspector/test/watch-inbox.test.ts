@@ -23,7 +23,7 @@ function watch<Given extends Watched>(set: Given, type: MessageType | '*' = '*')
   watchReceiver('shop', receiver, kept.journal, kept.series)
   const handler = { run: (): unknown => undefined }
   const save = () => handler.run()
-  receiver.on(type as '*', save, { unverified: true })
+  receiver.on(type as '*', save)
   onTestFinished(() => void receiver.close({ graceMs: 0 }))
   return { ...set, ...kept, handler, counts: () => counts('shop') }
 }
@@ -303,43 +303,6 @@ describe('a receiver with an inbox', () => {
     const arrivals = detail()?.steps.flatMap((step) => (step.what === 'arrived' ? [step.isCopy] : []))
     expect(arrivals).toEqual([false, true])
     expect(counts()).toEqual([1, 0])
-  })
-
-  it('a batch that signs its first element: a row for each that is handled, none for one that is invalid', async () => {
-    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' })
-    const strange = { ...fixtures.track, type: 'strange' }
-    const elements = [
-      { ...fixtures.track, messageId: 'first' },
-      { ...strange, messageId: 'second' },
-      { ...fixtures.track, messageId: 'third' },
-    ]
-    const { body, headers } = signedRequest(elements, secret, { sign: 'first' })
-    await receiver.receive(Buffer.from(body), headers)
-    receiver.start()
-    await clock.advance(0)
-    expect(rows()).toHaveLength(2)
-    const checked = rows().map(({ id, state }) => {
-      const step = detail(id)?.steps.find(({ what }) => what === 'checked')
-      return [state, detail(id)?.body.text, step?.what === 'checked' && step.isVerified]
-    })
-    expect(checked).toContainEqual(['done', JSON.stringify(elements[0]), true])
-    expect(checked).toContainEqual(['done', JSON.stringify(elements[2]), false])
-  })
-
-  it.each([
-    ['elements', (index: number) => `,{"type":"page","userId":"${index}"},${index}]`],
-    ['bytes that are no JSON', (index: number) => `,${index}`],
-  ])('a captured message pushes nothing out, whatever %s stand behind it', async (_what, behind) => {
-    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' }, {}, 'track')
-    receiver.start()
-    for (let index = 0; index < 25; index++) {
-      const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
-      await receiver.receive(Buffer.from(index === 0 ? body : `[${body}${behind(index)}`), headers)
-      await clock.advance(0)
-    }
-    const messages = rows().filter(({ isRefused }) => isRefused !== true)
-    expect(messages).toMatchObject([{ id: 1, state: 'done', status: 200 }])
-    expect(detail(1)?.body.text).toBe(JSON.stringify(fixtures.track))
   })
 })
 

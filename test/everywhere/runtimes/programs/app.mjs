@@ -26,7 +26,7 @@ export function createApp() {
     '/deadline': receiverAt('/deadline', { deadlineMs: DEADLINE_MS })
       .on('track', 'Wait', () => new Promise((resolve) => setTimeout(resolve, 10)))
       .on('track', 'Hang', () => new Promise(() => {})),
-    '/batches': receiverAt('/batches', { batches: 'first_signed' }),
+    '/batches': receiverAt('/batches', { batches: true }),
     '/dedupe': receiverAt('/dedupe', { dedupe: memoryDedupe() }),
     '/provider': receiverAt('/provider', { secret: async () => SECRET }),
     '/closing': receiverAt('/closing').on('track', 'Last', () => hold.promise),

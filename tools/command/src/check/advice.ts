@@ -63,7 +63,6 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^twenty-at-once/, 'A sender posts many messages at a time: answer them side by side, or each of them soon.'],
 
   [/^key-/, 'Compare the whole value of the header, in constant time, and refuse a request without it.'],
-  [/^batch-second/, 'Verify that the first message is the signed one.'],
   [/^batch/, 'The sender posts batches where its user turns them on: take them, or leave them off there.'],
   [/^mapped-body/, 'The user of the sender chooses the body: answer 2xx or 4xx. A 5xx brings it back.'],
 

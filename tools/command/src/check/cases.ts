@@ -419,26 +419,13 @@ function swapCase(text: string): string {
   return swapped === text ? `${text}x` : swapped
 }
 
-const ofBatch = (sign: 'whole' | number, base: Base, id: string): CaseRequest => {
-  const texts = [plainText(base.form, id), plainText(base.form, id)]
-  const body = `[${texts.join(',')}]`
-  return sign === 'whole' ? signed(base, body) : { ...signed(base, texts[sign] as string), body: Buffer.from(body) }
-}
-
-const BATCHES = {
-  body: table<'whole' | number>({ expectation: 'taken', section: BODY, ...WARN }, ofBatch, [
-    ['batch', 'a batch of two messages, signed as a whole', 'whole'],
-  ]),
-  first: table<'whole' | number>({ expectation: 'taken', section: BODY, ...WARN }, ofBatch, [
-    ['batch-first-signed', 'a batch of two messages, with the signature of the first', 0],
-    [
-      'batch-second-signed',
-      'a batch of two messages, with the signature of the second',
-      1,
-      { ...REFUSED, severity: 'fail' },
-    ],
-  ]),
-} as const
+const BATCHES = table<Text>({ expectation: 'taken', section: BODY, ...WARN }, ofText, [
+  [
+    'batch',
+    'a batch of two messages, signed as a whole',
+    (form, id) => `[${plainText(form, id)},${plainText(form, id)}]`,
+  ],
+])
 
 const MAPPED = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
   ['mapped-body', 'a body that is no message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
@@ -474,12 +461,13 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
 ]
 
 /** The cases of senders other than the one of the specification. */
-export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES.body, ...BATCHES.first, ...MAPPED]
+export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES, ...MAPPED]
 
 /** What a sender does not do is left out. */
 export function casesOf({ as, signs }: Pick<RequestForm, 'as' | 'signs'>): readonly EndpointCase[] {
   if (as === 'segment') return ENDPOINT_CASES
   const isOfSignature = (each: EndpointCase): boolean => FORGED.includes(each) || BYTES.includes(each)
   const left = ENDPOINT_CASES.filter((each) => each.id !== 'forged-put' && !(signs === 'header' && isOfSignature(each)))
-  return [...left, ...(signs === 'header' ? KEYS : BATCHES[signs]), ...MAPPED]
+  const own = { 'customer.io': BATCHES, rudderstack: KEYS, 'segment-actions': [] }[as]
+  return [...left, ...own, ...MAPPED]
 }

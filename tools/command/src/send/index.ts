@@ -84,10 +84,9 @@ async function send(name: string, options: Options): Promise<void> {
     if (prepared === undefined) {
       return report.add({ ...place, ok: false, error: 'no_message', ...(fault && { reason: fault }) }, share)
     }
-    const { bytes, message, value } = prepared
+    const { bytes, message } = prepared
     const { method, proofHeader, userAgent } = form
-    const signed = form.signs === 'first' && Array.isArray(value) && value.length > 0 ? JSON.stringify(value[0]) : bytes
-    const proof = secret && (form.signs === 'header' ? secret : sign(signed, secret))
+    const proof = secret && (form.signs === 'header' ? secret : sign(bytes, secret))
     const sent = tamper(bytes, proof, tampering)
     const proven = sent.signature === undefined ? {} : { [proofHeader]: sent.signature }
     const all = { ...headers, 'content-type': 'application/json', 'user-agent': userAgent, ...proven }

@@ -13,8 +13,6 @@ export interface Prepared {
   readonly bytes: Buffer
   /** Its fields; none of a body that is no object. */
   readonly message: Json
-  /** The parsed body. */
-  readonly value: unknown
 }
 
 export interface Changes {
@@ -34,13 +32,13 @@ export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepar
   const isOwn = form.fields === undefined
   const given = tryParse(bytes) // As it was written: parsing adds spellings.
   if (isOwn || given === undefined || !isUtf8(bytes) || isMessage(given)) parse(bytes)
-  if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json, value: given }
+  if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json }
   const isJson = typeof given === 'object' && given !== null
   const value: unknown = isOwn || !isJson ? given : JSON.parse(signedRequest(given, ANY, { as: form.as }).body)
   const message = (isJson ? value : {}) as Json
   for (const each of isCopy ? [value].flat() : []) if (isMessage(each)) Object.assign(each, ownFields(each))
   for (const edit of edits) applyEdit(message, edit)
-  return { bytes: Buffer.from(JSON.stringify(value)), message, value }
+  return { bytes: Buffer.from(JSON.stringify(value)), message }
 }
 
 /** The body has the form of the service, whatever the secret is. */

@@ -83,7 +83,7 @@ const receiver = createReceiver({
 const priced = z.object({ items: z.array(z.object({ price: z.number() })) })
 const inline = createReceiver({
   secret: ['a newer secret', SECRET],
-  batches: 'signed',
+  batches: true,
   events: { 'Order Priced': priced, 'Order Planned': priced },
   logger,
   ...clock,

@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { textMember } from '../../src/message/text-member.ts'
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 3 })
+/** Texts of JSON values, in forms that JSON.stringify does not write, too. */
+const element = fc.oneof(
+  fc.json({ maxDepth: 6 }),
+  fc.json().map((text) => JSON.stringify(JSON.parse(text), null, 2)),
+  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+  fc
+    .string({ unit: fc.constantFrom('\\', '"', '[', ']', '{', '}', ',', 'é', '🙂') })
+    .map((text) => JSON.stringify(text)),
+  fc.constantFrom('1e3', '39.0', '-0', '"\\u005d\\"\\\\"', '{"a":1,"a":2}', '[[],[{}]]', 'null', '"\\/"', '""'),
+)
+const mark = fc.constantFrom('', '\ufeff')
+
+describe('the text of a member', () => {
+  it('is what JSON.parse finds, whatever stands around it', () => {
+    const name = fc.constantFrom('key', 'key ', 'k\\u0065y', 'Key', 'other', 'a "key": "b', '')
+    const value = fc.oneof(element, fc.constantFrom('"text"', '"\\u0061\\""', '{"key":"inner"}', '["key"]', '""'))
+    const members = fc.array(
+      fc.tuple(
+        space,
+        name.map((text) => JSON.stringify(text)),
+        space,
+        value,
+        space,
+      ),
+    )
+    fc.assert(
+      fc.property(mark, members, (before, parts) => {
+        const text = parts.map(([a, key, b, each, c]) => `${a}${key}${b}:${c}${each}${a}`).join(',')
+        const { key } = JSON.parse(`{${text}}`)
+        expect(textMember(encode(`${before}{${text}}`), 'key')).toBe(typeof key === 'string' ? key : undefined)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['', '{', '{"key"', '{"key":', '{"key":"', '{"key":"\\x"}', '["key","a"]', '"key":"a"', '{"key" "a"}'])(
+    '%j has none',
+    (text) => {
+      expect(textMember(encode(text), 'key')).toBeUndefined()
+    },
+  )
+})
