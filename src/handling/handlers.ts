@@ -7,7 +7,7 @@ import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../options/checks.ts'
 import { escaped } from '../options/warning.ts'
 import type { OpenDelivery, Progress } from './open-delivery.ts'
-import { type Handler, type HandlerOptions, readRegistration, readSelection } from './selection.ts'
+import { type Handler, type HandlerOptions, readHandlerName, readSelection } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
 export interface AudienceHandlers<M = ReceivedMessage> {
@@ -54,12 +54,12 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     },
 
     add(selection: readonly unknown[]): void {
-      const { by, keys, handler, registration } = readSelection('on', selection, takesCustom)
+      const { by, keys, handler, name } = readSelection('on', selection, takesCustom)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
-      addName('on', registration.name)
+      addName('on', name)
       for (const key of keys) {
-        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, ...registration, order: 0 })
+        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, name, order: 0 })
       }
       size += keys.size
     },
@@ -86,17 +86,13 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
       }
       for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
       if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
-      const registration = readRegistration('onAudience', options)
-      addName('onAudience', registration.name)
+      const handlerName = readHandlerName('onAudience', options)
+      addName('onAudience', handlerName)
       const order = audiences++
       for (const side of sides) {
         const on = `${side} ${trait}`
-        append(byAudience[side], trait, {
-          on,
-          handler: handlers[side] as Handler<ReceivedMessage>,
-          ...registration,
-          order,
-        })
+        const handler = handlers[side] as Handler<ReceivedMessage>
+        append(byAudience[side], trait, { on, handler, name: handlerName, order })
       }
       size++
     },

@@ -26,9 +26,6 @@ export interface HandlerOptions {
   readonly name?: string
 }
 
-/** How a handler is registered, with the defaults. */
-export type Registration = Required<HandlerOptions>
-
 export function readSelection(call: 'on' | 'off', given: readonly unknown[], takesCustom: boolean) {
   const [types, event] = given
   const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
@@ -44,22 +41,22 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[], tak
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  const registration = readRegistration(call, options)
-  if (by === 'type') return { by, keys, handler, registration } as const
+  const name = readHandlerName(call, options)
+  if (by === 'type') return { by, keys, handler, name } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { by, keys: new Set([event]), handler, registration } as const
+  return { by, keys: new Set([event]), handler, name } as const
 }
 
 /** A handler without a name has the empty one. */
-export function readRegistration(call: string, options: HandlerOptions = {}): Registration {
+export function readHandlerName(call: string, options: HandlerOptions = {}): string {
   requireOptions(call, options, ['name'])
   const { name } = options
   if (name !== undefined) requireHandlerName(`${call}: name`, name)
-  return { name: name ?? '' }
+  return name ?? ''
 }
 
 const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

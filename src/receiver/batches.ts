@@ -44,7 +44,8 @@ function toDelivery(element: unknown, index: number, batch: OpenDelivery): OpenD
   try {
     delivery.setBody({ bytes: Buffer.from(JSON.stringify(element)), source: bodySource })
   } catch {
-    const text = 'An element of a batch must be written anew. Got one that nests deeper than the stack. Send it alone.'
+    const text =
+      'An element of a batch must nest less than some thousand levels deep. Got one that nests deeper. Send it alone.'
     delivery.setInvalid(new HooklineError('body_not_json', text))
   }
   return delivery
