@@ -140,7 +140,7 @@ const KINDS: readonly Kind[] = [
     /^UND_ERR_SOCKET: bad/,
     'unexpected_continue',
     'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
-    'Turn that off at the server. Without `dispatcher`, `100 Continue` is skipped.',
+    'Turn that off at the server.',
     'one of them',
   ],
   [

@@ -1,8 +1,7 @@
 /** Opens the connections of a sender and a client. Certificates are verified on every one, whatever the environment says. */
 
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type TLSSocket } from 'node:tls'
-import { limitResponses } from './limit-responses.ts'
 import { requireCertificates } from './runtime.ts'
 import { buildConnector } from './undici.ts'
 
@@ -36,11 +35,30 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       if (target.protocol !== 'https:' || isSignedByAnother(socket as TLSSocket))
-        return callback(null, limitResponses(socket, responseLimit))
+        return callback(null, limitResponses(socket, responseLimit * BYTES_PER_BODY_BYTE))
       socket.destroy()
       callback(Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
     })
   }
+}
+
+/** How many bytes may arrive for each byte of a body that is read: in a chunk of its own, a byte takes six. */
+const BYTES_PER_BODY_BYTE = 8
+
+const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
+
+/** Ends a connection whose response is too long: undici limits neither informational responses nor what is between chunks. */
+function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
+  let written = 0
+  let read = 0
+  let readBefore = 0 // When the last request was written.
+  // On `readable`, which undici listens to as well: `data` would take the bytes from it.
+  return socket.on('readable', () => {
+    if (socket.bytesWritten !== written) readBefore = read
+    written = socket.bytesWritten
+    read = socket.bytesRead
+    if (read - readBefore > limit) socket.destroy(TOO_LONG)
+  })
 }
 
 /** Whether the server has a certificate that was not signed with the key of that certificate itself. */

@@ -10,7 +10,7 @@ import { createCertificate } from '../../src/testing/certificates.ts'
 import { until } from '../support/until.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
-const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+const HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -39,11 +39,10 @@ function open(url: string, ca?: string) {
 
 describe('informational responses', () => {
   it.each([
-    ['100 Continue, which was not asked for', [CONTINUE + OK]],
-    ['100 Continue, and the rest later', [CONTINUE, OK]],
-    ['many of them', [CONTINUE.repeat(500) + OK]],
-    ['of all kinds', [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${CONTINUE}HTTP/1.1 102 Processing\r\n\r\n${OK}`]],
-    ['byte by byte', [...`${CONTINUE}HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}`]],
+    ['103 Early Hints, and the rest later', [HINTS, OK]],
+    ['many of them', [HINTS.repeat(500) + OK]],
+    ['of all kinds', [`${HINTS}HTTP/1.1 102 Processing\r\n\r\n${OK}`]],
+    ['byte by byte', [...`${HINTS}${OK}`]],
   ])('are skipped: %s', async (_name, pieces) => {
     const { url, sockets } = await serve(async (socket) => {
       socket.setNoDelay(true)
@@ -63,7 +62,7 @@ describe('informational responses', () => {
     const secure = createTlsServer(server, (socket) => {
       socket.on('data', () => {
         requests += 1
-        socket.end(CONTINUE + OK)
+        socket.end(HINTS + OK)
       })
     })
     const url = `https://localhost:${await listen(secure)}/`
@@ -76,7 +75,7 @@ describe('informational responses', () => {
   })
 
   it('are only looked for in front of a response: the text of one in a body stays', async () => {
-    const text = `${CONTINUE}${CONTINUE}`
+    const text = `${HINTS}${HINTS}`
     const { url } = await serve(async (socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n`)
       await new Promise((resolve) => setImmediate(resolve))
@@ -87,7 +86,7 @@ describe('informational responses', () => {
 
   it('have a head of at most 16 KiB', async () => {
     const { url } = await serve((socket) =>
-      socket.write(`HTTP/1.1 103 Early Hints\r\n${'link: </a>\r\n'.repeat(1_500)}`),
+      socket.write(`HTTP/1.1 103 Early Hints\r\n${'link: </a>\r\n'.repeat(3_000)}`),
     )
     expect(await open(url)()).toMatchObject({
       ok: false,
@@ -97,16 +96,16 @@ describe('informational responses', () => {
   })
 
   it('do not hide that the connection ends without a response', async () => {
-    const { url } = await serve((socket) => socket.end(CONTINUE))
+    const { url } = await serve((socket) => socket.end(HINTS))
     expect(await open(url)()).toMatchObject({ ok: false, error: 'reset' })
   })
 
-  it('101 Switching Protocols is an error that says so', async () => {
-    const { url } = await serve((socket) =>
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'),
-    )
-    const reason = expect.stringContaining('Switching Protocols')
-    expect(await open(url)()).toMatchObject({ error: 'unexpected_continue', reason })
+  it.each([
+    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}`],
+    ['101 Switching Protocols', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'],
+  ])('%s, which was not asked for, is an error that says so', async (name, response) => {
+    const { url } = await serve((socket) => socket.write(response))
+    expect(await open(url)()).toMatchObject({ error: 'unexpected_continue', reason: expect.stringContaining(name) })
   })
 
   it.each([

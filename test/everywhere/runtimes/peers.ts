@@ -26,7 +26,6 @@ export async function startPeers() {
     retry: await start([503, 200]),
     redrive: await start([410, 200]),
     circuit: await start([503, 200]),
-    continued: await startRaw('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
     endless: await startRaw(`HTTP/1.1 200 ${'x'.repeat(1024 * 1024)}`),
   }
   const tls = await Promise.all(VERSIONS.flatMap((version) => FAULTS.map((fault) => startTls(fault, version))))

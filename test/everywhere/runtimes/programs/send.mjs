@@ -49,7 +49,6 @@ const steps = {
   send: () => resultOf(peers.ok),
   'connection refused': () => resultOf(peers.refused),
   reset: () => resultOf(peers.reset),
-  'unasked 100 Continue': () => resultOf(peers.continued),
   'a status text without an end': () => resultOf(peers.endless),
   'an Agent of undici': async () => {
     const dispatcher = new Agent()
