@@ -18,7 +18,7 @@ export const DEADLINE_MS = RESPONSE_TIME_MS - 500
  */
 export const BODY_LIMIT = 512 * 1024
 
-/** Default of the most elements of a batch that a receiver takes: as many as Segment's Actions webhooks send by default. */
+/** Default of the most elements of a batch that a receiver takes: as many as Customer.io sends. */
 export const ELEMENTS_LIMIT = 1_000
 
 /** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
