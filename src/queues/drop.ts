@@ -46,8 +46,8 @@ export async function changeSome(
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  const removed = await changeSome([...found], stored.remove)
-  if (found.size === 0) await stored.remove([]) // A store may have copies of what is complete to overwrite.
+  // With no id, too: a store may have copies of what is complete to overwrite.
+  const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
   const dropped = await dropMatching(stored, { matches }) // Later: a job that failed meanwhile is among them,
   const logged = await removeLogged(stored, matches) // and one that succeeded.
   return { deleted: removed + dropped + logged, active: found.size - removed }
