@@ -12,44 +12,55 @@ export interface ReportOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** A claim, and when it began by the monotonic time. */
+export interface Held<Claim> {
+  readonly claim: Claim
+  readonly since: number
+}
+
 const MAX_LAPSED = 1_000
 
+/** @param list Lists what this process has claimed. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
+  list: () => readonly Held<Claim>[],
   { name, clock, onError }: ReportOptions,
 ) {
   const { leaseMs, renewMs } = store
   if (leaseMs === undefined) return undefined
-  const held = new Map<Claim, number>() // When it was claimed, by the monotonic time.
-  const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
   const everyMs = renewMs ?? Math.floor(leaseMs / 3)
-  const alarm = createAlarm(clock, () => {
-    isSet = false
-    noteLapses()
-    renewal ??= renew()
-    setAlarm()
-  })
-  let isSet = false
-  let dueAt = 0 // The next renewal, by the monotonic time.
+  const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
+  const alarm = createAlarm(clock, onTime)
+  let dueAt: number | undefined // The next renewal, by the monotonic time.
   let renewal: Promise<void> | undefined // In flight.
 
-  function setAlarm(): void {
-    if (isSet === held.size > 0) return
-    isSet = held.size > 0
+  function start(): void {
+    if (dueAt !== undefined) return
     dueAt = clock.monotonic() + everyMs
-    alarm.set(isSet ? clock.now() + everyMs : undefined)
+    alarm.set(clock.now() + everyMs)
   }
 
-  /** When the timer fired so late that what was renewed last is over: another process may have claimed those jobs. */
-  function noteLapses(): void {
-    const now = clock.monotonic()
-    const blockedMs = now - dueAt
-    if (blockedMs < (leaseMs as number) - everyMs) return
-    const over = [...held].filter(([, since]) => now - since >= (leaseMs as number))
-    if (over.length === 0) return
-    for (const [{ id }] of over) {
-      lapsed.delete(id)
-      lapsed.set(id, blockedMs)
+  function stop(): void {
+    dueAt = undefined
+    alarm.set(undefined)
+  }
+
+  function onTime(): void {
+    const held = list()
+    noteLapses(held, clock.monotonic() - (dueAt as number))
+    dueAt = undefined
+    renewal ??= renew(held.map(({ claim }) => claim))
+    start()
+  }
+
+  /** When the timer fired so late that what was renewed last is over, another process may have claimed those jobs. */
+  function noteLapses(held: readonly Held<Claim>[], blockedMs: number): void {
+    const lateMs = leaseMs as number
+    const over = held.filter(({ since }) => clock.monotonic() - since >= lateMs)
+    if (blockedMs < lateMs - everyMs || over.length === 0) return
+    for (const { claim } of over) {
+      lapsed.delete(claim.id)
+      lapsed.set(claim.id, blockedMs)
     }
     for (const id of [...lapsed.keys()].slice(0, -MAX_LAPSED)) lapsed.delete(id)
     const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
@@ -58,9 +69,9 @@ export function createLeases<Claim extends ClaimedJob>(
     onError(new HooklineError('lease_lapsed', message))
   }
 
-  async function renew(): Promise<void> {
+  async function renew(claims: readonly Claim[]): Promise<void> {
     try {
-      await store.renew?.([...held.keys()])
+      await store.renew?.(claims)
     } catch (error) {
       onError(error)
     } finally {
@@ -69,19 +80,11 @@ export function createLeases<Claim extends ClaimedJob>(
   }
 
   return {
-    add(claims: readonly Claim[]): void {
-      const now = clock.monotonic()
-      for (const claim of claims) held.set(claim, now)
-      setAlarm()
-    },
-    remove(claim: Claim): void {
-      held.delete(claim)
-      setAlarm()
-    },
+    start,
+    stop,
     blockedMsOf: (id: string) => lapsed.get(id),
     async close(): Promise<void> {
-      held.clear()
-      setAlarm()
+      stop()
       await renewal
     },
   }

@@ -5,38 +5,41 @@ import { createSlots } from '../collections/slots.ts'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
-import type { ClaimedJob, Complete, HandleJob, JobTransaction, Outcome } from './api.ts'
-import { createLeases, type ReportOptions } from './leases.ts'
+import type { ClaimedJob, HandleJob, JobTransaction, Outcome } from './api.ts'
+import { createLeases, type Held, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './store.ts'
 
 export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
-interface RunningOptions<Claim> extends ReportOptions {
+interface RunningOptions extends ReportOptions {
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
-  readonly onEnd: () => void
+  /** A handler has ended: another may begin. */
+  readonly onEnd: () => unknown
+  /** Its outcome is recorded: it may have made a job due. */
   readonly onRecorded: () => unknown
-  /** Whether the call that completes a job may claim the next. */
-  readonly claimsNext: () => boolean
-  readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
+}
+
+interface RunningJob<Claim> extends Held<Claim> {
+  /** Resolves to whether the outcome is recorded. Undefined until the handler has ended. */
+  recording: Promise<boolean> | undefined
 }
 
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { name, clock, signal, onError, onEnd, onRecorded, claimsNext, onClaimed }: RunningOptions<Claim>,
+  { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
 ) {
-  const leases = createLeases(store, { name, clock, onError })
-  const unrecorded = createSlots<Claim>() // Closing releases them.
-  const recordings = createSlots<Promise<void>>()
-  let size = 0
-  let leaving = 0 // Their handlers have ended, in a store that is ordered.
+  const jobs = createSlots<RunningJob<Claim>>()
+  const leases = createLeases(store, jobs.list, { name, clock, onError })
+  let handling = 0
   let isClosed = false
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async function runOne(claim: Claim, handle: HandleJob): Promise<void> {
-    const slot = unrecorded.add(claim)
+    const running: RunningJob<Claim> = { claim, since: clock.monotonic(), recording: undefined }
+    const slot = jobs.add(running)
     const blockedMs = leases?.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
     let { retryState } = job
@@ -48,12 +51,12 @@ export function createRunning<Claim extends ClaimedJob>(
       saving = saveAfter(saving, claim, state)
       await saving
     }
-    let isRecorded = false
+    let isCommitted = false
     const begin = async (timeoutMs: number): Promise<JobTransaction> => {
       const transaction = await (store as Required<QueueStore<Claim>>).begin(claim, timeoutMs)
       const commit = async (note?: Uint8Array): Promise<void> => {
         await transaction.commit(note)
-        isRecorded = true
+        isCommitted = true
       }
       return { ...transaction, commit }
     }
@@ -65,22 +68,14 @@ export function createRunning<Claim extends ClaimedJob>(
     }
     hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
+    handling -= 1
     if (isClosed) return
-    unrecorded.remove(slot)
-    const recording = isRecorded ? undefined : record(claim, readOutcome(result, { ...job, retryState }, clock))
-    const leaves = recording !== undefined && store.isOrdered === true ? 1 : 0
-    leaving += leaves
-    if (leaves) onEnd()
-    if (recording !== undefined) {
-      const until = recordings.add(recording)
-      await recording
-      recordings.remove(until)
-    }
-    leases?.remove(claim)
-    size -= 1
-    leaving -= leaves
-    if (leaves) onRecorded()
-    else onEnd()
+    if (!isCommitted) running.recording = record(claim, readOutcome(result, { ...job, retryState }, clock))
+    onEnd()
+    if (running.recording !== undefined && !(await running.recording)) return
+    jobs.remove(slot)
+    if (jobs.size === 0) leases?.stop()
+    onRecorded()
   }
 
   /** One after the other, so that the last one stays. */
@@ -93,30 +88,27 @@ export function createRunning<Claim extends ClaimedJob>(
     }
   }
 
-  function record(claim: Claim, outcome: Outcome): Promise<void> | undefined {
+  function record(claim: Claim, outcome: Outcome): Promise<boolean> | undefined {
     try {
-      const answer =
-        'complete' in outcome && claimsNext() ? finishAndClaim(claim, outcome) : store.finish(claim, outcome)
-      return answer?.then(undefined, (error: unknown) => recordAgain(claim, outcome, error))
+      return store.finish(claim, outcome)?.then(
+        () => true,
+        (error: unknown) => recordAgain(claim, outcome, error),
+      )
     } catch (error) {
       return recordAgain(claim, outcome, error)
     }
   }
 
-  async function finishAndClaim(claim: Claim, outcome: Complete): Promise<void> {
-    const claims = await (store as Required<QueueStore<Claim>>).finishAndClaim(claim, outcome)
-    if (claims.length > 0) await onClaimed(claims)
-  }
-
-  async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<void> {
+  async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
     onError(error)
     for (let failures = 1; ; failures += 1) {
       await waitUnlessAborted(backoff(failures, STORE_BACKOFF))
       try {
-        return await store.finish(claim, outcome)
+        await store.finish(claim, outcome)
+        return true
       } catch (again) {
         onError(again)
-        if (signal.aborted) return void unrecorded.add(claim)
+        if (signal.aborted) return false
       }
     }
   }
@@ -131,24 +123,28 @@ export function createRunning<Claim extends ClaimedJob>(
   }
 
   return {
+    /** How many are claimed. */
     get size() {
-      return size
+      return jobs.size
     },
-    get busy() {
-      return size - leaving
+    /** How many of them have a handler that has not ended. */
+    get handling() {
+      return handling
     },
     run(claims: readonly Claim[], handle: HandleJob): void {
-      size += claims.length
-      leases?.add(claims)
+      handling += claims.length
       for (const claim of claims) void runOne(claim, handle)
+      if (claims.length > 0) leases?.start()
     },
     async close(): Promise<void> {
       isClosed = true
-      await Promise.all(recordings.list())
+      const left = jobs.list()
+      const areRecorded = await Promise.all(left.map(({ recording }) => recording))
       await leases?.close()
-      if (unrecorded.size === 0) return
+      const unrecorded = left.filter((_, index) => areRecorded[index] !== true).map(({ claim }) => claim)
+      if (unrecorded.length === 0) return
       try {
-        await store.release(unrecorded.list(), { wereHandled: true })
+        await store.release(unrecorded, { wereHandled: true })
       } catch (error) {
         onError(error) // The claims lapse by themselves.
       }

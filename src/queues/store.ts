@@ -2,7 +2,6 @@
 
 import type {
   ClaimedJob,
-  Complete,
   DeadLetter,
   Job,
   JobTransaction,
@@ -36,8 +35,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** How often claims are renewed, in milliseconds. Default: three times a lease. */
   readonly renewMs?: number
   /**
-   * Whether calls take effect in the order in which they are made, also those that are not answered yet. Then a job makes room for
-   * a claim when its handler ends, and one message takes its outcome and the claim. Default: when its outcome is recorded.
+   * Whether calls take effect in the order in which they are made, also those that are not answered yet. Then what a push or an outcome
+   * makes due is claimed with it. Default: once the push or the outcome is answered.
    */
   readonly isOrdered?: boolean
   /** Where the jobs are: the same text for each store of this process over the same jobs. Default: nowhere else. */
@@ -75,8 +74,6 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
-  /** Does the same for a job that is complete, and claims at most one due job in the same step. Default: `finish`, and then `claim`. */
-  finishAndClaim?(claim: Claim, outcome: Complete): Promise<readonly Claim[]>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */
   release(claims: readonly Claim[], how: ReleaseOptions): Answer<void>
   /** Extends the leases of claims. Required with `leaseMs`. */

@@ -22,11 +22,11 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const alarm = createAlarm(clock, wake)
   const ending = new AbortController()
   const { signal } = ending
-  const onRecorded = () => (drains.length > 0 || !hasRoom) && wake()
+  const isOrdered = store.isOrdered === true
   const running = createRunning(store, {
-    ...{ name, clock, signal, onError, onEnd: wake, onRecorded },
-    claimsNext: () => store.finishAndClaim !== undefined && mayClaim() && !isCareful && how.room === undefined,
-    onClaimed: runOrRelease,
+    ...{ name, clock, signal, onError },
+    onEnd: () => (isOrdered || !hasRoom) && wake(),
+    onRecorded: () => (!isOrdered || !hasRoom || drains.length > 0) && wake(),
   })
   let handle: HandleJob | undefined
   let how: WorkOptions = { concurrency: 0 }
@@ -48,7 +48,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     } else if (phase !== 'closed') {
       isClaiming = true
       if (claimedThisTurn >= Math.max(CLAIMS_A_TURN, how.concurrency + 1)) setImmediate(startClaiming)
-      else if (store.isOrdered === true)
+      else if (isOrdered)
         process.nextTick(startClaiming) // After all that ends in this turn.
       else queueMicrotask(startClaiming)
     }
@@ -105,7 +105,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   function findRoom(): number {
     if (!mayClaim() || (isCareful && running.size > 0)) return 0
     // Twice as many while outcomes are recorded.
-    const most = Math.min(how.concurrency - running.busy, 2 * how.concurrency - running.size)
+    const most = Math.min(how.concurrency - running.handling, 2 * how.concurrency - running.size)
     const limit = isCareful ? Math.min(most, 1) : most
     return limit > 0 && how.room !== undefined ? Math.min(limit, how.room.count()) : limit
   }
@@ -144,7 +144,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   }
 
   function roomAt(): number | undefined {
-    const mustEnd = running.busy >= how.concurrency || running.size >= 2 * how.concurrency
+    const mustEnd = running.handling >= how.concurrency || running.size >= 2 * how.concurrency
     return mustEnd || !mayClaim() ? undefined : how.room?.nextAt()?.getTime()
   }
 
