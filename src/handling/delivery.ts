@@ -66,11 +66,6 @@ export interface DeliveryReplay {
   readonly handlers: readonly string[] | undefined
 }
 
-export interface BatchResult {
-  readonly error?: HooklineError
-  readonly elements?: readonly ReceivedElement[]
-}
-
 /** The result of an element of a batch. */
 export type ReceivedElement<M extends ReceivedMessage = ReceivedMessage> =
   | { readonly ok: true; readonly message: M; readonly delivery: Delivery }

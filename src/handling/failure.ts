@@ -1,29 +1,7 @@
-/** The errors that end a delivery: of its deadline, by what is under way then, and of what was thrown. */
+/** Errors that end a message, for its owner and for its sender. */
 
 import { describeError, HooklineError } from '../message/error.ts'
 import { locateIssues } from './schema-issues.ts'
-
-export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
-
-export const DEADLINE_ERRORS: Readonly<Record<Stage, () => HooklineError>> = {
-  body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
-  secret: () =>
-    new HooklineError(
-      'secret_unavailable',
-      'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.',
-    ),
-  inbox: () =>
-    new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
-  dedupe: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must answer in time. Got no answer. Send it again.'),
-  confirm: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must confirm in time. Got no answer. Check the store.'),
-  handlers: () =>
-    new HooklineError(
-      'handler_timeout',
-      'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
-    ),
-}
 
 /**
  * What went wrong, for the owner: of handlers that failed, what the first one threw; of a schema, where the value does not fit. The message of

@@ -6,7 +6,7 @@ import type { ReceivedMessage } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../options/checks.ts'
 import { escaped } from '../options/warning.ts'
-import type { OpenDelivery, Progress } from './open-delivery.ts'
+import type { Attempt, Progress } from './attempt.ts'
 import { type Handler, type HandlerOptions, readHandlerName, readSelection } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
@@ -120,25 +120,21 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
       }
     },
 
-    /** Calls every handler that matches and is not done, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
-    dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery) {
-      // Collected before the first call: a handler may change the message and the registry.
-      const matching = handlersFor(wire)
+    /** Calls every handler that matches and is not done, all at once. */
+    dispatch(attempt: Attempt): Promise<void> | undefined {
+      // Collected before the first call: a handler may change the message and the registry. A schema may drop the trait of an audience.
+      const matching = handlersFor(attempt.wire)
       if (!isDispatched) warnOfSchemas()
-      if (matching.length === 0) ignore(wire, delivery)
-      const { progress } = delivery
-      if (progress === undefined) return runAll(matching, message, delivery)
-      const { done, only } = progress
-      for (const name of progress.failed) warnUnlessNamed(name)
-      if (only === undefined)
-        return runAll(
-          matching.filter(({ name }) => !done.includes(name)),
-          message,
-          delivery,
-        )
+      if (matching.length === 0) ignore(attempt)
+      const { progress } = attempt
+      if (progress === undefined) return runAll(matching, attempt)
+      const { done, only, failed } = progress
+      for (const name of failed) warnUnlessNamed(name)
+      const isLeft = ({ name }: Registered): boolean => !done.includes(name)
+      if (only === undefined) return runAll(matching.filter(isLeft), attempt)
       const absent = only.filter((name) => !names.has(name)).map(absentHandler)
-      const left = [...matching, ...absent].filter(({ name }) => only.includes(name) && !done.includes(name))
-      return runAll(left, message, delivery)
+      const meant = [...matching, ...absent].filter(({ name }) => only.includes(name))
+      return runAll(meant.filter(isLeft), attempt)
     },
   }
 
@@ -158,9 +154,10 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function ignore(wire: ReceivedMessage, delivery: OpenDelivery): void {
+  function ignore(attempt: Attempt): void {
+    const { wire } = attempt
     ignored += 1
-    delivery.setIgnored()
+    attempt.isIgnored = true
     const [what, event] = wire.type === 'track' ? ['event', wire.event] : [`type ${wire.type}`]
     warn(`messages of the ${what}`, event, 'they are answered 200 and ignored')
   }
@@ -235,24 +232,21 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
 /** Answered to the sender, so it tells nothing of the error. */
 const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send the message again.'
 
-function runAll(
-  handlers: readonly Registered[],
-  message: ReceivedMessage,
-  delivery: OpenDelivery,
-): Promise<void> | undefined {
+function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<void> | undefined {
+  const { message, delivery, clock } = attempt
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
-  const progress = delivery.progress && trackProgress(handlers, delivery.progress)
+  const progress = attempt.progress && trackProgress(handlers, attempt.progress)
   for (const registered of handlers) {
-    const startedAt = delivery.observed?.observers.clock.monotonic() ?? 0
+    const startedAt = attempt.runs === undefined ? 0 : clock.monotonic()
     const succeed = (): void => {
       progress?.succeeded(registered)
-      record(delivery, registered, startedAt)
+      addRun(attempt, registered, startedAt)
     }
     const fail = (failure: unknown): void => {
       failures.push(failure)
       progress?.failed(registered)
-      record(delivery, registered, startedAt, failure ?? new Error(describeError(failure)))
+      addRun(attempt, registered, startedAt, failure ?? new Error(describeError(failure)))
     }
     try {
       const result = registered.handler(message, delivery)
@@ -289,14 +283,13 @@ function trackProgress(handlers: readonly Registered[], progress: Progress) {
   }
 }
 
-/** Records a run, unless its delivery has ended before: that was published. */
-function record(
-  { observed, expired }: OpenDelivery,
+/** Notes how a handler ended, unless its attempt ended before. */
+function addRun(
+  { runs, deadline, clock }: Attempt,
   { on, name, handler }: Registered,
   startedAt: number,
   error?: unknown,
 ): void {
-  if (observed === undefined || expired !== undefined) return
-  const durationMs = observed.observers.clock.monotonic() - startedAt
-  observed.runs.push({ on, name: name || handler.name, durationMs, error })
+  if (runs === undefined || deadline.error !== undefined) return
+  runs.push({ on, name: name || handler.name, durationMs: clock.monotonic() - startedAt, error })
 }

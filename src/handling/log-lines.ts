@@ -3,26 +3,33 @@
 import { KEEP_THE_BYTES } from '../http/body.ts'
 import { shownUrl } from '../http/shown.ts'
 import type { HooklineError } from '../message/error.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import type { Line } from '../options/log.ts'
+import type { Delivery } from './delivery.ts'
 import type { HandlerNames } from './diagnostics.ts'
 import { explainError, isUnusable } from './failure.ts'
-import type { OpenDelivery } from './open-delivery.ts'
 
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
+
+/** What an error is about. */
+export interface Subject {
+  readonly delivery: Delivery
+  /** Undefined when it could not be parsed. */
+  readonly message: Pick<ReceivedMessage, 'type'> | undefined
+}
 
 /** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
 export function describe(
   error: HooklineError,
-  delivery: OpenDelivery,
+  { delivery, message: subject }: Subject,
   next = '',
   more: object = {},
   path?: string,
 ): LineOf {
-  const { wire, verified } = delivery
   const code = path === undefined ? error.code : `${error.code} at ${path}`
   const message = explainError(error).replace(/[^.]$/, '$&.')
-  const type = wire?.type
-  if (!verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
+  const type = subject?.type
+  if (!delivery.verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
   const { id } = delivery
   const of = type === undefined ? '' : ` (${type})`
   return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
@@ -44,13 +51,13 @@ const MAX_PATH = 100
 
 export function describeRequest(
   error: HooklineError,
-  delivery: OpenDelivery,
+  subject: Subject,
   path: string | undefined,
   onRejected: unknown,
 ): LineOf {
-  const isLost = delivery.verified && isUnusable(error) && onRejected === undefined
+  const isLost = subject.delivery.verified && isUnusable(error) && onRejected === undefined
   const shown = path === undefined ? undefined : shownUrl(path).slice(0, MAX_PATH)
-  return describe(error, delivery, isLost ? LOST : '', shown === undefined ? {} : { path: shown }, shown)
+  return describe(error, subject, isLost ? LOST : '', shown === undefined ? {} : { path: shown }, shown)
 }
 
 const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'

@@ -28,7 +28,7 @@ export interface AnsweredRequest extends FailedRequest {
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
   readonly request: AnsweredRequest
-  /** Its `bytes` are those of a refused request, too; empty when no body was read. Take them at once: some are dropped afterwards. */
+  /** Its `bytes` are those of a refused request, too; empty when no body was read. */
   readonly delivery: Delivery
   /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
   readonly message: ReceivedMessage | undefined

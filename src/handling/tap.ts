@@ -1,4 +1,4 @@
-/** The one place where a receiver tells what happens to a delivery: to its log and `onError`, to diagnostics channels, to observers. */
+/** The one place where a receiver tells what happens: to its log and `onError`, to diagnostics channels, to observers. */
 
 import { channel } from 'node:diagnostics_channel'
 import type { EndpointRequest } from '../http/endpoint.ts'
@@ -7,7 +7,8 @@ import type { ReceivedMessage } from '../message/message.ts'
 import type { Line } from '../options/log.ts'
 import type { Report } from '../options/report.ts'
 import type { Clock } from '../time/clock.ts'
-import type { BatchResult, ReceivedElement } from './delivery.ts'
+import type { Attempt } from './attempt.ts'
+import type { Delivery, ReceivedElement } from './delivery.ts'
 import type {
   FailedEvent,
   FailedRequest,
@@ -18,8 +19,8 @@ import type {
   StoredEvent,
   UnplannedEvent,
 } from './diagnostics.ts'
-import { describe } from './log-lines.ts'
-import type { OpenDelivery } from './open-delivery.ts'
+import { describe, type Subject } from './log-lines.ts'
+import type { ReceiverObservers } from './observer.ts'
 
 const received = channel('hookline:received')
 const unplanned = channel('hookline:unplanned')
@@ -33,21 +34,44 @@ export type Tap = ReturnType<typeof createTap>
 
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
-export function createTap(report: Report<FailedRequest>, clock: Clock) {
-  function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {
-    if (observed === undefined) return
-    const { observers, runs, isStored } = observed
-    observers.publish('failed', { ...event, runs, isStored })
+/** An attempt as far as it came. */
+export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs'> & {
+  /** Undefined when no handler saw it. */
+  readonly message: ReceivedMessage | undefined
+}
+
+/** The answer to a request, as far as observers see it. */
+export interface Answered {
+  readonly status: number
+  readonly error?: HooklineError
+  readonly elements?: readonly ReceivedElement[]
+}
+
+export function createTap(report: Report<FailedRequest>, observers: ReceiverObservers, clock: Clock) {
+  function isObserved(): boolean {
+    return observers.current !== undefined
   }
 
-  const tap = {
-    /** When storing or handling starts; undefined while nothing needs its duration. */
-    startOf(step: 'stored' | 'handled', delivery: OpenDelivery | undefined): number | undefined {
-      const isHeard = step === 'stored' ? stored.hasSubscribers : handled.hasSubscribers || failed.hasSubscribers
-      return isHeard || delivery?.observed !== undefined ? clock.monotonic() : undefined
+  return {
+    /** Begins an attempt: measures it when something needs that. */
+    begin(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
+      const isMeasured = isObserved() || handled.hasSubscribers || failed.hasSubscribers
+      return {
+        ...given,
+        clock,
+        startedAt: isMeasured ? clock.monotonic() : undefined,
+        runs: isObserved() ? [] : undefined,
+        isStored: given.progress !== undefined,
+        isIgnored: false,
+      }
     },
 
-    received(message: ReceivedMessage, delivery: OpenDelivery): void {
+    /** Returns when storing starts; undefined while nothing needs that. */
+    startOfStoring(): number | undefined {
+      return isObserved() || stored.hasSubscribers ? clock.monotonic() : undefined
+    },
+
+    received(message: ReceivedMessage, delivery: Delivery): void {
       if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
     },
 
@@ -56,86 +80,81 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
     },
 
     /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
-    stored(message: ReceivedMessage | undefined, delivery: OpenDelivery, startedAt: number): void {
+    stored(message: ReceivedMessage | undefined, delivery: Delivery, startedAt: number | undefined): void {
+      if (startedAt === undefined) return
       const durationMs = clock.monotonic() - startedAt
-      if (message !== undefined) stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
-      delivery.observed?.observers.publish('stored', { message, delivery, durationMs })
+      if (message !== undefined && stored.hasSubscribers) {
+        stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
+      }
+      if (isObserved()) observers.publish('stored', { message, delivery, durationMs })
     },
 
     /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
-    handled(delivery: OpenDelivery, attempt = 1): void {
-      const { dispatched, startedAt, observed, isIgnored } = delivery
-      if (isIgnored) tap.ignored(delivery)
-      if (isIgnored || startedAt === undefined) return
-      const message = dispatched as ReceivedMessage
-      const event: HandledEvent = { message, delivery, attempt, durationMs: clock.monotonic() - startedAt }
-      if (handled.hasSubscribers) handled.publish(event)
-      if (observed === undefined) return
-      const { observers, runs, isStored } = observed
-      observers.publish('handled', { ...event, runs, isStored })
+    handled(attempt: Attempt): void {
+      const { message, delivery, number, startedAt, runs = [], isIgnored, isStored } = attempt
+      if (isIgnored) {
+        const event: IgnoredEvent = { message, delivery }
+        if (ignored.hasSubscribers) ignored.publish(event)
+        if (isObserved()) observers.publish('ignored', { ...event, isStored })
+      } else if (startedAt !== undefined) {
+        const event: HandledEvent = { message, delivery, attempt: number, durationMs: clock.monotonic() - startedAt }
+        if (handled.hasSubscribers) handled.publish(event)
+        if (isObserved()) observers.publish('handled', { ...event, runs, isStored })
+      }
     },
 
-    ignored(delivery: OpenDelivery): void {
-      const { dispatched, observed } = delivery
-      const event: IgnoredEvent = { message: dispatched as ReceivedMessage, delivery }
-      if (ignored.hasSubscribers) ignored.publish(event)
-      observed?.observers.publish('ignored', { ...event, isStored: observed.isStored })
-    },
-
-    /** A request failed, or a message of it: it is rejected unless handlers saw it. */
-    refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
-      report(error, request, line)
-      if (delivery.dispatched !== undefined) tap.failed(delivery, { error, next: 'sender', attempt: 1 })
-      else if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
-    },
-
-    /** Handlers of a message failed. Without a line, the log has it already. */
-    failed(delivery: OpenDelivery, failure: Failure, line?: Partial<Line>): void {
-      if (line !== undefined) report(failure.error, requestOf(delivery), line)
-      const { dispatched: message, startedAt } = delivery
+    /** Handlers of a message failed, or a message of an inbox never reached them. */
+    failed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
+      report(failure.error, request, line)
+      const { message, delivery, startedAt, runs = [], isStored } = tried
       const now = clock.monotonic()
       const event: FailedEvent = { message, delivery, durationMs: now - (startedAt ?? now), ...failure }
       if (failed.hasSubscribers) failed.publish(event)
-      observeFailed(event, delivery)
+      if (isObserved()) observers.publish('failed', { ...event, runs, isStored })
     },
 
     /** Something failed after the answer, or beside it. */
-    failedLate(delivery: OpenDelivery, error: HooklineError, request = requestOf(delivery)): void {
-      report(error, request, describe(error, delivery))
+    failedLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
+      report(error, request, describe(error, subject))
     },
 
     /** The queue made a dead letter by itself: channels leave it out. */
-    unreadable(delivery: OpenDelivery, error: HooklineError, line: Partial<Line>): void {
+    unreadable(delivery: Delivery, error: HooklineError, line: Partial<Line>): void {
       report(error, requestOf(delivery), line)
-      const event = { message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' } as const
-      observeFailed(event, delivery)
+      const failure = { error, next: 'dead_letter', attempt: 0, durationMs: 0 } as const
+      if (isObserved())
+        observers.publish('failed', { message: undefined, delivery, ...failure, runs: [], isStored: true })
     },
 
-    answered(
-      delivery: OpenDelivery,
+    /** No handler saw a request, or a message of it. */
+    refused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
+      report(error, request, line)
+      if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
+    },
+
+    /** @param since When the request arrived, on the monotonic clock. */
+    answered<Answer extends Answered>(
       request: FailedRequest,
-      { status, error, elements }: BatchResult & { readonly status: number },
+      { delivery, message }: { readonly delivery: Delivery; readonly message: ReceivedMessage | undefined },
+      answer: Answer,
       since: number,
-    ): void {
-      const { observed, dispatched, wire } = delivery
-      if (observed === undefined) return
+    ): Answer {
+      if (!isObserved()) return answer
       const { headers, path, remoteAddress, method } = request as FailedRequest & Partial<EndpointRequest>
-      observed.observers.publish('answered', {
+      observers.publish('answered', {
         request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
         delivery,
-        message: dispatched ?? wire,
-        status,
-        error,
+        message,
+        status: answer.status,
+        error: answer.error,
         durationMs: clock.monotonic() - since,
-        elements: elements ?? NO_ELEMENTS,
+        elements: answer.elements ?? [],
       })
+      return answer
     },
   }
-  return tap
 }
 
-const NO_ELEMENTS: readonly ReceivedElement[] = []
-
-function requestOf({ headers }: OpenDelivery): FailedRequest {
+function requestOf({ headers }: Delivery): FailedRequest {
   return { headers, path: undefined, remoteAddress: undefined }
 }

@@ -1,6 +1,7 @@
 /** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
 
-import { OpenDelivery } from '../handling/open-delivery.ts'
+import type { DeliveryMethod } from '../handling/delivery.ts'
+import type { DeliveryParts } from '../handling/received-delivery.ts'
 import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
@@ -37,22 +38,22 @@ const VERSION = 1
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
-export function writeEnvelope(delivery: OpenDelivery, group: string | undefined): Uint8Array {
+export function writeEnvelope(parts: DeliveryParts, group: string | undefined): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
-  for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
+  for (const name in parts.headers) if (!SECRET.test(name)) headers[name] = parts.headers[name]
   const head: Head = {
     hookline: VERSION,
-    at: delivery.receivedAt.getTime(),
-    source: delivery.bodySource,
-    signature: delivery.signature,
-    hasHeader: delivery.hasHeader || undefined,
-    secretIndex: delivery.secretIndex,
-    from: delivery.source,
-    method: delivery.method === 'POST' ? undefined : delivery.method,
+    at: parts.receivedAt,
+    source: parts.bodySource,
+    signature: parts.signature,
+    hasHeader: parts.verified === 'header' || undefined,
+    secretIndex: parts.secretIndex,
+    from: parts.source,
+    method: parts.method === 'POST' ? undefined : parts.method,
     group,
     headers,
   }
-  return join(head, delivery.bytes)
+  return join(head, parts.bytes)
 }
 
 function join(head: Head, body: Uint8Array): Uint8Array {
@@ -74,17 +75,21 @@ export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'bo
   return { body: join({ ...head, replay }, bodyOf(stored)), group: head.group }
 }
 
-export function readEnvelope(stored: Uint8Array): OpenDelivery {
+export function readEnvelope(stored: Uint8Array): DeliveryParts {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
-  const { at, source, signature, hasHeader, secretIndex, from, method, replay, headers } = headOf(envelope)
-  const delivery = new OpenDelivery(headers, at, method)
-  // A copy: a queue in memory needs the original for the next attempt.
-  delivery.setBody({ bytes: Buffer.from(bodyOf(envelope)), source })
-  delivery.source = from
-  if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
-  delivery.hasHeader = hasHeader === true
-  if (replay !== undefined) delivery.replay = { id: replay.id, handledAt: new Date(replay.at), handlers: replay.only }
-  return delivery
+  const { at, source, signature, hasHeader, secretIndex, from, method = 'POST', replay, headers } = headOf(envelope)
+  return {
+    method: method as DeliveryMethod,
+    headers,
+    bytes: Buffer.from(bodyOf(envelope)), // A copy: a queue in memory needs the original for the next attempt.
+    bodySource: source,
+    receivedAt: at,
+    verified: signature !== undefined && (hasHeader ? 'header' : 'signature'),
+    signature,
+    secretIndex,
+    source: from,
+    replay: replay && { id: replay.id, handledAt: new Date(replay.at), handlers: replay.only },
+  }
 }
 
 export function sourceOf(stored: Uint8Array): string | undefined {

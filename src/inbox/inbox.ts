@@ -1,11 +1,13 @@
 /** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in good order. */
 
+import type { Delivery } from '../handling/delivery.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import type { OpenDelivery } from '../handling/open-delivery.ts'
+import { type DeliveryParts, keyWithin, ReceivedDelivery } from '../handling/received-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
 import type { ReceivedMessage } from '../message/message.ts'
+import { parseReceived } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
@@ -30,8 +32,7 @@ import {
 
 interface Prepared {
   readonly job: Job
-  readonly delivery: OpenDelivery
-  readonly message: ReceivedMessage | undefined
+  readonly delivery: Delivery
 }
 
 export type Inbox = ReturnType<typeof createInbox>
@@ -59,7 +60,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
-    tap.unreadable(deliveryOf({ id, body, at: failedAt }, observers), error, line)
+    tap.unreadable(deliveryOf({ id, body, at: failedAt }), error, line)
     giveDeadLetter(letter)
   }
 
@@ -74,17 +75,17 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
 
-  function idOf(delivery: OpenDelivery, message: ReceivedMessage | undefined): string {
-    if (key === undefined || message === undefined) return delivery.id
+  function idOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
+    if (key === undefined || message === undefined) return undefined
     const chosen: unknown = key(message, delivery)
     requireKey('inbox.key', chosen)
-    return idOfKey(delivery.within(chosen))
+    return idOfKey(keyWithin(delivery.source, chosen))
   }
 
-  function groupOf(delivery: OpenDelivery, message: ReceivedMessage | undefined): string | undefined {
+  function groupOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
     if (groupBy === undefined || message === undefined) return undefined
     const group = readGroup('inbox.', groupBy(message, delivery))
-    return group && delivery.within(group)
+    return group && keyWithin(delivery.source, group)
   }
 
   function logFor(call: string): QueueLog {
@@ -95,25 +96,24 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   return {
-    prepare(delivery: OpenDelivery, message: ReceivedMessage | undefined): Prepared {
+    /** @param message Undefined for an authentic one that is invalid. */
+    prepare(parts: DeliveryParts, message: ReceivedMessage | undefined): Prepared {
+      let delivery = new ReceivedDelivery(parts)
       const id = idOf(delivery, message)
-      delivery.id = id // It is made once.
+      if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id })
       const group = groupOf(delivery, message)
-      return { job: { id, body: writeEnvelope(delivery, group), group }, delivery, message }
+      return { job: { id: delivery.id, body: writeEnvelope(parts, group), group }, delivery }
     },
-    async store(prepared: readonly Prepared[]): Promise<void> {
-      const startedAt = tap.startOf('stored', prepared[0]?.delivery)
+    /** Returns the ids of those that were stored before. */
+    async store(jobs: readonly Job[]): Promise<ReadonlySet<string>> {
+      if (jobs.length === 0) return new Set()
       try {
-        const known = new Set(await queue.push(prepared.map(({ job }) => job)))
-        for (const { delivery } of prepared) delivery.isDuplicate = known.has(delivery.id)
+        const known = await queue.push(jobs)
+        watchStart()
+        return new Set(known)
       } catch (cause) {
         const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
         throw new HooklineError('inbox_unavailable', text, { cause })
-      }
-      watchStart()
-      if (startedAt === undefined) return
-      for (const { message, delivery } of prepared) {
-        if (delivery.expired === undefined) tap.stored(message, delivery, startedAt)
       }
     },
     start(): void {
@@ -138,8 +138,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const requireNames = (names: readonly string[]): void => handlers.requireNames('replay: handlers', names)
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
-          const delivery = readEnvelope(body)
-          return handlers.match(delivery.read(takesCustom), of)
+          return handlers.match(parseReceived(readEnvelope(body).bytes, takesCustom), of)
         } catch {
           return false // It is unreadable.
         }

@@ -1,14 +1,18 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
-import type { TransactionClient } from '../handling/delivery.ts'
+import type { Attempt, Progress } from '../handling/attempt.ts'
+import { Deadline, LATE } from '../handling/deadline.ts'
+import type { Delivery, TransactionClient } from '../handling/delivery.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe, describeHandlers } from '../handling/log-lines.ts'
+import { describe, describeHandlers, type Subject } from '../handling/log-lines.ts'
 import type { ReceiverObservers } from '../handling/observer.ts'
-import { OpenDelivery, type Progress } from '../handling/open-delivery.ts'
+import { type DeliveryParts, NO_PROOF, ReceivedDelivery } from '../handling/received-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
-import type { Tap } from '../handling/tap.ts'
+import type { Tap, Tried } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
+import type { ReceivedMessage } from '../message/message.ts'
+import { parseReceived } from '../message/parse.ts'
 import type { BeginTransaction, ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
@@ -32,10 +36,17 @@ export interface HandlingSettings {
   readonly observers: ReceiverObservers
 }
 
+/** A claimed message, and how far its attempt came. */
 interface Claimed {
   readonly job: ClaimedJob
-  readonly delivery: OpenDelivery
   readonly before: RetryState
+  delivery: Delivery
+  /** Undefined until it is parsed. */
+  wire?: ReceivedMessage
+  /** Undefined until its handlers are called. */
+  attempt?: Attempt
+  /** Undefined for one that no handler may see. */
+  progress?: Progress
 }
 
 /** The database did not begin a transaction: no handler ran. */
@@ -59,7 +70,7 @@ export function countLostClaims({ claimCount, retryState }: ClaimedJob): number 
 
 export function createJobHandler(
   { queue, nextDelay, timeoutMs, history, transactional }: InboxSettings,
-  { validate, takesCustom, clock, tap, observers }: HandlingSettings,
+  { validate, takesCustom, clock, tap }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
@@ -73,22 +84,19 @@ export function createJobHandler(
     const before = isRedriven ? begunAnew(stored) : stored
     if (signal.aborted) return release(before)
     if (isRedriven) await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
-    let delivery: OpenDelivery
+    let parts: DeliveryParts
     try {
-      delivery = readEnvelope(job.body)
-      delivery.id = job.id
-      delivery.setObserved(observers.current, true)
+      parts = { ...readEnvelope(job.body), id: job.id }
     } catch (error) {
-      delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
-      return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
+      const delivery = deliveryOf({ ...job, at: job.firstAt })
+      return deadLetter({ job, before, delivery }, error as HooklineError, 'unreadable')
     }
     const lost = countLostClaims(job)
-    if (lost < MAX_LOST_CLAIMS)
-      return attempt({ job, delivery, before }, signal, save, transactional ? begin : undefined)
+    if (lost < MAX_LOST_CLAIMS) return handle(job, parts, before, signal, save, transactional ? begin : undefined)
     const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
-    return deadLetter({ job, delivery, before }, error, reason)
+    return deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
 
   /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
@@ -99,152 +107,134 @@ export function createJobHandler(
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  function attempt(
-    claimed: Claimed,
+  async function handle(
+    job: ClaimedJob,
+    parts: DeliveryParts,
+    before: RetryState,
     signal: AbortSignal,
-    save?: SaveState,
-    begin?: BeginTransaction,
+    save: SaveState | undefined,
+    begin: BeginTransaction | undefined,
   ): Promise<Outcome> {
-    const { delivery, before } = claimed
+    const deadline = new Deadline(deadlines, LATE.handlers)
+    const saving = createSaving(() => begin === undefined && save?.(writeRetryState(withHandlers(before, progress))))
+    const { done = [], failed = [] } = before.handlers ?? {}
+    const progress: Progress = { done, failed, only: parts.replay?.handlers, save: saving.later }
+    const claimed: Claimed = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
+    const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
     watch(signal)
-    return new Promise((resolve) => {
-      let isReleased = false
-      let saving: NodeJS.Immediate | undefined // In the next turn: most messages are over by then.
-      delivery.progress = {
-        done: before.handlers?.done ?? [],
-        failed: before.handlers?.failed ?? [],
-        only: delivery.replay?.handlers,
-        save() {
-          if (begin !== undefined) return // What was done is undone when another one fails.
-          saving ??= setImmediate(() => {
-            saving = undefined
-            void save?.(writeRetryState(withHandlers(before, delivery)))
-          })
-        },
-      }
-      const endWait = (): void => {
-        clearImmediate(saving)
-        deadlines.clear(deadline)
-        stops.delete(stop)
-      }
-      const end = (outcome: Outcome): void => {
-        endWait()
-        resolve(outcome)
-      }
-      const stop = (): void => {
-        isReleased = true
-        const message =
-          'The handlers must finish before the receiver closes. Got no result. Stop: another attempt follows.'
-        delivery.expire(new HooklineError('shutting_down', message))
-        end(release(withHandlers(before, delivery)))
-      }
-      const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
-      stops.add(stop)
-
-      run(claimed, begin, endWait).then(
-        () => {
-          if (delivery.expired !== undefined) return
-          tap.handled(delivery, before.attempts + 1)
-          end(completed(claimed))
-        },
-        (thrown: unknown) => {
-          const error = toError(thrown)
-          if (isReleased) return // Its signal fired, so an error is expected.
-          if (delivery.expired !== undefined) tap.failedLate(delivery, error)
-          else if (thrown instanceof NotBegun) end(retry(claimed, thrown.error, BEGIN_AGAIN_MS))
-          else end(isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error))
-        },
-      )
-    })
+    stops.add(stop)
+    try {
+      await deadline.wait(run(claimed, parts, deadline, begin), (error) => tellLate(error, claimed, deadline))
+      if (claimed.attempt !== undefined) tap.handled(claimed.attempt)
+      return completed(claimed)
+    } catch (thrown) {
+      const error = toError(thrown)
+      if (error.code === 'shutting_down' && error === deadline.error) return release(withHandlers(before, progress))
+      if (thrown instanceof NotBegun) return retry(claimed, thrown.error, BEGIN_AGAIN_MS)
+      return isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error)
+    } finally {
+      deadline.end()
+      saving.cancel()
+      stops.delete(stop)
+    }
   }
 
-  async function run(claimed: Claimed, begin: BeginTransaction | undefined, endWait: () => void): Promise<void> {
-    const { delivery } = claimed
-    delivery.enter('handlers')
-    const wire = delivery.read(takesCustom)
+  async function run(
+    claimed: Claimed,
+    parts: DeliveryParts,
+    deadline: Deadline,
+    begin: BeginTransaction | undefined,
+  ): Promise<void> {
+    const wire = parseReceived(parts.bytes, takesCustom)
+    claimed.wire = wire
     const message = await validate(wire)
-    if (delivery.expired !== undefined) return
-    delivery.setDispatched(message, tap.startOf('handled', delivery))
-    const dispatch = () => handlers.dispatch(message, wire, delivery)
-    if (begin === undefined || !handlers.match(wire)) await dispatch()
-    else await inTransaction(claimed, begin, dispatch, endWait)
+    deadline.startStage(LATE.handlers)
+    const { progress, before } = claimed
+    const dispatch = (delivery: Delivery): Promise<void> | undefined => {
+      claimed.delivery = delivery
+      claimed.attempt = tap.begin({ message, wire, delivery, deadline, progress, number: before.attempts + 1 })
+      return handlers.dispatch(claimed.attempt)
+    }
+    if (begin === undefined || !handlers.match(wire)) return dispatch(claimed.delivery)
+    await inTransaction(begin, deadline, claimed, (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
   }
 
   /** What the handlers write and the completion of the message commit together. */
   async function inTransaction(
-    claimed: Claimed,
     begin: BeginTransaction,
-    dispatch: () => Promise<void> | undefined,
-    endWait: () => void,
+    deadline: Deadline,
+    claimed: Claimed,
+    dispatch: (db: TransactionClient) => Promise<void> | undefined,
   ): Promise<void> {
-    const { delivery } = claimed
     const transaction = await begin(timeoutMs).catch((error) => {
       throw new NotBegun(toError(error))
     })
     const rollback = (): void => void transaction.rollback()
-    delivery.signal.addEventListener('abort', rollback, { once: true })
+    deadline.signal.addEventListener('abort', rollback, { once: true })
     try {
-      if (delivery.expired !== undefined) return await transaction.rollback()
-      delivery.db = transaction.db as TransactionClient
-      await dispatch()
-      if (delivery.expired !== undefined) return
-      endWait() // The commit alone decides from here on.
+      if (deadline.error !== undefined) return await transaction.rollback()
+      await dispatch(transaction.db as TransactionClient)
+      if (deadline.error !== undefined) return
+      deadline.end() // The commit alone decides from here on.
       const outcome = completed(claimed)
       await transaction.commit('log' in outcome ? outcome.log : undefined)
     } catch (error) {
       await transaction.rollback()
       throw error
     } finally {
-      delivery.signal.removeEventListener('abort', rollback)
+      deadline.signal.removeEventListener('abort', rollback)
     }
   }
 
+  /** A handler that was told to stop is expected to fail. */
+  function tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
+    if (deadline.error?.code !== 'shutting_down') tap.failedLate(toError(error), { delivery, message: wire })
+  }
+
   /** The message of a copy is in the log already. */
-  function completed({ delivery }: Claimed): Outcome {
+  function completed({ delivery, attempt, progress }: Claimed): Outcome {
     if (history === undefined || delivery.replay !== undefined) return { complete: true }
-    const { done } = delivery.progress as Progress
+    const { done } = progress as Progress
     const isNamed = done.some((name) => name !== '')
-    const note = { ...(isNamed && { handlers: done }), ...(delivery.isIgnored && { ignored: true as const }) }
+    const note = { ...(isNamed && { handlers: done }), ...(attempt?.isIgnored && { ignored: true as const }) }
     return { complete: true, log: writeNote(note) }
   }
 
   /** @param uncountedMs When no handler ran: it is no attempt, and this is the delay. */
   function retry(claimed: Claimed, error: HooklineError, uncountedMs?: number): Outcome {
-    const { delivery, before } = claimed
+    const { before, progress } = claimed
     const isCounted = uncountedMs === undefined
     const attempts = before.attempts + (isCounted ? 1 : 0)
     const releases = before.releases + (isCounted ? 0 : 1)
     const delay = uncountedMs ?? nextDelay(attempts, error)
     if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
-    const state = withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, delivery)
+    const state = withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
-    const line = describe(error, delivery, next, { attempts, retryAt, handlers: names })
-    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
+    const line = describe(error, subjectOf(claimed), next, { attempts, retryAt, handlers: names })
+    tap.failed(triedIn(claimed), { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
     return { retryAt, retryState: writeRetryState(state) }
   }
 
-  function deadLetter(
-    { job: { id, body }, delivery, before }: Claimed,
-    error: HooklineError,
-    given?: DeadLetterReason,
-  ): Outcome {
+  function deadLetter(claimed: Claimed, error: HooklineError, given?: DeadLetterReason): Outcome {
+    const { job, before, progress } = claimed
+    const { id, body } = job
     const attempts = before.attempts + (given === undefined ? 1 : 0)
     const reason = given ?? error.code
-    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
+    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
-    const { text, fields } = describe(error, delivery, next, { reason, attempts, handlers: names })
+    const { text, fields } = describe(error, subjectOf(claimed), next, { reason, attempts, handlers: names })
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
-    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
+    tap.failed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
     const retryState = writeRetryState(state)
     onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return { deadLetter: reason, retryState }
   }
 
   /** In a transaction, what succeeded in this attempt was undone with the rest. */
-  function withHandlers(state: RetryState, { progress }: OpenDelivery): RetryState {
+  function withHandlers(state: RetryState, progress: Progress | undefined): RetryState {
     if (progress === undefined) return state
     const done = transactional ? (state.handlers?.done ?? []) : progress.done
     const { failed } = progress
@@ -269,14 +259,38 @@ function begunAnew({ handlers }: RetryState): RetryState {
   return { ...INITIAL, ...(handlers && { handlers }) }
 }
 
+const STOPPED = 'The handlers must finish before the receiver closes. Got no result. Stop: another attempt follows.'
+
+/** Saves in the next turn: most messages are over by then. */
+function createSaving(save: () => unknown) {
+  let immediate: NodeJS.Immediate | undefined
+  return {
+    later(): void {
+      immediate ??= setImmediate(() => {
+        immediate = undefined
+        save()
+      })
+    },
+    cancel: (): void => clearImmediate(immediate),
+  }
+}
+
+function subjectOf({ delivery, wire }: Claimed): Subject {
+  return { delivery, message: wire }
+}
+
+function triedIn({ delivery, attempt }: Claimed): Tried {
+  return attempt ?? { delivery, message: undefined, isStored: true }
+}
+
 /** The delivery of a job whose body cannot be read as a stored message. */
-export function deliveryOf(
-  { id, body, at }: Pick<ClaimedJob, 'id' | 'body'> & { readonly at: Date },
-  observers: ReceiverObservers,
-): OpenDelivery {
-  const delivery = new OpenDelivery({}, at.getTime())
-  delivery.id = id
-  delivery.setBody({ bytes: body, source: 'argument' })
-  delivery.setObserved(observers.current, true)
-  return delivery
+export function deliveryOf({ id, body, at }: Pick<ClaimedJob, 'id' | 'body'> & { readonly at: Date }): Delivery {
+  const arrival = {
+    method: 'POST',
+    headers: {},
+    bytes: body,
+    bodySource: 'argument',
+    receivedAt: at.getTime(),
+  } as const
+  return new ReceivedDelivery({ ...arrival, ...NO_PROOF, id })
 }

@@ -52,7 +52,7 @@ export interface DeadLetterMessage extends StoredMessage {
 export function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
   try {
     const { bytes, headers, source, verified, receivedAt, replay } = readEnvelope(body)
-    return withText({ id, bytes, headers, source, verified, receivedAt, replay })
+    return withText({ id, bytes, headers, source, verified, receivedAt: new Date(receivedAt), replay })
   } catch {
     const unknown = { source: undefined, receivedAt: undefined, replay: undefined }
     return withText({ id, bytes: body, headers: {}, verified: false, ...unknown })

@@ -1,24 +1,46 @@
-/** Bodies that are arrays of messages: a delivery for each element. */
+/** Bodies that are arrays of messages, which a signature covers as a whole. */
 
 import { toError } from '../handling/failure.ts'
-import { OpenDelivery } from '../handling/open-delivery.ts'
+import { type DeliveryParts, ReceivedDelivery } from '../handling/received-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
 import { parseJson } from '../message/json.ts'
+import type { ReceivedMessage } from '../message/message.ts'
+import { checkReceived } from '../message/parse.ts'
 
-/** Makes a delivery for each element of a batch. A body that is no batch, or one that is refused as a whole, stays one delivery. */
-export function splitBatch(delivery: OpenDelivery, limit: number): readonly OpenDelivery[] {
+/** A message whose request was verified. */
+export interface Incoming {
+  readonly parts: DeliveryParts
+  /** @throws HooklineError when it is invalid. */
+  readonly parse: () => ReceivedMessage
+}
+
+/** Splits a body into messages: one for each element of a batch. A body that is none, or is refused as a whole, is one message. */
+export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): readonly Incoming[] {
   try {
-    const value = parseJson(delivery.bytes)
-    if (Array.isArray(value)) {
-      requireSize(value, limit)
-      return value.map((element, index) => toDelivery(element, index, delivery))
-    }
-    delivery.setParsed(value)
+    const value = parseJson(parts.bytes)
+    if (!Array.isArray(value)) return [{ parts, parse: () => checkReceived(value, takesCustom) }]
+    requireSize(value, limit)
+    const { id } = new ReceivedDelivery(parts)
+    return value.map((element, index) => toIncoming(element, { ...parts, id: idOfKey(JSON.stringify([id, index])) }))
   } catch (error) {
-    delivery.setInvalid(toError(error))
+    return [{ parts, parse: () => refuse(error) }]
   }
-  return [delivery]
+
+  function toIncoming(element: unknown, { ...parts }: DeliveryParts): Incoming {
+    try {
+      const bytes = Buffer.from(JSON.stringify(element))
+      return { parts: { ...parts, bytes }, parse: () => checkReceived(element, takesCustom) }
+    } catch {
+      const text =
+        'An element of a batch must be written anew. Got one that nests deeper than the stack. Send it alone.'
+      return { parts, parse: () => refuse(new HooklineError('body_not_json', text)) }
+    }
+  }
+}
+
+function refuse(error: unknown): never {
+  throw toError(error)
 }
 
 function requireSize({ length }: readonly unknown[], limit: number): void {
@@ -30,23 +52,4 @@ function requireSize({ length }: readonly unknown[], limit: number): void {
     const text = `A batch must hold at most ${limit} messages. Got ${length}. Send smaller batches, or raise \`batchLimit\`.`
     throw new HooklineError('batch_too_large', text)
   }
-}
-
-function toDelivery(element: unknown, index: number, batch: OpenDelivery): OpenDelivery {
-  const { headers, receivedAt, method, bodySource, source, signature, secretIndex, hasHeader, observed } = batch
-  const delivery = new OpenDelivery(headers, receivedAt.getTime(), method)
-  delivery.id = idOfKey(JSON.stringify([batch.id, index]))
-  delivery.source = source
-  if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
-  delivery.hasHeader = hasHeader
-  delivery.setObserved(observed?.observers)
-  delivery.setParsed(element)
-  try {
-    delivery.setBody({ bytes: Buffer.from(JSON.stringify(element)), source: bodySource })
-  } catch {
-    const text =
-      'An element of a batch must nest less than some thousand levels deep. Got one that nests deeper. Send it alone.'
-    delivery.setInvalid(new HooklineError('body_not_json', text))
-  }
-  return delivery
 }

@@ -1,11 +1,9 @@
 /** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
 
 import type { Claim, Claimed, Dedupe } from '../dedupe/store.ts'
+import { type Deadline, LATE } from '../handling/deadline.ts'
 import type { Delivery } from '../handling/delivery.ts'
-import type { FailedRequest } from '../handling/diagnostics.ts'
-import { toError } from '../handling/failure.ts'
-import type { OpenDelivery } from '../handling/open-delivery.ts'
-import type { Tap } from '../handling/tap.ts'
+import { keyWithin } from '../handling/received-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
 import type { ReceivedMessage } from '../message/message.ts'
@@ -40,17 +38,9 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
   return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
 }
 
-export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock, tap: Tap) {
+export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock) {
   let held = 0
   let onIdle = (): void => {}
-
-  function keyOf(message: ReceivedMessage, delivery: OpenDelivery): string {
-    if (key === undefined) return delivery.id
-    const chosen: unknown = key(message, delivery)
-    requireKey('dedupe.key', chosen)
-    delivery.id = idOfKey(delivery.within(chosen)) // A key of any length fits the store.
-    return delivery.id
-  }
 
   async function claim(id: string): Promise<Claim> {
     try {
@@ -61,35 +51,50 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
     }
   }
 
-  async function finish(
+  /** Ends a claim. The message is handled, or is not, whatever the store answers: its error is reported only. */
+  async function endClaim(
     claimed: Claimed,
     step: 'confirm' | 'release',
-    request: FailedRequest,
-    delivery: OpenDelivery,
+    deadline: Deadline,
+    tellLate: (error: HooklineError) => void,
   ): Promise<void> {
-    try {
-      await claimed[step]()
-    } catch (cause) {
+    const explain = (cause: unknown): HooklineError => {
       const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
-      tap.failedLate(delivery, new HooklineError('dedupe_unavailable', message, { cause }), request)
+      return new HooklineError('dedupe_unavailable', message, { cause })
+    }
+    const isLate = Boolean(deadline.error)
+    deadline.stage = LATE.confirm
+    try {
+      const ending = claimed[step]()
+      await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
+    } catch (thrown) {
+      const isDeadline = !isLate && thrown === deadline.error
+      if (!isDeadline) tellLate(explain(thrown))
+      else if (step === 'confirm') tellLate(thrown as HooklineError)
     }
   }
 
   return {
-    /** Calls `handle` unless the message was handled before. Holds the claim until it is done, also past the deadline. */
-    async run(
-      message: ReceivedMessage,
-      delivery: OpenDelivery,
-      request: FailedRequest,
+    /** Returns the id that the key of a message makes; undefined without a key: its delivery has one. */
+    idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
+      if (key === undefined) return undefined
+      const chosen: unknown = key(message, delivery)
+      requireKey('dedupe.key', chosen)
+      return idOfKey(keyWithin(delivery.source, chosen)) // A key of any length fits the store.
+    },
+    /**
+     * Calls `handle` unless the message was handled before: returns whether it was. Holds the claim until it is handled, also past
+     * the deadline.
+     */
+    async handleOnce(
+      delivery: Delivery,
+      deadline: Deadline,
       handle: () => unknown,
-    ): Promise<void> {
-      const id = keyOf(message, delivery)
-      delivery.enter('dedupe')
-      const claimed = await claim(id)
-      if (claimed === 'done') {
-        delivery.isDuplicate = true
-        return
-      }
+      tellLate: (error: HooklineError) => void,
+    ): Promise<boolean> {
+      deadline.startStage(LATE.dedupe)
+      const claimed = await claim(delivery.id)
+      if (claimed === 'done') return true
       if (claimed === 'in_progress') {
         const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
         throw new HooklineError('duplicate_in_progress', text)
@@ -97,15 +102,14 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
       held += 1
       try {
         await handle()
-        delivery.setHandled()
-        await finish(claimed, 'confirm', request, delivery)
+        await endClaim(claimed, 'confirm', deadline, tellLate)
       } catch (error) {
-        delivery.setFailure(toError(error))
-        await finish(claimed, 'release', request, delivery)
+        await endClaim(claimed, 'release', deadline, tellLate)
         throw error
       } finally {
         if (--held === 0) onIdle()
       }
+      return false
     },
     async close(graceMs: number): Promise<void> {
       if (held > 0) await within(new Promise<void>((resolve) => (onIdle = resolve)), graceMs, clock)

@@ -183,9 +183,10 @@ export function readOptions(options: ReceiverOptions) {
     throw invalidOption('onUnplanned', 'needs `events`', 'none', 'Pass schemas by event name as `events`.')
   }
   const { report, log } = createReport<FailedRequest>(options, clock)
-  const tap = createTap(report, clock)
+  const observers = createReceiverObservers(clock)
+  const tap = createTap(report, observers, clock)
   return {
-    matchSecret: readSecret(options, clock),
+    findKeys: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
     validate: createValidate(events, options.traits, options.custom),
     takesCustom: options.custom !== undefined && options.custom !== false,
@@ -201,7 +202,7 @@ export function readOptions(options: ReceiverOptions) {
     unplanned: events && createUnplanned(events, onUnplanned, tap),
     tap,
     log,
-    observers: createReceiverObservers(clock),
+    observers,
     clock,
   }
 }

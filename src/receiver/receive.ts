@@ -1,219 +1,347 @@
-/** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
+/** The receive algorithm, from top to bottom: the first step that fails decides the answer. */
 
+import type { Attempt } from '../handling/attempt.ts'
+import { Deadline, LATE } from '../handling/deadline.ts'
+import type { Delivery, DeliveryMethod, ReceivedElement } from '../handling/delivery.ts'
+import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/log-lines.ts'
-import type { OpenDelivery } from '../handling/open-delivery.ts'
-import { bodyConsumed, isExact, KEEP_THE_BYTES } from '../http/body.ts'
-import type { EndpointHeaders } from '../http/endpoint.ts'
-import { shownUrl } from '../http/shown.ts'
+import { NO_PROOF, ReceivedDelivery } from '../handling/received-delivery.ts'
+import { accepted, duplicate, problem } from '../http/answer.ts'
+import type { EndpointBody } from '../http/body.ts'
+import type { EndpointRequest } from '../http/endpoint.ts'
+import { readJson } from '../http/read-json.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
-import { createKey, isWellFormed } from '../message/signature.ts'
+import { parseReceived } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { createWarning } from '../options/warning.ts'
-import { splitBatch } from './batches.ts'
-import {
-  createAnswer,
-  type GivenRequest,
-  type OpenRequest,
-  type ReadBody,
-  type Receive,
-  type Steps,
-} from './deadline.ts'
+import type { Job } from '../queues/api.ts'
+import { createDeadlines } from '../time/deadlines.ts'
+import type { Received } from './api.ts'
+import { type Incoming, splitBatch } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { OnRejected, ReceiverSettings } from './options.ts'
-import type { SecretMatch } from './secrets.ts'
+import { type GivenHeader, verifyRequest } from './verify.ts'
+
+export type ReadBody = () => EndpointBody | Promise<EndpointBody>
+
+/** A request without a method is a call of `receive`. */
+export type GivenRequest = FailedRequest &
+  Partial<Pick<EndpointRequest, 'method' | 'rawHeaders'>> & { readonly query?: string | undefined }
+
+/** How a message ended. */
+interface Ended {
+  readonly delivery: Delivery
+  /** Undefined when it could not be parsed. */
+  readonly message: ReceivedMessage | undefined
+  /** Undefined when it was handled or stored. */
+  readonly error?: HooklineError | undefined
+  readonly isDuplicate?: boolean
+}
 
 export function createReceive(
   settings: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
-): Receive {
-  const { matchSecret, headerName, batches, batchLimit, takesCustom, validate, onRejected, unplanned, tap } = settings
+) {
+  const { findKeys, headerName, takesCustom, validate, onRejected, unplanned, tap, clock } = settings
+  const { methods, limit, deadlineMs, batches, batchLimit } = settings
+  const deadlines = createDeadlines(deadlineMs, clock)
+  const forms = { methods }
   const warned = new Set<string>()
   const warnOfRejected = createWarning('onRejected', 'HOOKLINE_ON_REJECTED')
-  return createAnswer(settings, run)
+  let inFlight = 0
+  let onIdle = (): void => {}
+  let isStopped = false
 
-  /**
-   * Handles or stores each message of a request.
-   *
-   * The deadline cuts it short at any step: 503 body_timeout, secret_unavailable, dedupe_unavailable, handler_timeout or
-   * inbox_unavailable. Anything unexpected: 500 internal.
-   */
-  function* run(open: OpenRequest, read: ReadBody): Steps<void> {
-    const { request, delivery } = open
-    // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted
-    delivery.setBody(yield read())
-    if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
-
-    delivery.enter('secret')
-    if (matchSecret !== undefined) {
-      // 401 signature_missing, signature_malformed; header_missing
-      const signature = headerName === undefined ? signatureOf(delivery) : signWith(open.key, headerName, delivery)
-      const isSigned: SecretMatch = yield matchSecret(delivery, signature, request) // 503 secret_unavailable
-      delivery.hasHeader = isSigned === true && headerName !== undefined
-      if (!isSigned && headerName !== undefined) throw new HooklineError('header_mismatch', anotherValue(headerName))
-      if (!isSigned && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
-        throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
-      }
-      if (isSigned === undefined) throw refuseSource(request)
-      if (!isSigned) throw new HooklineError('signature_mismatch', MISMATCH)
-    }
-
-    delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
-    open.deliveries = batches ? splitBatch(delivery, batchLimit) : [delivery]
-    if (inbox !== undefined) {
-      const stored = open.deliveries.map((each) => prepare(inbox, each))
-      const jobs = stored.flatMap(({ job }) => job ?? [])
-      if (jobs.length > 0) yield inbox.store(jobs) // In one push. 503 inbox_unavailable
-      for (const { delivery: each, result } of stored) finish(open, each, result)
-      return
-    }
-    // In their order, one after the other: copies in one batch find what the first of them left in the dedupe store.
-    for (const each of open.deliveries) {
-      open.current = each
-      each.enter('handlers')
-      try {
-        const wire = each.read(takesCustom) // 400 body_not_json, batch_empty; 413 batch_too_large; 422 message_invalid, message_type_unknown
-        const message: ReceivedMessage = yield validate(wire) // 422 schema_mismatch
-        // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
-        yield perform(message, wire, each, request)
-        finish(open, each, message)
-      } catch (thrown) {
-        const error = toError(thrown)
-        const final: HooklineError = isKept(error, each) ? yield reject(onRejected, error, each, request) : error
-        finish(open, each, final)
-      }
-    }
+  /** Answers a request. Never rejects. */
+  async function answer(given: GivenRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
+    inFlight += 1
+    const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
+    const deadline = new Deadline(timers, LATE.body, clock.monotonic())
+    const received =
+      headerName === undefined
+        ? await receive(given, undefined, read, deadline)
+        : await receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
+    deadline.end()
+    inFlight -= 1
+    if (inFlight === 0) onIdle()
+    return received
   }
 
-  /** Tells `onRejected` after the answer: a stranger would notice how long it takes. */
-  function refuseSource({ path, headers }: GivenRequest): HooklineError {
-    const error = sourceUnknown(path)
-    const rejected = { bytes: new Uint8Array(), headers, path, source: undefined }
-    if (onRejected !== undefined) setImmediate(() => notify(() => onRejected(error, rejected), warnOfRejected))
-    return error
-  }
-
-  /** Prepares a message for the inbox. An error does not keep an authentic one that is invalid from being stored. */
-  function prepare(inbox: Inbox, delivery: OpenDelivery) {
+  async function receive(
+    request: GivenRequest,
+    header: GivenHeader | undefined,
+    read: ReadBody,
+    deadline: Deadline,
+  ): Promise<Received> {
+    const { headers, method = 'POST', path = '/', query = '' } = request
+    const [receivedAt, since] = [clock.now(), clock.monotonic()]
+    let body = NO_BODY
+    let proof = NO_PROOF
+    let refusal: HooklineError | undefined
     try {
-      const message = delivery.read(takesCustom)
-      const job = inbox.prepare(delivery, message) // Its key makes the id.
-      tap.received(message, delivery)
-      unplanned?.count(message, delivery)
-      return { delivery, result: message, job }
+      // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported;
+      // 413 body_too_large; 400 body_aborted; 503 body_timeout
+      body = await deadline.wait(isStopped ? refuse() : read())
+      if (body.source === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
+      deadline.startStage(LATE.secret)
+      // 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
+      proof = await verifyRequest(findKeys, { headers, path, query }, body, header, deadline)
     } catch (thrown) {
-      const error = toError(thrown)
-      return { delivery, result: error, job: isKept(error, delivery) ? inbox.prepare(delivery, undefined) : undefined }
+      refusal = toError(thrown)
+    }
+    const { bytes, source: bodySource } = body
+    const parts = { method: method as DeliveryMethod, headers, bytes, bodySource, receivedAt, ...proof }
+    if (refusal !== undefined) {
+      const ended = { delivery: new ReceivedDelivery(parts), message: undefined, error: refusal }
+      tellRefused(refusal, ended, request)
+      return tap.answered(request, ended, refused(refusal, methods), since)
+    }
+    const incoming = batches ? splitBatch(parts, batchLimit, takesCustom) : [{ parts, parse }]
+    const ended = await (inbox === undefined
+      ? handleAll(incoming, request, deadline)
+      : storeAll(inbox, incoming, request, deadline))
+    const [first] = ended as readonly [Ended]
+    if (incoming[0]?.parts === parts) return tap.answered(request, first, answerTo(first), since)
+    const batch = { delivery: new ReceivedDelivery(parts), message: undefined }
+    return tap.answered(request, batch, answerToBatch(ended), since)
+
+    function parse(): ReceivedMessage {
+      return parseReceived(bytes, takesCustom)
     }
   }
 
-  function finish({ request }: OpenRequest, delivery: OpenDelivery, result: ReceivedMessage | HooklineError): void {
-    const error = result instanceof HooklineError ? result : undefined
-    if (delivery.expired !== undefined) {
-      if (error?.code === 'handler_failed' && error !== delivery.expired) tap.failedLate(delivery, error, request)
-      return
+  /** Handles messages one after the other: copies in one batch find what the first of them left in the dedupe store. */
+  async function handleAll(
+    incoming: readonly Incoming[],
+    request: GivenRequest,
+    deadline: Deadline,
+  ): Promise<readonly Ended[]> {
+    const ended: Ended[] = []
+    for (const each of incoming) {
+      const { error } = deadline
+      ended.push(error === undefined ? await handle(each, request, deadline) : failed(each, error))
     }
-    delivery.end(result)
-    if (error === undefined) tap.handled(delivery)
-    else {
-      const isStored = inbox !== undefined && isKept(error, delivery)
-      // The log has one line of a message: that of its dead letter.
-      tap.refused(
-        delivery,
-        error,
-        request,
-        isStored ? null : describeRequest(error, delivery, request.path, onRejected),
-      )
+    return ended
+  }
+
+  async function handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {
+    let delivery: Delivery = new ReceivedDelivery(parts, deadline)
+    let message: ReceivedMessage | undefined
+    let attempt: Attempt | undefined
+    try {
+      deadline.startStage(LATE.handlers)
+      const wire = parse() // 400 body_not_json; 422 message_invalid, message_type_unknown
+      message = wire
+      const valid = await deadline.wait(validate(wire)) // 422 schema_mismatch
+      const id = dedupe?.idOf(wire, delivery)
+      if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id }, deadline)
+      const dispatch = (): Promise<void> | undefined => {
+        deadline.startStage(LATE.handlers)
+        message = valid
+        attempt = begin(valid, wire, delivery, request, deadline)
+        return handlers.dispatch(attempt)
+      }
+      const tellLate = (error: HooklineError): void => tap.failedLate(error, { delivery, message: valid }, request)
+      const onLateError = (error: unknown): void => void (isOfHandlers(error) && tellLate(error))
+      let isDuplicate = false
+      // 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
+      if (dedupe === undefined) await deadline.wait(dispatch(), onLateError)
+      else isDuplicate = await deadline.wait(dedupe.handleOnce(delivery, deadline, dispatch, tellLate), onLateError)
+      if (attempt !== undefined) tap.handled(attempt)
+      return { delivery, message: valid, isDuplicate }
+    } catch (thrown) {
+      const error = await giveRejected(toError(thrown), { delivery, message }, request, deadline)
+      const ended = { delivery, message, error }
+      if (attempt === undefined) tellRefused(error, ended, request)
+      else tellFailed(error, attempt, ended, request)
+      return ended
     }
   }
 
-  function perform(
+  function begin(
     message: ReceivedMessage,
     wire: ReceivedMessage,
-    delivery: OpenDelivery,
+    delivery: Delivery,
     request: GivenRequest,
-  ): unknown {
-    if (dedupe === undefined) return dispatch(message, wire, delivery, request)
-    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
-  }
-
-  function dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery, request: GivenRequest) {
+    deadline: Deadline,
+  ): Attempt {
     // What `receive` returns holds the message: its caller needs no handler.
     if (request.method !== undefined && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
-    delivery.enter('handlers')
     tap.received(message, delivery)
     unplanned?.count(message, delivery)
-    delivery.setDispatched(message, tap.startOf('handled', delivery))
-    return handlers.dispatch(message, wire, delivery)
+    return tap.begin({ message, wire, delivery, deadline, number: 1 })
+  }
+
+  /** Stores messages in one push, the authentic ones that are invalid, too. */
+  async function storeAll(
+    inbox: Inbox,
+    incoming: readonly Incoming[],
+    request: GivenRequest,
+    deadline: Deadline,
+  ): Promise<readonly Ended[]> {
+    const prepared = incoming.map((each) => prepare(inbox, each))
+    const jobs = prepared.flatMap(({ job }) => job ?? [])
+    const startedAt = tap.startOfStoring()
+    let known: ReadonlySet<string>
+    try {
+      deadline.startStage(LATE.inbox)
+      known = await deadline.wait(inbox.store(jobs)) // 503 inbox_unavailable
+    } catch (thrown) {
+      const error = toError(thrown)
+      tellRefused(error, prepared[0] as Ended, request) // Once for all.
+      return prepared.map((each) => ({ ...each, error }))
+    }
+    return prepared.map(({ job, ...ended }) => {
+      const { delivery, message, error } = ended
+      if (job !== undefined) tap.stored(error === undefined ? message : undefined, delivery, startedAt)
+      if (error !== undefined) tellRefused(error, ended, request, job !== undefined)
+      return { ...ended, isDuplicate: known.has(delivery.id) }
+    })
+  }
+
+  function prepare(inbox: Inbox, { parts, parse }: Incoming): Ended & { readonly job?: Job } {
+    let message: ReceivedMessage | undefined
+    try {
+      message = parse()
+      const prepared = inbox.prepare(parts, message) // Its key makes the id.
+      tap.received(message, prepared.delivery)
+      unplanned?.count(message, prepared.delivery)
+      return { ...prepared, message }
+    } catch (thrown) {
+      const error = toError(thrown)
+      const prepared = isKept(error, parts)
+        ? inbox.prepare(parts, undefined)
+        : { delivery: new ReceivedDelivery(parts) }
+      return { ...prepared, message, error }
+    }
+  }
+
+  /** Tells of a request, or of a message of it, that no handler saw. */
+  function tellRefused(error: HooklineError, ended: Ended, request: GivenRequest, isStored = false): void {
+    // The log has one line of a message that is stored: that of its dead letter.
+    tap.refused(error, request, isStored ? null : describeRequest(error, ended, request.path, onRejected))
+    if (error.code === 'source_unknown' && onRejected !== undefined) tellSourceUnknown(error, request, onRejected)
+  }
+
+  function tellFailed(error: HooklineError, attempt: Attempt, ended: Ended, request: GivenRequest): void {
+    const line = describeRequest(error, ended, request.path, onRejected)
+    tap.failed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
+  }
+
+  /** Calls `onRejected` after the answer: a stranger would notice how long it takes. */
+  function tellSourceUnknown(error: HooklineError, { path, headers }: GivenRequest, tell: OnRejected): void {
+    const rejected = { bytes: NO_BODY.bytes, headers, path, source: undefined }
+    setImmediate(() => notify(() => tell(error, rejected), warnOfRejected))
+  }
+
+  /**
+   * Gives an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function
+   * fails, so that the sender sends the message again.
+   */
+  async function giveRejected(
+    error: HooklineError,
+    ended: Omit<Ended, 'error'>,
+    request: GivenRequest,
+    deadline: Deadline,
+  ): Promise<HooklineError> {
+    const { bytes, headers, source } = ended.delivery
+    if (onRejected === undefined || !isKept(error, ended.delivery)) return error
+    const fail = (cause: unknown): HooklineError => {
+      const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
+      return new HooklineError('handler_failed', text, { cause })
+    }
+    try {
+      const given = onRejected(error, { bytes, headers, path: request.path, source })
+      await deadline.wait(given, (cause) => tap.failedLate(fail(cause), ended, request))
+      return error
+    } catch (thrown) {
+      return deadline.error ?? fail(thrown)
+    }
+  }
+
+  /** Returns the answer to a message that came alone. */
+  function answerTo(ended: Ended): Received {
+    const { delivery, error, isDuplicate } = ended
+    if (error === undefined) return { ...(isDuplicate ? duplicate : accepted), ...resultOf(ended) } as Received
+    const isStored = inbox !== undefined && isKept(error, delivery)
+    return isStored ? { ...accepted, ok: false, error } : refused(error, methods)
+  }
+
+  /** Returns the answer to a batch. What makes the sender come again comes first; an invalid element does not. */
+  function answerToBatch(ended: readonly Ended[]): Received {
+    const elements = ended.map(resultOf)
+    const errors = ended.flatMap(({ error }) => error ?? [])
+    const serious = errors.find((error) => !isUnusable(error))
+    if (serious !== undefined) return { ...refused(serious, methods), elements }
+    const [error] = errors
+    if (error !== undefined) return { ...accepted, ok: false, error, elements }
+    return { ...accepted, ...elements[0], elements } as Received
+  }
+
+  function refuse(): never {
+    const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
+    throw new HooklineError('shutting_down', text)
   }
 
   function warnOnce(code: string, text: string): void {
     if (!warned.has(code)) process.emitWarning(text, { code })
     warned.add(code)
   }
-}
 
-function signatureOf({ headers }: OpenDelivery): string {
-  const signature = headers['x-signature']
-  if (signature === undefined) {
-    const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
-    throw new HooklineError('signature_missing', text)
+  return {
+    /** Answers a request of a host. Never rejects. */
+    handle: (request: EndpointRequest): Promise<Received> =>
+      answer(request, () => readJson(request, limit, forms), request.remainingMs),
+    answer,
+    /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
+    stop: async (): Promise<void> => {
+      isStopped = true
+      if (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+    },
   }
-  if (isWellFormed(signature)) return signature
-  const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
-  throw new HooklineError('signature_malformed', text)
 }
 
-function sourceUnknown(path = '/'): HooklineError {
-  const found = JSON.stringify(shownUrl(path).slice(0, PATH_SHOWN))
-  const advice =
-    'Return its name from `secret.source` and its secret from `secret.secrets`. Else the request is forged.'
-  return new HooklineError(
-    'source_unknown',
-    `The source of the request must have a secret. Got the path ${found}. ${advice}`,
-  )
+const NO_BODY: EndpointBody = { bytes: new Uint8Array(), source: 'stream' }
+
+/** Returns a request without the header that holds the secret: nothing that observes, logs or stores it has it. */
+function withoutHeader(request: GivenRequest, name: string): GivenRequest {
+  const { [name]: _, ...headers } = request.headers
+  const { method, path, query, remoteAddress } = request
+  return { ...(method && { method }), headers, path, query, remoteAddress }
 }
 
-/** So many characters of a path are shown: a stranger chose them. */
-const PATH_SHOWN = 100
-
-/** The signature that a header in its place would have made: the comparison of both is that of signatures. */
-function signWith(given: EndpointHeaders[string], name: string, { bytes }: OpenDelivery): string {
-  if (typeof given === 'object' && given.length > 1) throw new HooklineError('header_mismatch', anotherValue(name))
-  if (given !== undefined && given.length > 0) return createKey(Buffer.from(String(given))).sign(bytes)
-  const text = `The request must have the header ${name}. Got none. Set it at the sender.`
-  throw new HooklineError('header_missing', text)
+/** Returns the header in place of a signature: a list when it is repeated. */
+function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: string): GivenHeader {
+  const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
+  return { name, value: values.length > 1 ? values : headers[name] }
 }
 
-function anotherValue(name: string): string {
-  return `The header ${name} must have the right value. Got another one. Set it at the sender.`
+function resultOf({ delivery, message, error }: Ended): ReceivedElement {
+  if (error !== undefined) return { ok: false, error, delivery }
+  return { ok: true, message: message as ReceivedMessage, delivery }
+}
+
+function isOfHandlers(error: unknown): error is HooklineError {
+  return error instanceof HooklineError && error.code === 'handler_failed'
+}
+
+function failed({ parts }: Incoming, error: HooklineError): Ended {
+  return { delivery: new ReceivedDelivery(parts), message: undefined, error }
+}
+
+function refused(error: HooklineError, methods: readonly string[]) {
+  // A stranger does not learn which sources there are.
+  const told = error.code === 'source_unknown' ? new HooklineError('signature_mismatch', MISMATCH) : error
+  return { ...problem(told, methods), ok: false as const, error }
 }
 
 /** Whether an authentic message cannot be used: the inbox stores it, or `onRejected` gets it. */
-function isKept(error: HooklineError, { verified }: OpenDelivery): boolean {
-  return verified && isUnusable(error)
-}
-
-/**
- * Gives the message to the function, if there is one. Returns the error of the delivery: `handler_failed` when the
- * function fails, so that the sender sends the message again.
- */
-async function reject(
-  onRejected: OnRejected | undefined,
-  error: HooklineError,
-  { bytes, headers, source }: OpenDelivery,
-  { path }: GivenRequest,
-): Promise<HooklineError> {
-  try {
-    await onRejected?.(error, { bytes, headers, path, source })
-    return error
-  } catch (cause) {
-    const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
-    return new HooklineError('handler_failed', text, { cause })
-  }
+function isKept(error: HooklineError, { verified }: Pick<Delivery, 'verified'>): boolean {
+  return verified !== false && isUnusable(error)
 }

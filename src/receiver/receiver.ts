@@ -36,7 +36,7 @@ export function createReceiver<
   const { limit, clock } = settings
   const handlers = createHandlers(Object.keys(options.events ?? {}), settings.takesCustom)
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
-  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.tap)
+  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined

@@ -1,6 +1,5 @@
 /** The shared secret in each form of the option: constant, from a provider whose answer is cached, or one for each source. */
 
-import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import {
@@ -11,8 +10,7 @@ import {
   SOURCES_LIMIT,
   UNKNOWN_SOURCES_LIMIT,
 } from '../message/limits.ts'
-import { createKey, createKeys, type Key } from '../message/signature.ts'
-import { isThenable } from '../options/callbacks.ts'
+import { createKeys, type Key } from '../message/signature.ts'
 import {
   invalidOption,
   isToken,
@@ -62,18 +60,18 @@ export interface SourceSecrets {
   readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
 }
 
-/** Whether a secret made a signature; undefined for a source that has none. */
-export type SecretMatch = boolean | undefined
+/** The keys of a source. Both functions throw or reject with `secret_unavailable` when the provider fails. */
+interface SourceKeys {
+  /** The name of the source; undefined for a receiver with one, and for what is no source. */
+  readonly source: string | undefined
+  /** Returns the keys, none for a source without a secret. Returns a promise only while a provider is asked. */
+  keys(): readonly Key[] | Promise<readonly Key[]>
+  /** After a mismatch: asks the provider for a newer secret. Undefined when it was asked a moment ago. */
+  newerKeys(): Promise<readonly Key[]> | undefined
+}
 
-/**
- * Finds the secret that made the signature of a delivery, and says on the delivery which it is, and which source it is of. Returns
- * a promise only while a provider is asked.
- */
-export type MatchSecret = (
-  delivery: OpenDelivery,
-  signature: string,
-  request: { readonly path: string | undefined; readonly query?: string | undefined },
-) => SecretMatch | Promise<SecretMatch>
+/** Finds the keys that a request may be signed with. */
+export type FindKeys = (request: SourceRequest) => SourceKeys
 
 export function readSecret(
   {
@@ -81,12 +79,12 @@ export function readSecret(
     header,
     allowUnsigned = false,
   }: {
-    secret?: Parameters<typeof createMatchSecret>[0]
+    secret?: Parameters<typeof createFindKeys>[0]
     header?: HeaderKey | undefined
     allowUnsigned?: boolean | undefined
   },
   clock: Clock,
-): MatchSecret | undefined {
+): FindKeys | undefined {
   requireBoolean('allowUnsigned', allowUnsigned)
   if (header !== undefined) {
     const other = secret === undefined ? allowUnsigned && 'allowUnsigned' : 'secret'
@@ -95,30 +93,31 @@ export function readSecret(
     if (!isToken(header.name)) {
       throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass 'X-Webhook-Key'.")
     }
-    return createMatchSecret(header.value, clock, 'header.value')
+    return createFindKeys(header.value, clock, 'header.value')
   }
-  if (!allowUnsigned) return createMatchSecret(secret, clock)
+  if (!allowUnsigned) return createFindKeys(secret, clock)
   if (secret !== undefined) {
     throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
   }
   return undefined
 }
 
-function createMatchSecret(
+function createFindKeys(
   secret: Secrets | SecretProvider | SourceSecrets | undefined,
   clock: Clock,
   option = 'secret',
-): MatchSecret {
+): FindKeys {
   const read = createReader(option)
   if (typeof secret === 'function') {
-    const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
-    return match
+    const cache = createSecretCache(async () => read((await secret()) as Secrets), clock)
+    const keys = { source: undefined, ...cache }
+    return () => keys
   }
   if (option === 'secret' && isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
     requireFunction('secret.source', secret.source)
     requireFunction('secret.secrets', secret.secrets)
-    return createMatchOfSource(secret, read, clock)
+    return createFindKeysOfSource(secret, read, clock)
   }
   if (typeof secret === 'object' && !Array.isArray(secret)) {
     const rule = 'must be text, a list of it, a function or { source, secrets }'
@@ -130,8 +129,8 @@ function createMatchSecret(
     const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
-  const keys = read(secret)
-  return (delivery, signature) => findSecret(keys, delivery, signature)
+  const keys = constantKeys(read(secret))
+  return () => keys
 }
 
 type Read = (secrets: Secrets) => readonly Key[]
@@ -151,7 +150,7 @@ export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
   return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
 }
 
-function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {
+function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): FindKeys {
   const known = new Map<string, SecretCache>()
   /** Names that a secret is asked for, or that have none: forged requests make up any number of them. */
   const unknown = new Map<string, SecretCache>()
@@ -174,7 +173,7 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
 
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
-    for (const [name, { isAsking }] of unknown) if (!isAsking) return void unknown.delete(name)
+    for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
     const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Got one more. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
@@ -185,19 +184,18 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
     known.set(name, cache)
   }
 
-  return (delivery, signature, { path = '/', query = '' }) => {
-    const name = nameOf(source, { path, query, headers: delivery.headers })
-    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) {
-      findSecret([], delivery, signature)
-      return undefined
-    }
-    delivery.source = name
-    const cache = cacheOf(name)
-    const known = (isMatch: boolean): SecretMatch => (cache.isEmpty ? undefined : isMatch)
-    const isMatch = cache.match(delivery, signature)
-    return isThenable(isMatch) ? isMatch.then(known) : known(isMatch)
+  return (request) => {
+    const name = nameOf(source, request)
+    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return NO_SOURCE
+    return { source: name, ...cacheOf(name) }
   }
 }
+
+function constantKeys(keys: readonly Key[]): SourceKeys {
+  return { source: undefined, keys: () => keys, newerKeys: () => undefined }
+}
+
+const NO_SOURCE = constantKeys([])
 
 /** The same text in memory of its own: what was cut out of the target of a request keeps the whole of it. */
 function copyOf(name: string): string {
@@ -218,8 +216,6 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
   }
 }
 
-type Signed = Pick<OpenDelivery, 'bytes' | 'setSignature'>
-
 type SecretCache = ReturnType<typeof createSecretCache>
 
 /** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
@@ -228,19 +224,20 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
   let failure: HooklineError | undefined
-  let pending: Promise<void> | undefined
+  let pending: Promise<readonly Key[]> | undefined
 
   const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
 
-  async function loadOnce(): Promise<void> {
+  async function loadOnce(): Promise<readonly Key[]> {
     const time = clock.monotonic()
     askedAt = time
     try {
       const loaded = await load()
-      if (time < loadedAt) return // A later call was answered first.
+      if (time < loadedAt) return keys // A later call was answered first.
       keys = loaded
       loadedAt = time
       failure = undefined
+      return keys
     } catch (cause) {
       const text =
         'The secret provider must return a secret. Got an error or no secret. See `cause` of this error in `onError`.'
@@ -251,7 +248,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 
   /** Shares one call among all requests that wait. Of a call that hangs nothing is left after the cooldown but itself. */
-  function ask(): Promise<void> {
+  function ask(): Promise<readonly Key[]> {
     if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = askInTime().finally(() => {
       if (pending === asked) pending = undefined
@@ -260,49 +257,24 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     return asked
   }
 
-  async function askInTime(): Promise<void> {
-    if ((await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))) !== TIMED_OUT) return
+  async function askInTime(): Promise<readonly Key[]> {
+    const loaded = await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))
+    if (loaded !== TIMED_OUT) return loaded
     const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
     throw new HooklineError('secret_unavailable', text)
   }
 
   return {
-    get isAsking() {
-      return pending !== undefined
+    isAsking: () => pending !== undefined,
+    keys(): readonly Key[] | Promise<readonly Key[]> {
+      if (isWithin(SECRET_MAX_AGE_MS, loadedAt)) return keys
+      if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
+      return ask()
     },
-    /** Whether the provider has answered that there is no secret. */
-    get isEmpty() {
-      return keys.length === 0
-    },
-    /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
-    match(delivery: Signed, signature: string): boolean | Promise<boolean> {
-      const find = (): boolean => findSecret(keys, delivery, signature)
-      if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
-        if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
-        return ask().then(find)
-      }
-      if (find()) return true
-      if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
+    newerKeys(): Promise<readonly Key[]> | undefined {
+      if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask()
       if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
-      return false
+      return undefined
     },
   }
-}
-
-/** Signs for a source without a secret, which would be answered sooner otherwise: a stranger could tell. */
-const DECOY = createKey(Buffer.from('decoy'))
-
-/**
- * Names the delivery by the signature of the last secret, which is the oldest: a retry that the sender signs with a newer one is the
- * same delivery.
- */
-function findSecret(keys: readonly Key[], delivery: Signed, signature: string): boolean {
-  for (const [index, key] of keys.entries()) {
-    if (!key.matches(delivery.bytes, signature)) continue
-    const last = index === keys.length - 1 ? undefined : keys.at(-1)
-    delivery.setSignature(last?.sign(delivery.bytes) ?? signature, index)
-    return true
-  }
-  if (keys.length === 0) DECOY.matches(delivery.bytes, signature)
-  return false
 }

@@ -1,6 +1,6 @@
 /** Counts the events that have no schema in `events`, and reports each of their messages. */
 
-import type { OpenDelivery } from '../handling/open-delivery.ts'
+import type { Delivery } from '../handling/delivery.ts'
 import type { EventSchemas } from '../handling/schema.ts'
 import type { Tap } from '../handling/tap.ts'
 import type { ReceivedMessage, TrackMessage } from '../message/message.ts'
@@ -27,7 +27,7 @@ export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned |
       return total
     },
     /** Counts an authentic message unless it is planned. */
-    count(message: ReceivedMessage, delivery: OpenDelivery): void {
+    count(message: ReceivedMessage, delivery: Delivery): void {
       if (message.type !== 'track' || !delivery.verified || planned.has(message.event)) return
       const { event } = message
       const isNamed = counts.has(event) || (counts.size < MAX_EVENTS && event.length <= MAX_NAME)

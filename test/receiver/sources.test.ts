@@ -270,6 +270,7 @@ describe('forged requests for ever new sources', () => {
     const { deliver, clock } = setUpSources({ secrets })
     for (const path of names(MOST).map((path) => path.replace('none', 'shop'))) await deliver(path, 'its secret')
     const waiting = names(MOST).map((path) => deliver(path, 'guess'))
+    await clock.advance(0)
     expect(secrets).toHaveBeenCalledTimes(MOST + MOST_UNKNOWN)
     expect(await deliver('/webhooks/new', 'its secret')).toMatchObject({
       status: 503,

@@ -1,0 +1,172 @@
+/** The race of each request with its deadline: at each step, in every order in which the step, the deadline and `close` can come. */
+
+import { expect, it, vi } from 'vitest'
+import type { Dedupe } from '../../src/dedupe/store.ts'
+import type { EndpointBody } from '../../src/http/body.ts'
+import { bodyAborted } from '../../src/http/body.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { hostRequest, secret, setUp } from '../support/receive.ts'
+
+const DEADLINE_MS = 4_500
+const GRACE_MS = 1_000
+
+/** What a step waits for. A test lets it succeed or fail. */
+class Gate {
+  isReached = false
+  readonly #opened = Promise.withResolvers<void>()
+
+  async pass(): Promise<void> {
+    this.isReached = true
+    await this.#opened.promise
+  }
+  open(): void {
+    this.#opened.resolve()
+  }
+  fail(error: unknown): void {
+    this.#opened.reject(error)
+  }
+}
+
+/** The steps of a request in their order, with the answers to one that takes too long, and to one that fails. */
+const STEPS = {
+  inline: [
+    { step: 'body', late: 'body_timeout', failed: 'body_aborted' },
+    { step: 'secret', late: 'secret_unavailable', failed: 'secret_unavailable' },
+    { step: 'claim', late: 'dedupe_unavailable', failed: 'dedupe_unavailable' },
+    { step: 'handler', late: 'handler_timeout', failed: 'handler_failed' },
+    { step: 'confirm', late: undefined, failed: undefined }, // The message is handled: a fault is reported only.
+  ],
+  inbox: [
+    { step: 'body', late: 'body_timeout', failed: 'body_aborted' },
+    { step: 'secret', late: 'secret_unavailable', failed: 'secret_unavailable' },
+    { step: 'push', late: 'inbox_unavailable', failed: 'inbox_unavailable' },
+  ],
+} as const
+
+type Kind = keyof typeof STEPS
+type StepName = (typeof STEPS)[Kind][number]['step']
+
+function setUpSteps(kind: Kind) {
+  const gates = Object.fromEntries(
+    ['body', 'secret', 'claim', 'handler', 'confirm', 'push'].map((step) => [step, new Gate()]),
+  ) as Record<StepName, Gate>
+  const calls: string[] = []
+  const dedupe: Dedupe = {
+    async claim() {
+      await gates.claim.pass()
+      calls.push('claim')
+      return {
+        async confirm() {
+          await gates.confirm.pass()
+          calls.push('confirm')
+        },
+        async release() {
+          calls.push('release')
+        },
+      }
+    },
+    async close() {},
+  }
+  async function provideSecret(): Promise<string> {
+    await gates.secret.pass()
+    return secret
+  }
+  const set = kind === 'inline' ? setUp({ secret: provideSecret, dedupe }) : setUpHeldInbox()
+
+  function setUpHeldInbox() {
+    const { memory } = setUpInbox()
+    const push: typeof memory.push = async (jobs) => {
+      await gates.push.pass()
+      calls.push('push')
+      return memory.push(jobs)
+    }
+    return setUp({ secret: provideSecret, inbox: { ...memory, push } })
+  }
+
+  const { receiver } = set
+  const answered = vi.fn()
+  receiver.observe({ answered })
+  receiver.on('track', async () => {
+    calls.push('handler begins')
+    await gates.handler.pass()
+    calls.push('handler ends')
+  })
+  const bytes = signedRequest(JSON.stringify(fixtures.track), secret).bytes
+  async function readBody(): Promise<EndpointBody> {
+    await gates.body.pass()
+    return { bytes, source: 'stream' }
+  }
+  const received = receiver.handle(hostRequest({ readBody }))
+  const answer: { code?: string; status?: number } = {}
+  void received.then((result) => {
+    Object.assign(answer, { status: result.status, code: result.ok ? undefined : result.error.code })
+  })
+  return { ...set, gates, calls, answered, answer }
+}
+
+type Event = 'succeeds' | 'fails' | 'deadline' | 'close'
+
+/** Every order of one end of the step, or none, with the deadline and `close`, or without them. */
+function* ordersOf(ends: readonly Event[]): Generator<readonly Event[]> {
+  for (const end of [[], ...ends.map((each) => [each])]) {
+    for (const others of [[], ['deadline'], ['close'], ['deadline', 'close']] as const) {
+      yield* permutationsOf<Event>([...end, ...others])
+    }
+  }
+}
+
+function permutationsOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length < 2) return [items]
+  return items.flatMap((first, at) => permutationsOf(items.toSpliced(at, 1)).map((rest) => [first, ...rest]))
+}
+
+for (const kind of Object.keys(STEPS) as Kind[]) {
+  for (const { step, late, failed } of STEPS[kind]) {
+    for (const order of ordersOf(['succeeds', 'fails'])) {
+      it(`${kind}: at the ${step}: ${order.join(', ') || 'nothing'}, then the end`, async () => {
+        const set = setUpSteps(kind)
+        const { clock, gates, answer, answered, calls, errors, receiver } = set
+        for (const { step: other } of STEPS[kind]) if (other !== step) gates[other].open()
+        await clock.advance(0)
+        expect(gates[step].isReached).toBe(true)
+        expect(answer).toEqual({})
+
+        let closing: Promise<unknown> | undefined
+        for (const event of order) {
+          if (event === 'deadline') await clock.advance(DEADLINE_MS)
+          if (event === 'close') closing = receiver.close({ graceMs: GRACE_MS })
+          if (event === 'succeeds') gates[step].open()
+          if (event === 'fails') gates[step].fail(step === 'body' ? bodyAborted() : new Error('no'))
+          await clock.advance(0)
+        }
+        await clock.advance(DEADLINE_MS)
+        gates[step].open()
+        await clock.advance(0)
+        await (closing ?? receiver.close({ graceMs: GRACE_MS }))
+        await clock.advance(GRACE_MS)
+
+        const end = order.find((event) => event !== 'close') ?? 'deadline'
+        const code = { deadline: late, fails: failed, succeeds: undefined, close: undefined }[end]
+        expect(answer.code).toBe(code)
+        expect(answered).toHaveBeenCalledTimes(1)
+        const isUnconfirmed = step === 'confirm' && end !== 'succeeds'
+        expect(errors[0]?.code).toBe(isUnconfirmed ? 'dedupe_unavailable' : code)
+        expect(calls).toEqual(callsOf(kind, step, order, end))
+      })
+    }
+  }
+}
+
+/** What was called by the end: nothing begins after the deadline, and a claim ends as its handler does. */
+function callsOf(kind: Kind, step: StepName, order: readonly Event[], end: Event): readonly string[] {
+  const isOpened = order.find((event) => event === 'succeeds' || event === 'fails') !== 'fails'
+  const isInTime = end === 'succeeds'
+  if (kind === 'inbox') return step === 'push' ? (isOpened ? ['push'] : []) : isInTime ? ['push'] : []
+  const handled = ['claim', 'handler begins', 'handler ends', 'confirm']
+  if (step === 'body' || step === 'secret') return isInTime ? handled : []
+  if (step === 'claim') return isInTime ? handled : isOpened ? ['claim', 'release'] : []
+  if (step === 'handler') return isOpened ? handled : ['claim', 'handler begins', 'release']
+  return isOpened ? handled : handled.slice(0, 3)
+}
