@@ -47,17 +47,19 @@ const BYTES_PER_BODY_BYTE = 8
 
 const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
-/** Ends a connection whose response is too long: undici limits neither informational responses nor what is between chunks. */
+/**
+ * Ends a connection on which more than the limit arrives twice with no request in between: undici limits neither informational responses
+ * nor what is between chunks.
+ */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
-  let written = 0
   let read = 0
-  let readBefore = 0 // When the last request was written.
+  let written = 0
   // On `readable`, which undici listens to as well: `data` would take the bytes from it.
   return socket.on('readable', () => {
-    if (socket.bytesWritten !== written) readBefore = read
-    written = socket.bytesWritten
+    if (socket.bytesRead - read <= limit) return
+    if (socket.bytesWritten === written) socket.destroy(TOO_LONG)
     read = socket.bytesRead
-    if (read - readBefore > limit) socket.destroy(TOO_LONG)
+    written = socket.bytesWritten
   })
 }
 
