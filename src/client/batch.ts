@@ -1,6 +1,5 @@
 /** Posts one batch of calls, again after failures, until it is delivered or given up. */
 
-import type { Fifo } from '../collections/fifo.ts'
 import { explainConnectionError } from '../http/connection-error.ts'
 import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../http/post.ts'
 import { isTransient } from '../http/retry.ts'
@@ -24,35 +23,29 @@ export interface BatchRoute {
   readonly clock: Clock
 }
 
-export interface PendingBatch {
-  readonly calls: readonly BufferedCall[]
-  stop(): void
-}
-
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 
 /** Longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
 const RETRY_AFTER_MS = 5 * 60_000
 
 const [OPEN, CLOSE, END] = ['{"batch":[', '],"sentAt":"', '"}']
-/** Bytes around the calls, if each call counts with a comma. */
-const FRAME_BYTES = `${OPEN}${CLOSE}2026-01-15T09:30:00.000Z${END}`.length - 1
+/** How many bytes of calls fit into a batch, if each call counts with a comma. */
+export const CALLS_BYTES: number = BATCH_SENT_LIMIT - `${OPEN}${CLOSE}2026-01-15T09:30:00.000Z${END}`.length + 1
 
 const STOPPED = new Error('The client was closed.')
 
 /**
- * Takes the next batch from the waiting calls, at most `flushAt` and no more than fit into a request, and posts it.
- * Each attempt posts the same bytes.
+ * Posts calls as one batch. Each attempt posts the same bytes.
+ *
+ * @returns What stops it: `done` is not called then.
  */
 export function postBatch(
   route: BatchRoute,
-  waiting: Fifo<BufferedCall>,
-  flushAt: number,
+  calls: readonly BufferedCall[],
   name: string,
   done: (failures: readonly BatchFailure[]) => void,
-): PendingBatch {
+): () => void {
   const { dispatcher, origin, path, timing, clock } = route
-  const calls = takeCalls(waiting, flushAt)
   const body = Buffer.from(
     `${OPEN}${calls.map(({ json }) => json).join(',')}${CLOSE}${new Date(clock.now()).toISOString()}${END}`,
   )
@@ -98,26 +91,11 @@ export function postBatch(
   }
 
   startAttempt()
-  return {
-    calls,
-    stop() {
-      isStopped = true
-      attempt?.stop(STOPPED)
-      if (timer !== undefined) clock.clearTimeout(timer)
-    },
+  return () => {
+    isStopped = true
+    attempt?.stop(STOPPED)
+    if (timer !== undefined) clock.clearTimeout(timer)
   }
-}
-
-function takeCalls(waiting: Fifo<BufferedCall>, most: number): readonly BufferedCall[] {
-  const calls: BufferedCall[] = []
-  let bytes = FRAME_BYTES
-  for (let next = waiting.peek(); next !== undefined && calls.length < most; next = waiting.peek()) {
-    bytes += next.bytes + 1
-    if (bytes > BATCH_SENT_LIMIT) break
-    waiting.shift()
-    calls.push(next)
-  }
-  return calls
 }
 
 /** Describes an attempt by its status or error code. The message of a network error may quote bytes from the wire. */

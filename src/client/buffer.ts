@@ -2,19 +2,17 @@
 
 import { createFifo } from '../collections/fifo.ts'
 import { HooklineError } from '../message/error.ts'
-import { type BatchRoute, type PendingBatch, postBatch } from './batch.ts'
+import { type BatchRoute, CALLS_BYTES, postBatch } from './batch.ts'
 import { BatchError, type BatchFailure, count } from './batch-result.ts'
 import type { BufferedCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
 import { log, type Report } from './report.ts'
 
-interface NumberedBatch extends PendingBatch {
+/** Calls that are being posted. */
+interface PendingBatch {
   readonly first: number
-}
-
-interface Waiter {
-  readonly before: number
-  readonly resolve: () => void
+  readonly calls: readonly BufferedCall[]
+  readonly stop: () => void
 }
 
 type Settings = Pick<
@@ -30,8 +28,8 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   const { flushAt, flushAfterMs, maxInFlight, maxQueued, maxQueuedBytes, whenFull } = settings
   const { clock } = route
   const waiting = createFifo<BufferedCall>()
-  const pending = new Set<NumberedBatch>() // The oldest first.
-  let waiters: readonly Waiter[] = []
+  const pending = new Set<PendingBatch>() // The oldest first.
+  let change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
   let added = 0 // Calls are numbered in this order.
   let dueBefore = 0 // Waiting calls with a lower number are to be posted.
   let held = 0 // Calls that are waiting or pending.
@@ -43,16 +41,24 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   let timer: unknown
 
   const firstWaiting = (): number => added - waiting.size
+  const firstHeld = (): number => [...pending][0]?.first ?? firstWaiting()
   const isFull = ({ bytes }: BufferedCall): boolean => held >= maxQueued || heldBytes + bytes > maxQueuedBytes
 
-  function release(calls: readonly BufferedCall[]): void {
-    held -= calls.length
-    for (const { bytes } of calls) heldBytes -= bytes
-    if (held === 0) onEmpty()
+  /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. @throws HooklineError `queue_full`. */
+  function add(call: BufferedCall): boolean {
+    const dropped = isFull(call) ? makeRoom(call) : []
+    const isAdded = !isFull(call)
+    if (isAdded) hold(call)
+    else dropped.push(call)
+    if (dropped.length > 0) reportDrop(dropped)
+    if (isAdded) flushWhenDue()
+    return isAdded
   }
 
   /** Drops waiting calls, the oldest first, until the new call fits. Pending calls cannot be dropped. */
-  function dropOldest(call: BufferedCall): readonly BufferedCall[] {
+  function makeRoom(call: BufferedCall): BufferedCall[] {
+    // A call that onError records while calls are dropped would be dropped and reported in turn, without end.
+    if (whenFull === 'throw' || isReportingDrop) throw new HooklineError('queue_full', fullMessage(held, heldBytes))
     const dropped: BufferedCall[] = []
     while (waiting.size > 0 && isFull(call)) {
       const oldest = waiting.shift() as BufferedCall
@@ -62,11 +68,31 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
     return dropped
   }
 
+  function hold(call: BufferedCall): void {
+    waiting.push(call)
+    added++
+    held++
+    heldBytes += call.bytes
+  }
+
+  function release(calls: readonly BufferedCall[]): void {
+    held -= calls.length
+    for (const { bytes } of calls) heldBytes -= bytes
+    if (held === 0) onEmpty()
+    change.resolve()
+    change = Promise.withResolvers()
+  }
+
   function reportDrop(calls: readonly BufferedCall[]): void {
     if (log.enabled) log('dropped %d, while %d wait to be delivered', calls.length, held)
     isReportingDrop = true
     report({ error: new BatchError('queue_full', fullMessage(held, heldBytes)), calls })
     isReportingDrop = false
+  }
+
+  function flushWhenDue(): void {
+    if (added - Math.max(dueBefore, firstWaiting()) >= flushAt) startFlush()
+    else timer ??= clock.setTimeout(startFlush, untilNextFlush())
   }
 
   /** An interval without calls counts as a flush of none. */
@@ -90,21 +116,34 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   function postDue(): void {
     while (pending.size < maxInFlight && firstWaiting() < dueBefore) {
       const first = firstWaiting()
-      // Calls that are not due yet fill the batch up.
-      const posted = postBatch(route, waiting, flushAt, `batch ${++batches}`, (failures) => finish(batch, failures))
-      const batch = { ...posted, first }
+      const calls = takeCalls()
+      const stop = postBatch(route, calls, `batch ${++batches}`, (failures) => finish(batch, failures))
+      const batch = { first, calls, stop }
       pending.add(batch)
     }
   }
 
-  function finish(batch: NumberedBatch, failures: readonly BatchFailure[]): void {
+  /** Takes the calls of one batch. Those that are not due yet fill it up. */
+  function takeCalls(): readonly BufferedCall[] {
+    const calls: BufferedCall[] = []
+    let bytes = 0
+    for (let next = waiting.peek(); next !== undefined && calls.length < flushAt; next = waiting.peek()) {
+      bytes += next.bytes + 1
+      if (bytes > CALLS_BYTES) break
+      waiting.shift()
+      calls.push(next)
+    }
+    return calls
+  }
+
+  function finish(batch: PendingBatch, failures: readonly BatchFailure[]): void {
     pending.delete(batch)
     release(batch.calls)
     for (const failure of failures) report(failure)
     postDue()
-    resolveWaiters()
   }
 
+  /** Stops posting. Returns what is held, the oldest first. */
   function stop(): readonly BufferedCall[] {
     for (const batch of pending) batch.stop()
     const calls = [...pending].flatMap((batch) => batch.calls)
@@ -113,47 +152,16 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
     return calls
   }
 
-  function resolveWaiters(): void {
-    const [oldest] = pending
-    const first = oldest?.first ?? firstWaiting()
-    const done = waiters.filter(({ before }) => before <= first)
-    waiters = waiters.filter(({ before }) => before > first)
-    for (const { resolve } of done) resolve()
-  }
-
   return {
     get size(): number {
       return held
     },
-    /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. @throws HooklineError `queue_full`. */
-    add(call: BufferedCall): boolean {
-      let dropped: readonly BufferedCall[] = []
-      if (isFull(call)) {
-        // A call that onError records while calls are dropped would be dropped and reported in turn, without end.
-        if (whenFull === 'throw' || isReportingDrop) throw new HooklineError('queue_full', fullMessage(held, heldBytes))
-        dropped = dropOldest(call)
-      }
-      const isAdded = !isFull(call)
-      if (isAdded) {
-        waiting.push(call)
-        added++
-        held++
-        heldBytes += call.bytes
-      } else dropped = [...dropped, call]
-      if (dropped.length > 0) reportDrop(dropped)
-      if (!isAdded) return false
-      if (added - Math.max(dueBefore, firstWaiting()) >= flushAt) startFlush()
-      else timer ??= clock.setTimeout(startFlush, untilNextFlush())
-      if (waiters.length > 0) resolveWaiters() // A flush may have waited for calls that were dropped.
-      return true
-    },
+    add,
     /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
-    flush(): Promise<void> {
+    async flush(): Promise<void> {
+      const before = added
       startFlush()
-      return new Promise((resolve) => {
-        waiters = [...waiters, { before: added, resolve }]
-        resolveWaiters()
-      })
+      while (firstHeld() < before) await change.promise
     },
     /** Stops posting: calls on their way wait again, before the others, for the next flush. */
     suspend(): void {
@@ -164,7 +172,6 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
     abort(): readonly BufferedCall[] {
       const calls = stop()
       release(calls)
-      resolveWaiters()
       return calls
     },
   }

@@ -134,9 +134,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'a batch holds a call too many',
-    file: 'src/client/batch.ts',
-    from: 'calls.length < most',
-    to: 'calls.length <= most',
+    file: 'src/client/buffer.ts',
+    from: 'calls.length < flushAt',
+    to: 'calls.length <= flushAt',
     rows: ['Client · Settings · FlushAt', 'Client · What it does · 5'],
   },
   {
@@ -272,9 +272,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'a batch of 500 000 bytes does not fit',
-    file: 'src/client/batch.ts',
-    from: 'if (bytes > BATCH_SENT_LIMIT) break',
-    to: 'if (bytes >= BATCH_SENT_LIMIT) break',
+    file: 'src/client/buffer.ts',
+    from: 'if (bytes > CALLS_BYTES) break',
+    to: 'if (bytes >= CALLS_BYTES) break',
     rows: ['Client · Limits · Maximum size of one batch'],
   },
   {
