@@ -61,10 +61,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /**
    * Claims due jobs, at most `limit`, about the oldest first. Gives `onUnreadable` each job that it cannot read and has made a
    * dead letter, so that it does not stop those that it can.
-   *
-   * @param inTurn Whether jobs may have a group: see {@link WorkOptions}.
    */
-  claim(limit: number, onUnreadable?: (letter: DeadLetter) => void, inTurn?: boolean): Answer<readonly Claim[]>
+  claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
   /**
    * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. The outcome of the claim is
    * recorded afterwards.

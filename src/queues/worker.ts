@@ -71,7 +71,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     try {
       const most = findRoom()
       if (most > 0) {
-        const claims = store.claim(most, how.onUnreadable, how.inTurn)
+        const claims = store.claim(most, how.onUnreadable)
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }

@@ -175,10 +175,12 @@ export function createConnection(
       onPush = listener
       opening?.then(listen, () => {})
     },
-    /** Wakes the workers of other processes; in a transaction, once it commits. */
+    /** Wakes the workers of other processes; in a transaction, once it commits, which must see the queue: without it, pg-boss stores nothing. */
     async notify(db?: Db): Promise<void> {
-      const send = (to: Db) => to.executeSql('SELECT pg_notify($1, $2)', [channel, self])
-      await (db === undefined ? call((boss) => send(boss.getDb())) : send(db))
+      const statement = `SELECT pg_notify($1, $2) FROM ${schema}.hookline_queue WHERE name = $3`
+      const send = (to: Db) => to.executeSql(statement, [channel, self, name])
+      const { rows } = await (db === undefined ? call((boss) => send(boss.getDb())) : send(db))
+      if (rows.length === 0) throw unseen(name)
     },
     close(): Promise<void> {
       closing ??= finish()
@@ -271,6 +273,12 @@ export function isFaultOfItems(error: unknown): boolean {
 
 function isOfData(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
+}
+
+function unseen(name: string): HooklineError {
+  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
+  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
+  return new HooklineError('queue_unavailable', message)
 }
 
 export function lapsed(name: string): HooklineError {

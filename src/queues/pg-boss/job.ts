@@ -4,6 +4,7 @@ import type { Job as FetchedJob, JobInsert } from 'pg-boss'
 import type { Clock } from '../../time/clock.ts'
 import type { ClaimedJob, Job } from '../api.ts'
 import { digestOf } from '../groups.ts'
+import type { Note } from './notes.ts'
 import { lanesOf } from './tables.ts'
 
 /** The `data` of a job. Bytes are base64, because U+0000 in JSON fails an insert. */
@@ -17,30 +18,17 @@ interface Data {
   readonly state?: string
 }
 
-/** Which attempt of which job: the calls of pg-boss change nothing once it is over. */
-export interface Attempt {
-  readonly id: string
+/** With its `retryCount`: the calls of pg-boss change nothing once this attempt is over. */
+export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
   readonly lane: string
-}
-
-export interface PgBossClaim extends ClaimedJob, Attempt {
   readonly data: Data
   readonly group: string | undefined
-  /** How many of its claims no handler saw. */
-  readonly uncounted: number
-  /** Whether there is a row of it in `hookline_retry`. */
-  hasNote: boolean
-  /** The retry state that was saved last. */
-  saved?: Uint8Array
-}
-
-/** The state of a job between its claims that pg-boss cannot keep. */
-export interface Note {
-  /** When a handler saw it first. */
-  readonly first: Date | null
-  readonly uncounted: number
-  readonly state: Uint8Array | null
+  /** Whether a handler of Hookline can read it. */
+  readonly isOurs: boolean
+  note: Note
+  /** Whether the table has a note of it. */
+  isNoted: boolean
 }
 
 export const PARTS = '0123456789abcdef'
@@ -50,14 +38,17 @@ export interface Pushed extends JobInsert<Data> {
   readonly id: string
 }
 
+/** @param at When it was pushed, in microseconds. */
 export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
-  const data = { at, body: encode(body), part: id.charAt(0) }
   return {
-    id,
-    data,
+    ...toInsert(id, body, at),
     ...(notBefore !== undefined && { startAfter: secondsUntil(notBefore, clock) }),
     ...(group !== undefined && inGroup(digestOf(group))),
   }
+}
+
+export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8Array | null): Pushed {
+  return { id, data: { at, body: encode(body), part: id.charAt(0), ...(state && { state: encode(state) }) } }
 }
 
 /** The key is for the policy of the queue; the group comes back with the job. */
@@ -70,44 +61,38 @@ export function laneOf(name: string, { singletonKey }: Pushed): string {
   return singletonKey === undefined ? alone : grouped
 }
 
-/** Whether a handler of Hookline can read it. */
-export function isOurs({ data }: FetchedJob<unknown>): boolean {
-  const { at, body } = (data ?? {}) as Partial<Record<keyof Data, unknown>>
-  return typeof at === 'number' && typeof body === 'string' && Buffer.from(body, 'base64').toString('base64') === body
+export function isOurs({ id, data }: FetchedJob<unknown>): boolean {
+  const { at, body, part } = (data ?? {}) as Partial<Record<keyof Data, unknown>>
+  return typeof at === 'number' && typeof body === 'string' && part === id.charAt(0)
 }
 
-/** @param note Of its earlier claims. One that lapsed left none: then its first time is about that of its lease. */
+/** @param stored The note of its earlier claims. One that lapsed left none: then its first time is about that of its lease. */
 export function toClaim(
-  { id, data, retryCount, groupId }: FetchedJob<unknown>,
-  { lane, leaseMs, note, now }: { lane: string; leaseMs: number; note: Note | undefined; now: number },
+  job: FetchedJob<unknown>,
+  { lane, leaseMs, stored, now }: { lane: string; leaseMs: number; stored: Note | undefined; now: number },
 ): PgBossClaim {
-  const ours = data as Data
-  const { uncounted = 0 } = note ?? {}
-  const state = note === undefined ? ours.state && Buffer.from(ours.state, 'base64') : note.state
+  const { id, retryCount, groupId } = job
+  const isKnown = isOurs(job)
+  const foreign = (): Data => ({ at: now * 1000, body: encode(JSON.stringify(job.data ?? null)), part: id.charAt(0) })
+  const data = isKnown ? (job.data as Data) : foreign()
+  const pushedAt = data.at / 1000
+  const { uncounted = 0, state = data.state === undefined ? null : decode(data.state) } = stored ?? {}
   const unseenMs = (retryCount - uncounted) * leaseMs
-  const firstAt = note?.first ?? new Date(Math.max(Math.min(ours.at / 1000, now), now - unseenMs))
+  const firstAt = stored?.first ?? new Date(Math.max(Math.min(pushedAt, now), now - unseenMs))
   return {
     id,
-    body: Buffer.from(ours.body, 'base64'),
+    body: decode(data.body),
     claimCount: retryCount + 1 - uncounted,
     firstAt,
-    ...(retryCount === 0 && { dueAt: new Date(ours.at / 1000) }),
-    retryState: state || undefined,
+    ...(retryCount === 0 && { dueAt: new Date(pushedAt) }),
+    retryState: state ?? undefined,
     retryCount,
     lane,
-    data: ours,
+    data,
     group: groupId ?? undefined,
-    uncounted,
-    hasNote: note !== undefined,
-  }
-}
-
-/** A time in microseconds, later than all before. */
-export function createStamps(clock: Clock): () => number {
-  let last = 0
-  return () => {
-    last = Math.max(last + 1, Math.floor(clock.now()) * 1000)
-    return last
+    isOurs: isKnown,
+    note: { first: firstAt, uncounted, state },
+    isNoted: stored !== undefined,
   }
 }
 
@@ -121,4 +106,8 @@ const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {
   return Buffer.from(value as string).toString('base64')
+}
+
+export function decode(value: string): Buffer {
+  return Buffer.from(value, 'base64')
 }

@@ -3,22 +3,21 @@
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { encode, type PgBossClaim } from './job.ts'
 import type { Settings } from './options.ts'
 import { fitting } from './tables.ts'
 
-export interface NewEntry {
-  readonly id: string
-  /** In base64, as pg-boss has it. */
-  readonly body: string
-  readonly note: Uint8Array
-}
-
 /**
- * Appends entries. Their numbers come after a lock that writers share until their transactions end: whoever has it alone knows that no
- * number below the greatest can still appear.
+ * Appends jobs that are complete, unless they have no note. Their numbers come after a lock that writers share until their transactions end:
+ * whoever has it alone knows that no number below the greatest can still appear.
  */
-export async function append(db: Db, { name, schema, clock }: Settings, entries: readonly NewEntry[]): Promise<void> {
-  const rows = entries.map(({ id, body, note }) => ({ id, body, note: Buffer.from(note).toString('base64') }))
+export async function append(
+  db: Db,
+  { name, schema, clock }: Settings,
+  jobs: readonly { readonly claim: PgBossClaim; readonly log: Uint8Array | undefined }[],
+): Promise<void> {
+  const rows = jobs.flatMap(({ claim: { id, data }, log }) => (log ? [{ id, body: data.body, note: encode(log) }] : []))
+  if (rows.length === 0) return
   await db.executeSql(
     `WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${lockOf(schema)}))
     INSERT INTO ${schema}.hookline_log (queue, id, body, note, bytes, handled_at)

@@ -1,40 +1,24 @@
 /** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
 
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../collections/batcher.ts'
-import { backoff } from '../../time/backoff.ts'
-import { systemClock } from '../../time/clock.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { DeadLetter, Outcome } from '../api.ts'
+import type { DeadLetter } from '../api.ts'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
 import { createTransactions } from './begin.ts'
 import { type Connection, isFaultOfItems, lapsed, unavailable } from './connection.ts'
-import {
-  type Attempt,
-  createStamps,
-  encode,
-  isOurs,
-  laneOf,
-  type Note,
-  type PgBossClaim,
-  type Pushed,
-  secondsUntil,
-  toClaim,
-  toPushed,
-} from './job.ts'
+import { laneOf, type PgBossClaim, type Pushed, secondsUntil, toClaim, toPushed } from './job.ts'
 import { append, createLog } from './log.ts'
+import { createNotes, type Note } from './notes.ts'
 import { MIN_LEASE_MS, type Settings } from './options.ts'
-import { addLetters, createStored, type NewLetter } from './stored.ts'
+import { addLetter, createStored } from './stored.ts'
 import { lanesOf } from './tables.ts'
-import { readTransaction, requireSeen } from './transaction.ts'
+import { readTransaction } from './transaction.ts'
 
 interface Push {
   readonly jobs: readonly Pushed[]
   readonly bytes: number
-  isSent: boolean
-  isGivenUp: boolean
+  readonly since: number
 }
 
 interface Completion {
@@ -44,242 +28,164 @@ interface Completion {
 
 /** A claim that ends in another way. */
 interface End {
-  readonly attempt: Attempt
-  readonly retry?: Note & { readonly at?: Date }
-  readonly letter?: NewLetter
+  readonly claim: PgBossClaim
+  readonly note: Note
+  readonly retryAt?: Date
+  /** Why the job becomes a dead letter. */
+  readonly reason?: string
 }
 
 const ROW_BYTES = 100
-const GROUPS_EVERY_MS = 1_000
+const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
 const NEVER = new Date(0)
 
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
-  const { name, schema, leaseMs, timeoutMs, clock } = settings
+  const { name, leaseMs, timeoutMs, clock } = settings
   const { call, transact } = connection
   const place = placeOf(settings)
-  const lanes = lanesOf(name)
-  const stamp = createStamps(clock)
+  const notes = createNotes(settings)
   const held = new Set<PgBossClaim>()
-  const shared = { weigh: () => 1, concurrency: 1, isFaultOfItems }
+  const shared = { weigh: () => 1, concurrency: 2, isFaultOfItems }
   const pushes = createBatcher<Push>({
     ...shared,
     send: pushAll,
     weigh: ({ bytes }) => bytes,
-    maxWeight: 4 * 1024 * 1024,
+    maxWeight: BATCH_BYTES,
+    concurrency: 1,
   })
-  const news = createBatcher<void>({ ...shared, send: () => connection.notify(), maxWeight: Number.POSITIVE_INFINITY })
   const completions = createBatcher<Completion>({
     ...shared,
-    send: (batch) => ignoringLapsed(batch, () => transact((boss, db) => complete(batch, boss, db))),
+    send: (batch) => unlessLapsed(batch, complete),
     weigh: ({ claim }) => claim.body.byteLength + ROW_BYTES,
-    maxWeight: 4 * 1024 * 1024,
-    concurrency: 2,
+    maxWeight: BATCH_BYTES,
   })
   const ends = createBatcher<End>({
     ...shared,
-    send: (batch) => ignoringLapsed(batch, () => transact((boss, db) => endAll(batch, boss, db))),
+    send: (batch) => unlessLapsed(batch, endAll),
     maxWeight: 20, // Most take a round trip of their own: all of them must be over in time.
-    concurrency: 2,
   })
   const transactions = createTransactions(connection, settings, complete)
-  let turn = 0
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let lanes: readonly string[] = lanesOf(name)
+  let lost: readonly PgBossClaim[] = [] // The answer to their COMMIT was lost: nobody knows whether they are claimed.
   let foundAll = false // The last claim came short: nothing else was due.
 
+  /** What has waited for others all its time is refused, and is not stored later. */
   async function pushAll(batch: readonly Push[]): Promise<void> {
-    const awaited = batch.filter(({ isGivenUp }) => !isGivenUp)
-    for (const push of awaited) push.isSent = true
-    const ids = new Set<string>()
-    const jobs = awaited.flatMap((push) => push.jobs).filter(({ id }) => ids.size < ids.add(id).size)
-    for (const round of roundsOf(jobs)) await transact(async (boss, db) => void (await insert(round, boss, db)))
-    news.add().catch(() => {}) // Their next look finds the jobs.
+    const oldest = Math.min(...batch.map(({ since }) => since))
+    if (performance.now() - oldest >= timeoutMs)
+      throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
+    for (const round of roundsOf(batch.flatMap(({ jobs }) => jobs)))
+      await transact((boss, db) => insert(round, boss, db))
+    connection.notify().catch(() => {}) // The next look of the others finds the jobs.
   }
 
-  /** Returns whether it is known that some are new. */
-  async function insert(jobs: readonly Pushed[], boss: PgBoss, db: Db, returnId = false): Promise<boolean> {
-    let areNew = false
-    for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) {
-      if ((await boss.insert(lane, [...some], { db, returnId })) !== null) areNew = true
+  async function insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<void> {
+    for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) await boss.insert(lane, [...some], { db })
+  }
+
+  /** Looks at the two lanes by turns, so that neither one holds up the other. */
+  async function fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
+    const found: { readonly lane: string; readonly job: FetchedJob<unknown> }[] = []
+    lanes = lanes.toReversed()
+    for (const lane of lanes) {
+      const batchSize = limit - found.length
+      if (batchSize > 0) for (const job of await boss.fetch<unknown>(lane, { batchSize, db })) found.push({ lane, job })
     }
-    return areNew
-  }
-
-  /** Each lane has its half, and what the other one leaves. Without groups, what is left of some is looked for now and then. */
-  async function fetch(limit: number, inTurn: boolean, boss: PgBoss, db: Db) {
-    const now = clock.monotonic()
-    const looksAtGroups = inTurn || now - lookedAt >= GROUPS_EVERY_MS
-    if (looksAtGroups) lookedAt = now
-    turn += 1
-    const looked = looksAtGroups ? (turn % 2 === 0 ? lanes : lanes.toReversed()) : lanes.slice(0, 1)
-    const found: { readonly lane: string; readonly row: FetchedJob<unknown> }[] = []
-    for (const [index, lane] of looked.entries()) {
-      const room = limit - found.length
-      const batchSize = Math.ceil(room / (looked.length - index))
-      if (batchSize > 0) for (const row of await boss.fetch<unknown>(lane, { batchSize, db })) found.push({ lane, row })
-    }
-    const again = found.filter(({ row }) => row.retryCount > 0).map(({ row }) => row.id)
-    return { found, notes: again.length === 0 ? new Map<string, Note>() : await readNotes(again, db) }
-  }
-
-  async function readNotes(ids: readonly string[], db: Db): Promise<Map<string, Note>> {
-    const { rows } = await db.executeSql(
-      `SELECT id::text, first_at AS first, uncounted, state FROM ${schema}.hookline_retry WHERE queue = $1 AND id = ANY($2::uuid[])`,
-      [name, ids],
-    )
-    return new Map(rows.map(({ id, ...note }) => [id, note]))
-  }
-
-  async function writeNotes(notes: readonly (Note & { readonly id: string })[], db: Db): Promise<void> {
-    const rows = notes.map(({ state, ...note }) => ({ ...note, state: state && encode(state) }))
-    await db.executeSql(
-      `INSERT INTO ${schema}.hookline_retry (queue, id, first_at, uncounted, state)
-      SELECT $1, id, first, uncounted, decode(state, 'base64')
-      FROM json_to_recordset($2) AS note (id uuid, first timestamptz, uncounted int, state text)
-      ON CONFLICT (queue, id) DO UPDATE SET first_at = excluded.first_at, uncounted = excluded.uncounted, state = excluded.state`,
-      [name, JSON.stringify(rows)],
-    )
-  }
-
-  async function deleteNotes(ids: readonly string[], db: Db): Promise<void> {
-    if (ids.length === 0) return
-    await db.executeSql(`DELETE FROM ${schema}.hookline_retry WHERE queue = $1 AND id = ANY($2::uuid[])`, [name, ids])
+    const again = found.filter(({ job }) => job.retryCount > 0).map(({ job }) => job.id)
+    const noted = await notes.read(again, db)
+    const now = clock.now()
+    return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
 
   /** All or none: throws unless every claim is current. */
   async function change(
-    how: 'complete' | 'fail',
-    attempts: readonly Attempt[],
+    how: 'complete' | 'fail' | 'touch',
+    claims: readonly PgBossClaim[],
     boss: PgBoss,
     db: Db,
-  ): Promise<Map<string, readonly string[]>> {
-    const idsByLane = new Map<string, readonly string[]>()
-    for (const [lane, some] of Map.groupBy(attempts, (attempt) => attempt.lane)) {
-      const answer = await boss[how](lane, [...some], undefined, { db })
-      if (affectedBy(answer) < some.length) throw lapsed(name)
-      idsByLane.set(
-        lane,
-        some.map(({ id }) => id),
-      )
+  ): Promise<void> {
+    for (const [lane, some] of Map.groupBy(claims, (claim) => claim.lane)) {
+      const attempts = some.map(({ id, retryCount }) => ({ id, retryCount }))
+      const response =
+        how === 'touch' ? boss.touch(lane, attempts, { db }) : boss[how](lane, attempts, undefined, { db })
+      if (((await response) as Affected).affected < some.length) throw lapsed(name)
     }
-    return idsByLane
   }
 
   async function complete(batch: readonly Completion[], boss: PgBoss, db: Db): Promise<void> {
-    await change(
-      'complete',
-      batch.map(({ claim }) => claim),
-      boss,
-      db,
-    )
-    const entries = batch.flatMap(({ claim: { id, data }, log }) =>
-      log === undefined ? [] : [{ id, body: data.body, note: log }],
-    )
-    if (entries.length > 0) await append(db, settings, entries)
-    await deleteNotes(
-      batch.flatMap(({ claim }) => (claim.hasNote ? [claim.id] : [])),
-      db,
-    )
+    const claims = batch.map(({ claim }) => claim)
+    await change('complete', claims, boss, db)
+    await append(db, settings, batch)
+    await notes.delete(idsOf(claims.filter(({ isNoted }) => isNoted)), db)
   }
 
   /** `fail` makes the jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
   async function endAll(batch: readonly End[], boss: PgBoss, db: Db): Promise<void> {
     await change(
       'fail',
-      batch.map(({ attempt }) => attempt),
+      batch.map(({ claim }) => claim),
       boss,
       db,
     )
-    const notes: (Note & { readonly id: string })[] = []
-    const letters: NewLetter[] = []
-    for (const {
-      attempt: { id, lane },
-      retry,
-      letter,
-    } of batch) {
-      if (letter !== undefined) letters.push(letter)
-      if (retry === undefined) continue
-      const { at, ...note } = retry
-      notes.push({ id, ...note })
-      const startAfter = at === undefined ? 0 : secondsUntil(at, clock)
+    const retries = new Map<string, Note>()
+    for (const { claim, note, retryAt, reason } of batch) {
+      const { id, lane } = claim
+      const startAfter = retryAt === undefined ? 0 : secondsUntil(retryAt, clock)
+      if (reason !== undefined) await addLetter(claim, { reason, state: note.state }, settings, boss, db)
+      else retries.set(id, note)
       if (startAfter > 0) await boss.update(lane, undefined, { id, startAfter, db })
     }
-    if (notes.length > 0) await writeNotes(notes, db)
-    if (letters.length === 0) return
-    for (const { id, lane } of letters) await boss.update(lane, null, { id, deleteAfterSeconds: 0, db }) // The id stays known.
-    for (const [lane, some] of Map.groupBy(letters, (letter) => letter.lane)) {
-      await boss.cancel(
-        lane,
-        some.map(({ id }) => id),
-        { db },
-      )
-    }
-    await addLetters(letters, settings, db)
-    await deleteNotes(
-      letters.map(({ id }) => id),
+    await notes.write(retries, db)
+    await notes.delete(
+      idsOf(batch.map(({ claim }) => claim)).filter((id) => !retries.has(id)),
       db,
     )
   }
 
-  /** One claim that is over changes nothing. Of several, each is tried alone. */
-  async function ignoringLapsed(batch: readonly unknown[], make: () => Promise<void>): Promise<void> {
+  /** A claim that is over changes nothing. Of several, each is tried alone. */
+  async function unlessLapsed<Item>(
+    batch: readonly Item[],
+    make: (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>,
+  ): Promise<void> {
     try {
-      await make()
+      await transact((boss, db) => make(batch, boss, db))
     } catch (error) {
       if (batch.length > 1 || (error as { readonly code?: unknown }).code !== 'lease_lapsed') throw error
     }
   }
 
-  function noteOf({ firstAt, uncounted, retryState, saved }: PgBossClaim, more: Partial<Note> = {}): Note {
-    return { first: firstAt, uncounted, state: saved ?? retryState ?? null, ...more }
-  }
-
-  function letterOf(claim: PgBossClaim, reason: string, state: Uint8Array | undefined): NewLetter {
-    const { id, lane, group, data } = claim
-    return { id, lane, group, body: data.body, reason, state }
-  }
-
-  /** Makes a job that others wrote a dead letter, with its data as body. */
-  async function refuse({ lane, row }: { lane: string; row: FetchedJob<unknown> }): Promise<DeadLetter> {
-    const { id, data, retryCount, groupId } = row
-    const body = Buffer.from(JSON.stringify(data ?? null))
-    const group = groupId ?? undefined
-    const letter = { id, lane, group, body: encode(body), reason: FOREIGN_REASON, state: undefined }
-    await ends.add({ attempt: { id, retryCount, lane }, letter })
-    return { id, body, reason: FOREIGN_REASON, retryState: undefined, failedAt: new Date(clock.now()) }
+  async function end(claim: PgBossClaim, how: Omit<End, 'claim'>): Promise<void> {
+    await ends.add({ claim, ...how })
+    held.delete(claim)
   }
 
   async function release(claims: readonly PgBossClaim[], wereHandled: boolean): Promise<void> {
-    for (const claim of claims) held.delete(claim)
-    const unseen = (claim: PgBossClaim) => ({
-      uncounted: claim.uncounted + 1,
-      ...(claim.claimCount === 1 && { first: null }),
-    })
-    const make = (claim: PgBossClaim) => noteOf(claim, wereHandled ? {} : unseen(claim))
-    await Promise.all(claims.map((claim) => ends.add({ attempt: claim, retry: make(claim) })))
+    await Promise.all(claims.map((claim) => end(claim, { note: wereHandled ? claim.note : unseen(claim) })))
   }
 
-  /** The answer to a COMMIT was lost: nobody knows whether they are claimed. */
-  async function releaseLost(claims: readonly PgBossClaim[]): Promise<void> {
-    for (let failures = 1; failures <= 10; failures += 1) {
-      await wait(backoff(failures, { firstMs: 200, maxMs: 5_000 }), undefined, { ref: false })
-      if (
-        await release(claims, false).then(
-          () => true,
-          () => false,
-        )
-      )
-        return
-    }
+  async function releaseLost(): Promise<void> {
+    await release(lost, false)
+    lost = []
+  }
+
+  /** Makes a job that others wrote a dead letter, with its data as body. If that fails, the claim lapses and the job is claimed again. */
+  async function refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
+    const { id, body, note } = claim
+    const reason = FOREIGN_REASON
+    await end(claim, { note, reason }).then(
+      () => report?.({ id, body, reason, retryState: undefined, failedAt: new Date(clock.now()) }),
+      () => {},
+    )
   }
 
   /** When the first of the due jobs was pushed. The fetch that finds it is undone. */
   async function firstDue(): Promise<Date | undefined> {
     const due = await transact(
       async (boss, db) => {
-        const fetched = []
-        for (const lane of lanes) fetched.push(...(await boss.fetch(lane, { includeMetadata: true, db })))
-        return fetched.map(({ createdOn, startAfter }) => Math.max(createdOn.getTime(), startAfter.getTime()))
+        const found = []
+        for (const lane of lanes) found.push(...(await boss.fetch(lane, { includeMetadata: true, db })))
+        return found.map(({ createdOn, startAfter }) => Math.max(createdOn.getTime(), startAfter.getTime()))
       },
       timeoutMs,
       'rollback',
@@ -300,7 +206,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     return { waiting: sum('queuedCount'), active: sum('activeCount'), deadLetters, oldestDueAt, asOf }
   }
 
-  const stored = createStored(connection, settings, { held, deleteNotes, insert })
+  const stored = createStored(connection, settings, { held, notes, insert })
   return {
     isDurable: true,
     leaseMs,
@@ -310,67 +216,55 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     hasTransactions: true,
     hasGroups: true,
     async push(jobs, options) {
-      const rows = jobs.map((job) => toPushed(job, stamp(), clock))
+      const at = Math.floor(clock.now()) * 1000
+      const rows = jobs.map((job, index) => toPushed(job, at + index, clock))
       if (options?.db !== undefined) {
         const db = readTransaction(options.db)
         const boss = await call(async (opened) => opened) // Over our own connection: the queue must exist before.
-        if (!(await insert(rows, boss, db, true))) await requireSeen(rows, boss, db, name)
+        await insert(rows, boss, db)
         await connection.notify(db)
-        return undefined
+      } else {
+        const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
+        await pushes.add({ jobs: rows, bytes, since: performance.now() })
       }
-      const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
-      const push = { jobs: rows, bytes, isSent: false, isGivenUp: false }
-      const pushing = pushes.add(push)
-      // What is sent ends in time. What waits for others is given up, and is not sent later.
-      if ((await within(pushing, timeoutMs, systemClock)) === TIMED_OUT && !push.isSent) {
-        push.isGivenUp = true
-        throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
-      }
-      await pushing
       return undefined
     },
     /** In a transaction: of a claim whose answer does not come, nothing is claimed. */
-    async claim(limit, onUnreadable, inTurn = false) {
-      let fetched: Awaited<ReturnType<typeof fetch>> | undefined
-      const read = ({ found, notes }: NonNullable<typeof fetched>) =>
-        found
-          .filter(({ row }) => isOurs(row))
-          .map(({ lane, row }) => toClaim(row, { lane, leaseMs, note: notes.get(row.id), now: clock.now() }))
+    async claim(limit, onUnreadable) {
+      await releaseLost()
+      let claims: readonly PgBossClaim[] = []
       try {
         await transact(async (boss, db) => {
-          fetched = await fetch(limit, inTurn, boss, db)
+          claims = await fetch(limit, boss, db)
         })
       } catch (error) {
-        if (fetched !== undefined) void releaseLost(read(fetched))
+        lost = claims
         throw error
       }
-      const claimed = fetched as NonNullable<typeof fetched>
-      foundAll = claimed.found.length < limit
-      for (const foreign of claimed.found.filter(({ row }) => !isOurs(row))) {
-        // If that fails, the claim lapses and the job is claimed again.
-        await refuse(foreign).then(onUnreadable, () => {})
-      }
-      const claims = read(claimed).sort((one, other) => one.data.at - other.data.at)
+      foundAll = claims.length < limit
       for (const claim of claims) held.add(claim)
-      return claims
+      await Promise.all(claims.filter(({ isOurs }) => !isOurs).map((claim) => refuse(claim, onUnreadable)))
+      return claims.filter(({ isOurs }) => isOurs).sort((one, other) => one.data.at - other.data.at)
     },
     ...(canBegin(settings) && { begin: transactions.begin }),
-    async finish(claim, outcome: Outcome) {
-      if ('complete' in outcome) await completions.add({ claim, log: outcome.log })
-      else if ('deadLetter' in outcome) {
-        await ends.add({ attempt: claim, letter: letterOf(claim, outcome.deadLetter, outcome.retryState) })
-      } else {
-        const { retryAt, retryState } = outcome
-        await ends.add({ attempt: claim, retry: { ...noteOf(claim, { state: retryState ?? null }), at: retryAt } })
+    async finish(claim, outcome) {
+      if ('complete' in outcome) {
+        await completions.add({ claim, log: outcome.log })
+        held.delete(claim)
+        return
       }
-      held.delete(claim)
+      const note = { ...claim.note, state: outcome.retryState ?? null }
+      await end(
+        claim,
+        'deadLetter' in outcome ? { note, reason: outcome.deadLetter } : { note, retryAt: outcome.retryAt },
+      )
     },
-    async save(claim, retryState) {
-      await transact(async (boss, db) => {
-        if (affectedBy(await boss.touch(claim.lane, claim, { db })) === 0) return
-        claim.hasNote = true
-        claim.saved = retryState
-        await writeNotes([{ id: claim.id, ...noteOf(claim, { state: retryState }) }], db)
+    save(claim, retryState) {
+      claim.note = { ...claim.note, state: retryState }
+      claim.isNoted = true
+      return unlessLapsed([claim], async (_claims, boss, db) => {
+        await change('touch', [claim], boss, db)
+        await notes.write(new Map([[claim.id, claim.note]]), db)
       })
     },
     release: (claims, { wereHandled }) => release(claims, wereHandled),
@@ -392,32 +286,39 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     log: createLog(connection, settings),
     onChange: connection.onPush,
     async close() {
-      await Promise.all([connection.close(), transactions.close()])
+      transactions.close()
+      await connection.close()
       return []
     },
   }
 }
 
-/**
- * Splits jobs so that each part has at most one job of a group. Each part needs a transaction of its own: pg-boss orders the jobs of a
- * group by the time of their transaction, and those of one by their ids.
- */
-function roundsOf(jobs: readonly Pushed[]): Pushed[][] {
-  const rounds: Pushed[][] = []
-  const counts = new Map<string, number>()
-  for (const job of jobs) {
-    const { singletonKey: group } = job
-    const round = group === undefined ? 0 : (counts.get(group) ?? 0)
-    if (group !== undefined) counts.set(group, round + 1)
-    rounds[round] ??= []
-    rounds[round].push(job)
-  }
-  return rounds
+/** The typings of pg-boss leave out what it documents. */
+interface Affected {
+  readonly affected: number
 }
 
-/** Its typings leave out what it documents. */
-function affectedBy(response: object): number {
-  return (response as { readonly affected: number }).affected
+function idsOf(claims: readonly PgBossClaim[]): string[] {
+  return claims.map(({ id }) => id)
+}
+
+/** No handler saw it: its claim does not count, and is not the first one. */
+function unseen({ note, claimCount }: PgBossClaim): Note {
+  return { ...note, uncounted: note.uncounted + 1, first: claimCount === 1 ? null : note.first }
+}
+
+/**
+ * Splits jobs so that each part has at most one job of a group, and of an id. Each part needs a transaction of its own: pg-boss orders the
+ * jobs of a group by the time of their transaction, and those of one by their ids.
+ */
+function roundsOf(jobs: readonly Pushed[]): Iterable<readonly Pushed[]> {
+  const counts = new Map<string, number>()
+  const jobsByRound = Map.groupBy(new Map(jobs.map((job) => [job.id, job])).values(), ({ id, singletonKey = id }) => {
+    const round = counts.get(singletonKey) ?? 0
+    counts.set(singletonKey, round + 1)
+    return round
+  })
+  return jobsByRound.values()
 }
 
 function canBegin({ connectionString, db, observe }: Settings): boolean {

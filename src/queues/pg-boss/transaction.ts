@@ -1,19 +1,7 @@
 /** The transaction of a caller, in which jobs are pushed: pg-boss runs its statements there. */
 
-import type { Db, PgBoss } from 'pg-boss'
-import { HooklineError } from '../../message/error.ts'
+import type { Db } from 'pg-boss'
 import { invalidOption, kindOf } from '../../options/checks.ts'
-import { laneOf, type Pushed } from './job.ts'
-
-/** Throws when pg-boss has inserted nothing because it sees no queue: committed, that would lose the jobs. */
-export async function requireSeen([first]: readonly Pushed[], boss: PgBoss, db: Db, name: string): Promise<void> {
-  if (first === undefined) return
-  const known = await boss.findJobs(laneOf(name, first), { id: first.id, db })
-  if (known.length > 0) return
-  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
-  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
-  throw new HooklineError('queue_unavailable', message)
-}
 
 /** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */
 interface Client {

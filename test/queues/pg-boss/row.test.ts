@@ -1,18 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { isFaultOfItems, unavailable } from '../../../src/queues/pg-boss/connection.ts'
-import { createStamps, secondsUntil } from '../../../src/queues/pg-boss/job.ts'
+import { secondsUntil } from '../../../src/queues/pg-boss/job.ts'
 import { secondsOf } from '../../../src/queues/pg-boss/tables.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
 
 describe('a row of pg-boss', () => {
-  it('has a time of its own', () => {
-    const stamp = createStamps(clock)
-    const stamps = [stamp(), stamp(), stamp()]
-    expect(stamps).toEqual([5000, 5001, 5002])
-  })
-
   it('waits for times as PostgreSQL takes them', () => {
     const until = [0, 5, 6, 1005.5].map((at) => secondsUntil(new Date(at), clock))
     expect(until).toEqual([0, 0, 0.001, 1])
