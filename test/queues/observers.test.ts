@@ -316,7 +316,7 @@ describe('tables that an observer does not know', () => {
     await schema?.run('UPDATE schema.version SET version = version - 1')
     onTestFinished(async () => void (await schema?.run('UPDATE schema.version SET version = version + 1')))
     const observer = pgBossQueue({ name: 'orders', ...pg, observe: true })
-    await expect(observer.counts()).rejects.toThrow('its tables are of another version of pg-boss.')
+    await expect(observer.counts()).rejects.toThrow('Install the pg-boss of the workers.')
     const found = await schema?.run('SELECT version + 1 AS version FROM schema.version')
     expect(found).toEqual([version])
   })

@@ -4,8 +4,6 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Db, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
-import { systemClock } from '../../time/clock.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { JobTransaction } from '../api.ts'
 import { type Connection, createSockets, limitsOf, unavailable } from './connection.ts'
 import type { PgBossClaim } from './job.ts'
@@ -15,7 +13,6 @@ import type { Pool, PoolClient, Settings } from './options.ts'
 const ROLLBACK_MS = 500
 /** The greatest limit of PostgreSQL, in milliseconds. */
 const MAX_LIMIT = 2 ** 31 - 1
-const CLOSE_MS = 200
 const ignore = (): void => {}
 
 type Complete = (
@@ -26,8 +23,9 @@ type Complete = (
 
 export function createTransactions(connection: Connection, settings: Settings, complete: Complete) {
   const { name, timeoutMs } = settings
+  const { inTime } = connection
   const sockets = createSockets()
-  let opening: Promise<OwnPool> | undefined
+  let opening: Promise<Pool> | undefined
   if (settings.db instanceof EventEmitter) survive(settings.db)
 
   async function connect(): Promise<PoolClient> {
@@ -36,15 +34,9 @@ export function createTransactions(connection: Connection, settings: Settings, c
     return (await opening).connect()
   }
 
-  async function inTime<T>(answer: Promise<T>, ms = timeoutMs): Promise<T> {
-    const result = await within(answer, ms, systemClock)
-    if (result === TIMED_OUT) throw new Error(`no response within ${ms} ms`)
-    return result
-  }
-
   async function begin(claim: PgBossClaim, limitMs: number): Promise<JobTransaction> {
     const connecting = connect()
-    const client = await inTime(connecting).catch((error) => {
+    const client = await inTime(connecting, timeoutMs).catch((error) => {
       connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
@@ -87,8 +79,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
 
     try {
       const limit = Math.min(limitMs, MAX_LIMIT) // Ends the transaction when the process stops or is cut off.
-      await inTime(guarded.run('BEGIN'))
-      await inTime(guarded.run(limitsOf(limit, limit)))
+      await inTime(guarded.run(`BEGIN; ${limitsOf(limit, limit)}`), timeoutMs)
     } catch (error) {
       await rollback()
       throw unavailable(name, error)
@@ -98,8 +89,8 @@ export function createTransactions(connection: Connection, settings: Settings, c
       async commit(log) {
         guarded.close()
         try {
-          await inTime(completeJob(log))
-          await inTime(guarded.run('COMMIT'))
+          await inTime(completeJob(log), timeoutMs)
+          await inTime(guarded.run('COMMIT'), timeoutMs)
         } catch (error) {
           throw explain(name, error)
         }
@@ -109,23 +100,11 @@ export function createTransactions(connection: Connection, settings: Settings, c
     }
   }
 
-  return {
-    begin,
-    async close(): Promise<void> {
-      const pool = await opening?.catch(ignore)
-      await within(Promise.resolve(pool?.end()), CLOSE_MS, systemClock)
-      sockets.destroy()
-    },
-  }
-}
-
-interface OwnPool extends Pool {
-  end(): Promise<void>
-  on(event: 'error', listener: () => void): unknown
+  return { begin, close: sockets.destroy }
 }
 
 /** pg-boss brings `pg`, but gives out no client. */
-async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<OwnPool> {
+async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<Pool> {
   const { default: pg } = await import('pg').catch(() => {
     const advice = 'Run npm install pg, or pass your own pool as `db`.'
     throw new TypeError(`\`inbox.transactional\` needs the package pg. Got none. ${advice}`)
@@ -138,24 +117,25 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
     allowExitOnIdle: true,
     stream,
   })
+  pool.on('error', ignore) // Of a connection that is idle: the pool opens another one.
   survive(pool)
-  return pool.on('error', ignore) as never // Of a connection that is idle: the pool opens another one.
+  return pool as never
 }
 
-const survives = new WeakSet<EventEmitter>()
-
-/** Adds an `error` listener to each connection as it opens. Without one, PostgreSQL ends the process when it closes a new connection. */
+/** Without a listener, PostgreSQL ends the process when it closes a new connection. */
 function survive(pool: EventEmitter): void {
-  if (survives.has(pool)) return
-  survives.add(pool)
-  pool.on('connect', (client: EventEmitter) => client.on('error', ignore))
+  if (!pool.listeners('connect').includes(listen)) pool.on('connect', listen)
+}
+
+function listen(client: EventEmitter): void {
+  client.on('error', ignore)
 }
 
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * The client as handlers see it, for this message alone: a query that comes later fails, and a library may release it. Those of several
- * handlers meet, and `pg` takes one at a time; a cursor goes to it at once.
+ * The client as handlers see it, for this message alone: a query that comes later is refused, and a library may release it. Queries of
+ * several handlers meet, and `pg` takes one at a time; its own queue has those with a callback and cursors.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query
@@ -169,15 +149,10 @@ function guard(client: PoolClient) {
   }
 
   const query: Query = (...args) => {
-    const [first, callback] = [args[0] as { readonly submit?: unknown } | string, args.at(-1)]
-    if (typeof first === 'object' && typeof first.submit === 'function') {
-      if (isOpen) return direct(...args)
-      throw new Error(OVER)
-    }
-    if (typeof callback !== 'function') return isOpen ? run(...args) : Promise.reject(new Error(OVER))
-    const answer = isOpen ? run(...args.slice(0, -1)) : Promise.reject(new Error(OVER))
-    answer.then((result) => callback(null, result), callback as (error: unknown) => void)
-    return undefined as never
+    const isPlain = typeof args.at(-1) !== 'function' && typeof (args[0] as { submit?: unknown }).submit !== 'function'
+    if (isPlain) return isOpen ? run(...args) : Promise.reject(new Error(OVER))
+    if (!isOpen) throw new Error(OVER)
+    return direct(...args)
   }
 
   return {
@@ -201,17 +176,12 @@ const OVER = 'The transaction of this message is over. Got a query. Await each q
 function explain(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const { code } = error as { readonly code?: unknown }
-  if (code === ABORTED) return failedBefore(name)
-  if (typeof code !== 'string' || !/^(?:22|23|40)/.test(code)) return unavailable(name, error)
-  const message = `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
+  if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
+  const message =
+    code === FAILED_BEFORE
+      ? `Queue ${name}: no statement of a handler may fail unseen. Got one that failed. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      : `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
   return new HooklineError('handler_failed', message)
 }
 
-function failedBefore(name: string): HooklineError {
-  const rule = 'no statement of a handler may fail unseen'
-  const advice = 'Let errors of `delivery.db` reject the handler, or use a SAVEPOINT.'
-  return new HooklineError('handler_failed', `Queue ${name}: ${rule}. Got one that failed. ${advice}`)
-}
-
-/** A statement failed before. */
-const ABORTED = '25P02'
+const FAILED_BEFORE = '25P02'

@@ -16,7 +16,7 @@ const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** The schema was dropped. The next call creates it again. */
 const UNDEFINED_TABLE = '42P01'
-/** Where transactions are serializable by default: pg-boss does the same again when it supervises next. */
+/** Where transactions are serializable by default: pg-boss does the same again when it supervises next. It listens again by itself, too. */
 const SERIALIZATION_FAILURE = '40001'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
@@ -49,11 +49,16 @@ export function createConnection(
   }
 
   function startAnew(): void {
+    void stop()
+    sockets.destroy()
     opening = undefined
     starting = undefined
-    stopListening()
-    sockets.destroy()
-    stop().catch(() => {})
+  }
+
+  async function stop(): Promise<void> {
+    const stopping = [listening?.then((handle) => handle.close()), ours?.stop({ graceful: false })]
+    listening = undefined
+    await Promise.allSettled(stopping)
   }
 
   async function start(): Promise<PgBoss> {
@@ -78,18 +83,10 @@ export function createConnection(
     listening?.catch(() => {}) // Not tried again before the next start.
   }
 
-  function stopListening(): void {
-    listening?.then((handle) => handle.close()).catch(() => {})
-    listening = undefined
-  }
-
-  function reportError(error: unknown): void {
-    const isRepeated = (error as { readonly code?: unknown }).code === SERIALIZATION_FAILURE
-    if (closing === undefined && !isRepeated && !isOfListening(error)) onError(unavailable(name, error))
-  }
-
-  async function stop(): Promise<void> {
-    await ours?.stop({ graceful: false })
+  function reportError(error: Error): void {
+    const { code, message } = error as Error & { readonly code?: unknown }
+    const isExpected = code === SERIALIZATION_FAILURE || message.startsWith('LISTEN/NOTIFY')
+    if (closing === undefined && !isExpected) onError(unavailable(name, error))
   }
 
   function createSocket(): Socket {
@@ -157,9 +154,7 @@ export function createConnection(
 
   async function finish(): Promise<void> {
     pending.rejectAll(new Error(CLOSED))
-    stopListening()
-    const stopped = starting?.then(stop).catch(() => {})
-    if (stopped !== undefined) await within(stopped, CLOSE_MS, systemClock)
+    await within(stop(), CLOSE_MS, systemClock)
     sockets.destroy()
   }
 
@@ -170,6 +165,7 @@ export function createConnection(
     },
     call,
     transact,
+    inTime,
     /** Calls back soon after another process has pushed. */
     onPush(listener: () => void): void {
       onPush = listener
@@ -193,11 +189,6 @@ export function createConnection(
 export function limitsOf(statementMs: number, idleMs: number): string {
   return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
     SET LOCAL lock_timeout = ${statementMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`
-}
-
-/** What pg-boss says of it. A failure of that connection is otherwise reported as any other. */
-function isOfListening(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('LISTEN/NOTIFY')
 }
 
 /** The sockets of a pool. One that stays silent would be in the way of all calls that follow, and keep the process alive. */
@@ -236,33 +227,15 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
-  const refused = REFUSED.get(cause.message)
-  if (refused !== undefined) {
-    const [rule, tables, advice] = refused
-    return new HooklineError(
-      'queue_unavailable',
-      `Queue ${name} cannot use PostgreSQL: ${rule}. Got ${tables}. ${advice}`,
-    )
-  }
   const found = cause.message.replace(/\.$/, '')
-  const message = `Queue ${name}: PostgreSQL failed. Got ${found}. Check that it runs, can be reached and accepts the user.`
-  return new HooklineError('queue_unavailable', message, { cause })
+  const advice = ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
+  return new HooklineError('queue_unavailable', `Queue ${name}: PostgreSQL failed. Got ${found}. ${advice}`, { cause })
 }
 
 /** By what pg-boss says to an observer, which creates and migrates nothing. */
-const REFUSED: ReadonlyMap<string, readonly [rule: string, found: string, advice: string]> = new Map([
-  [
-    'pg-boss is not installed',
-    ['the schema has no queues', 'no tables of pg-boss', 'Check the schema, or start what pushes to the queue first.'],
-  ],
-  [
-    'pg-boss database requires migrations',
-    [
-      'its tables are of another version of pg-boss',
-      'one that the pg-boss here does not know',
-      'Install that of the workers.',
-    ],
-  ],
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['pg-boss is not installed', 'Check the schema, or start what pushes to the queue first.'],
+  ['pg-boss database requires migrations', 'Install the pg-boss of the workers.'],
 ])
 
 /** Whether one of the jobs is at fault: the others can be done without it. */

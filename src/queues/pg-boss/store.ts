@@ -38,6 +38,7 @@ interface End {
 const ROW_BYTES = 100
 const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
+const LOOK_EVERY_MS = 1_000
 const NEVER = new Date(0)
 
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
@@ -46,7 +47,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   const place = placeOf(settings)
   const notes = createNotes(settings)
   const held = new Set<PgBossClaim>()
-  const shared = { weigh: () => 1, concurrency: 2, isFaultOfItems }
+  const shared = { concurrency: 2, isFaultOfItems }
   const pushes = createBatcher<Push>({
     ...shared,
     send: pushAll,
@@ -63,10 +64,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   const ends = createBatcher<End>({
     ...shared,
     send: (batch) => unlessLapsed(batch, endAll),
-    maxWeight: 20, // Most take a round trip of their own: all of them must be over in time.
+    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // Round trips of its own: all of them must be over in time.
+    maxWeight: 20,
   })
   const transactions = createTransactions(connection, settings, complete)
   let lanes: readonly string[] = lanesOf(name)
+  let hasGroups = false // As far as this process has seen.
+  let lookedAt = Number.NEGATIVE_INFINITY
   let lost: readonly PgBossClaim[] = [] // The answer to their COMMIT was lost: nobody knows whether they are claimed.
   let foundAll = false // The last claim came short: nothing else was due.
 
@@ -84,14 +88,19 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) await boss.insert(lane, [...some], { db })
   }
 
-  /** Looks at the two lanes by turns, so that neither one holds up the other. */
+  /** Looks at both lanes by turns once there was a job of a group, and until then now and then: a look takes PostgreSQL a millisecond. */
   async function fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
+    const looksAtBoth = hasGroups || performance.now() - lookedAt >= LOOK_EVERY_MS
+    if (looksAtBoth) {
+      lookedAt = performance.now()
+      lanes = lanes.toReversed()
+    }
     const found: { readonly lane: string; readonly job: FetchedJob<unknown> }[] = []
-    lanes = lanes.toReversed()
-    for (const lane of lanes) {
+    for (const lane of looksAtBoth ? lanes : [name]) {
       const batchSize = limit - found.length
       if (batchSize > 0) for (const job of await boss.fetch<unknown>(lane, { batchSize, db })) found.push({ lane, job })
     }
+    hasGroups ||= found.some(({ lane }) => lane !== name)
     const again = found.filter(({ job }) => job.retryCount > 0).map(({ job }) => job.id)
     const noted = await notes.read(again, db)
     const now = clock.now()
@@ -218,6 +227,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     async push(jobs, options) {
       const at = Math.floor(clock.now()) * 1000
       const rows = jobs.map((job, index) => toPushed(job, at + index, clock))
+      hasGroups ||= jobs.some(({ group }) => group !== undefined)
       if (options?.db !== undefined) {
         const db = readTransaction(options.db)
         const boss = await call(async (opened) => opened) // Over our own connection: the queue must exist before.
