@@ -23,9 +23,9 @@ async function drainBare(place: Place): Promise<Contender> {
   return { prepare: (messages) => inChunks(messages, put), run: drain }
 }
 
-async function drainQueue(place: Place, inTurn: boolean): Promise<Contender> {
+async function drainQueue(place: Place, hasGroups: boolean): Promise<Contender> {
   const queue = await openQueue(place)
-  const put = (count: number) => queue.push(Array.from({ length: count }, () => createJob(inTurn)))
+  const put = (count: number) => queue.push(Array.from({ length: count }, () => createJob(hasGroups)))
   const countdown = createCountdown()
   queue.pause()
   queue.work(
@@ -33,7 +33,7 @@ async function drainQueue(place: Place, inTurn: boolean): Promise<Contender> {
       countdown.tick()
       return { complete: true }
     },
-    { concurrency: BATCH, inTurn },
+    { concurrency: BATCH },
   )
   return {
     prepare: (messages) => inChunks(messages, put),
@@ -47,7 +47,7 @@ async function drainQueue(place: Place, inTurn: boolean): Promise<Contender> {
   }
 }
 
-function createJob(inTurn: boolean): Job {
+function createJob(hasGroups: boolean): Job {
   const id = randomUUID()
-  return inTurn ? { id, body, group: id } : { id, body }
+  return hasGroups ? { id, body, group: id } : { id, body }
 }

@@ -118,7 +118,6 @@ export function createDestination(options: DestinationOptions): Destination {
   const handle = createJobHandler(live, circuits, events, functions, skip)
   const wake = queue.work(handle, {
     concurrency,
-    inTurn: groupBy !== undefined,
     room: circuits.room,
     onUnreadable(letter) {
       events.publish('attempted', new JobReport(letter, UNREADABLE))

@@ -120,8 +120,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
       // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
-      const inTurn = groupBy !== undefined
-      const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, inTurn, ...(history && { history }) }
+      const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) }
       queue.work(handle, how)
       clock.clearTimeout(watch)
       watch = 'over'

@@ -208,8 +208,6 @@ export interface WorkOptions {
   readonly runsAlone?: (job: ClaimedJob) => boolean
   /** How long the entries of the log are kept. Default: for ever. */
   readonly history?: HistoryOptions
-  /** Whether jobs may have a group. Default false: then an engine may ignore it. The same in all processes. */
-  readonly inTurn?: boolean
 }
 
 /** How to close a queue. */

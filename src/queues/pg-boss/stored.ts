@@ -52,12 +52,6 @@ export function createStored(connection: Connection, settings: Settings, { held,
     return count
   }
 
-  async function idsOf(ids: readonly string[] | 'all'): Promise<readonly string[]> {
-    if (ids !== 'all') return ids
-    const statement = `SELECT id::text FROM ${table} WHERE queue = $1 ORDER BY seq`
-    return (await transact((_boss, db) => db.executeSql(statement, [name]))).rows.map(({ id }) => id)
-  }
-
   /** Takes letters out of the list. Skips those that another process is taking. */
   async function takeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly Taken[]> {
     const { rows } = await db.executeSql(
@@ -123,9 +117,8 @@ export function createStored(connection: Connection, settings: Settings, { held,
         failedAt,
       }))
     },
-    redrive: async (ids) => inBatches(await idsOf(ids), redriveSome),
-    drop: async (ids) =>
-      inBatches(await idsOf(ids), async (batch, boss, db) => (await takeLetters(batch, boss, db)).length),
+    redrive: (ids) => inBatches(ids, redriveSome),
+    drop: (ids) => inBatches(ids, async (batch, boss, db) => (await takeLetters(batch, boss, db)).length),
     /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
     async *jobs() {
       yield [...held]

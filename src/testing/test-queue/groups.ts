@@ -43,7 +43,7 @@ export const groupCases: Cases = {
         seen.push(text(body))
         return complete()
       },
-      { concurrency: 1, inTurn: true },
+      { concurrency: 1 },
     )
     for (const body of ['a1', 'a2', '-', 'a3']) {
       await queue.push(jobsOf(body))
@@ -160,7 +160,7 @@ export const durableGroupCases: Cases = {
           handled.push(name)
           return complete()
         },
-        { concurrency: 4, inTurn: true },
+        { concurrency: 4 },
       ) as never
     await queue.push(jobsOf(names.join(' ')))
     const other = await openAnother()
@@ -205,7 +205,7 @@ function handleByHand(context: TestContext, queue = context.queue) {
       seen.push(job)
       return new Promise((resolve) => held.push({ body: text(job.body) ?? '', resolve }))
     },
-    { concurrency: 10, inTurn: true },
+    { concurrency: 10 },
   )
   return {
     seen,

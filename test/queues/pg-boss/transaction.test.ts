@@ -194,7 +194,7 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
       seen.push(id)
       return { complete: true } as const
     }
-    queue.work(handle, { concurrency: 10, inTurn: true })
+    queue.work(handle, { concurrency: 10 })
     await until(() => seen.length === ids.length)
     expect(seen).toEqual(ids)
   })
