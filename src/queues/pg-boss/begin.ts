@@ -42,39 +42,34 @@ export function createTransactions(connection: Connection, settings: Settings, c
     })
     client.on('error', ignore) // A lost connection: the next statement fails, and says so.
     const guarded = guard(client)
-    let isOver = false
-    let rollingBack: Promise<void> | undefined
+    let ended: Promise<void> | undefined
 
-    function end(destroy: boolean): void {
-      if (isOver) return
-      isOver = true
+    function release(destroy: boolean): void {
       if (!destroy) client.off('error', ignore)
       client.release(destroy)
     }
 
     async function rollBack(): Promise<void> {
-      if (isOver) return
       guarded.close()
       try {
         await inTime(guarded.run('ROLLBACK'), ROLLBACK_MS)
-        end(false)
+        release(false)
       } catch {
         // Over our own connection. Before the pool gets the client: it would report the end of its connection.
         const terminate = 'SELECT pg_terminate_backend($1)'
         await connection.call((boss) => boss.getDb().executeSql(terminate, [client.processID])).catch(ignore)
-        end(true)
+        release(true)
       }
     }
 
     function rollback(): Promise<void> {
-      rollingBack ??= rollBack()
-      return rollingBack
+      ended ??= rollBack()
+      return ended
     }
 
     async function completeJob(log: Uint8Array | undefined): Promise<void> {
-      const boss = await connection.call(async (opened) => opened)
       const db: Db = { executeSql: (text, values) => guarded.run(text, values) as never }
-      await complete([{ claim, log }], boss, db)
+      await complete([{ claim, log }], await connection.opened(), db)
     }
 
     try {
@@ -94,7 +89,9 @@ export function createTransactions(connection: Connection, settings: Settings, c
         } catch (error) {
           throw explain(name, error)
         }
-        end(false)
+        if (ended !== undefined) return
+        ended = Promise.resolve()
+        release(false)
       },
       rollback,
     }

@@ -164,6 +164,7 @@ export function createConnection(
       opening = undefined
     },
     call,
+    opened: () => call(async (boss) => boss),
     transact,
     inTime,
     /** Calls back soon after another process has pushed. */

@@ -76,11 +76,12 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
 
   /** What has waited for others all its time is refused, and is not stored later. */
   async function pushAll(batch: readonly Push[]): Promise<void> {
-    const oldest = Math.min(...batch.map(({ since }) => since))
-    if (performance.now() - oldest >= timeoutMs)
+    const now = performance.now()
+    if (batch.some(({ since }) => now - since >= timeoutMs)) {
       throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
-    for (const round of roundsOf(batch.flatMap(({ jobs }) => jobs)))
-      await transact((boss, db) => insert(round, boss, db))
+    }
+    const rounds = roundsOf(batch.flatMap(({ jobs }) => jobs))
+    for (const round of rounds) await transact((boss, db) => insert(round, boss, db))
     connection.notify().catch(() => {}) // The next look of the others finds the jobs.
   }
 
@@ -110,12 +111,12 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   /** All or none: throws unless every claim is current. */
   async function change(
     how: 'complete' | 'fail' | 'touch',
-    claims: readonly PgBossClaim[],
+    batch: readonly { readonly claim: PgBossClaim }[],
     boss: PgBoss,
     db: Db,
   ): Promise<void> {
-    for (const [lane, some] of Map.groupBy(claims, (claim) => claim.lane)) {
-      const attempts = some.map(({ id, retryCount }) => ({ id, retryCount }))
+    for (const [lane, some] of Map.groupBy(batch, ({ claim }) => claim.lane)) {
+      const attempts = some.map(({ claim: { id, retryCount } }) => ({ id, retryCount }))
       const response =
         how === 'touch' ? boss.touch(lane, attempts, { db }) : boss[how](lane, attempts, undefined, { db })
       if (((await response) as Affected).affected < some.length) throw lapsed(name)
@@ -123,33 +124,25 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   }
 
   async function complete(batch: readonly Completion[], boss: PgBoss, db: Db): Promise<void> {
-    const claims = batch.map(({ claim }) => claim)
-    await change('complete', claims, boss, db)
+    await change('complete', batch, boss, db)
     await append(db, settings, batch)
-    await notes.delete(idsOf(claims.filter(({ isNoted }) => isNoted)), db)
+    const noted = batch.filter(({ claim }) => claim.isNoted)
+    await notes.delete(idsOf(noted), db)
   }
 
   /** `fail` makes the jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
   async function endAll(batch: readonly End[], boss: PgBoss, db: Db): Promise<void> {
-    await change(
-      'fail',
-      batch.map(({ claim }) => claim),
-      boss,
-      db,
-    )
-    const retries = new Map<string, Note>()
-    for (const { claim, note, retryAt, reason } of batch) {
-      const { id, lane } = claim
-      const startAfter = retryAt === undefined ? 0 : secondsUntil(retryAt, clock)
-      if (reason !== undefined) await addLetter(claim, { reason, state: note.state }, settings, boss, db)
-      else retries.set(id, note)
-      if (startAfter > 0) await boss.update(lane, undefined, { id, startAfter, db })
+    await change('fail', batch, boss, db)
+    const [letters, retries] = [batch.filter(isLetter), batch.filter((end) => !isLetter(end))]
+    for (const { claim, note, reason } of letters) {
+      await addLetter(claim, { reason, state: note.state }, settings, boss, db)
     }
-    await notes.write(retries, db)
-    await notes.delete(
-      idsOf(batch.map(({ claim }) => claim)).filter((id) => !retries.has(id)),
-      db,
-    )
+    for (const { claim, retryAt } of retries) {
+      const startAfter = retryAt === undefined ? 0 : secondsUntil(retryAt, clock)
+      if (startAfter > 0) await boss.update(claim.lane, undefined, { id: claim.id, startAfter, db })
+    }
+    await notes.write(new Map(retries.map(({ claim, note }) => [claim.id, note])), db)
+    await notes.delete(idsOf(letters), db)
   }
 
   /** A claim that is over changes nothing. Of several, each is tried alone. */
@@ -230,8 +223,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       hasGroups ||= jobs.some(({ group }) => group !== undefined)
       if (options?.db !== undefined) {
         const db = readTransaction(options.db)
-        const boss = await call(async (opened) => opened) // Over our own connection: the queue must exist before.
-        await insert(rows, boss, db)
+        await insert(rows, await connection.opened(), db) // Over our own connection: the queue must exist before.
         await connection.notify(db)
       } else {
         const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -273,7 +265,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       claim.note = { ...claim.note, state: retryState }
       claim.isNoted = true
       return unlessLapsed([claim], async (_claims, boss, db) => {
-        await change('touch', [claim], boss, db)
+        await change('touch', [{ claim }], boss, db)
         await notes.write(new Map([[claim.id, claim.note]]), db)
       })
     },
@@ -308,8 +300,12 @@ interface Affected {
   readonly affected: number
 }
 
-function idsOf(claims: readonly PgBossClaim[]): string[] {
-  return claims.map(({ id }) => id)
+function idsOf(batch: readonly { readonly claim: PgBossClaim }[]): string[] {
+  return batch.map(({ claim }) => claim.id)
+}
+
+function isLetter(end: End): end is End & { readonly reason: string } {
+  return end.reason !== undefined
 }
 
 /** No handler saw it: its claim does not count, and is not the first one. */
