@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Db, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
 import type { JobTransaction } from '../api.ts'
-import { type Connection, createSockets, limitsOf, unavailable } from './connection.ts'
+import { type Connection, createSockets, limitsOf, survive, unavailable } from './connection.ts'
 import type { PgBossClaim } from './job.ts'
 import type { Pool, PoolClient, Settings } from './options.ts'
 
@@ -26,7 +26,9 @@ export function createTransactions(connection: Connection, settings: Settings, c
   const { inTime } = connection
   const sockets = createSockets()
   let opening: Promise<Pool> | undefined
-  if (settings.db instanceof EventEmitter) survive(settings.db)
+  if (settings.db instanceof EventEmitter && !settings.db.listeners('connect').includes(survive)) {
+    settings.db.on('connect', survive)
+  }
 
   async function connect(): Promise<PoolClient> {
     if (settings.db !== undefined) return settings.db.connect()
@@ -114,18 +116,9 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
     allowExitOnIdle: true,
     stream,
   })
+  pool.on('connect', survive)
   pool.on('error', ignore) // Of a connection that is idle: the pool opens another one.
-  survive(pool)
   return pool as never
-}
-
-/** Without a listener, PostgreSQL ends the process when it closes a new connection. */
-function survive(pool: EventEmitter): void {
-  if (!pool.listeners('connect').includes(listen)) pool.on('connect', listen)
-}
-
-function listen(client: EventEmitter): void {
-  client.on('error', ignore)
 }
 
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>

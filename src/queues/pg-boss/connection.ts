@@ -1,6 +1,7 @@
 /** The connection to pg-boss: starts it at the first call, starts it again when that failed, and bounds every wait. */
 
 import { createHash, randomUUID } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
 import { describeError, HooklineError } from '../../message/error.ts'
@@ -220,8 +221,13 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: 60,
-    ...{ stream }, // An option of pg, which pg-boss passes its options on to.
+    ...{ stream, onConnect: survive }, // Options of pg, which pg-boss passes its options on to.
   })
+}
+
+/** Without a listener, PostgreSQL ends the process when it closes a connection that is new. Those who use it learn from their next statement. */
+export function survive(client: Pick<EventEmitter, 'on'>): void {
+  client.on('error', () => {})
 }
 
 /** What PostgreSQL, pg-boss or the connection threw, without the rows, bodies and passwords that it may hold. */
