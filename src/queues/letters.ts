@@ -11,9 +11,8 @@ import {
 } from '../options/checks.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from './api.ts'
 import { readPage } from './arguments.ts'
-import { changeSome } from './drop.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, matchTimes, requireFilter } from './filter.ts'
-import { type LettersFrom, letOthersRun, PAGE, walkLetters } from './walk.ts'
+import { type LettersFrom, letOthersRun, PAGE, type PageBounds, walkLetters } from './walk.ts'
 
 /** Which dead letters are meant: those that match all that is given. */
 export interface LetterFilter<Reason extends string = string> extends MessageFilter {
@@ -47,15 +46,25 @@ type Matches = (letter: DeadLetter) => boolean
 export async function* listLetters<Seen>(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<Seen>,
-  { after, newestFirst, ...filter }: LetterFilter & LettersFrom,
+  filter: LetterFilter & LettersFrom,
 ): AsyncGenerator<Seen> {
+  for await (const letter of walkMeant(queue, owner, filter, PAGE)) yield owner.read(letter)
+}
+
+/** Stops for others before each: its owner parses it again. */
+async function* walkMeant(
+  queue: Pick<Queue, 'deadLetters'>,
+  owner: LettersOwner<unknown>,
+  { after, newestFirst = false, ...filter }: LetterFilter & LettersFrom,
+  bounds: PageBounds,
+): AsyncGenerator<DeadLetter> {
   const isMeant = readFilter(owner, 'deadLetters', filter)
-  const from = { ...(after !== undefined && { after }), ...(newestFirst !== undefined && { newestFirst }) }
+  const from = { newestFirst, ...(after !== undefined && { after }) }
   readPage(from)
-  for await (const letter of walkLetters(queue.deadLetters, from)) {
+  for await (const letter of walkLetters(queue.deadLetters, from, bounds)) {
     if (!isMeant(letter)) continue
     await letOthersRun()
-    yield owner.read(letter)
+    yield letter
   }
 }
 
@@ -117,25 +126,23 @@ export function createLetters<Seen, Filter extends LetterFilter>(
       counts[reason] = (counts[reason] ?? 0) + 1
     }
     if (dryRun) return { count: ids.length, reasons: counts }
-    return changeSome(ids, queue.redrive)
+    return queue.redrive(ids)
   }
 
   return {
     async deadLetters(
       page: DeadLetterPage & Partial<Filter> = {} as DeadLetterPage & Partial<Filter>,
     ): Promise<readonly Seen[]> {
-      const { after: _, limit: __, maxBytes: ___, newestFirst: ____, ...filter } = page
-      const { limit, maxBytes, ...from } = readPage(page)
-      const isMeant = readFilter(owner, 'deadLetters', filter)
-      const isAll = Object.keys(filter).length === 0
+      const { limit, maxBytes } = readPage(page)
+      const { limit: _, maxBytes: __, ...filter } = page as DeadLetterPage & LetterFilter
+      const { after, newestFirst, ...others } = filter
+      const isAll = Object.keys(others).length === 0
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
       let bytes = 0
-      for await (const letter of walkLetters(queue.deadLetters, from, isAll ? bounds : PAGE)) {
-        if (!isMeant(letter)) continue
+      for await (const letter of walkMeant(queue, owner, filter, isAll ? bounds : PAGE)) {
         bytes += letter.body.byteLength
         if (found.length > 0 && bytes > maxBytes) break
-        await letOthersRun()
         if (found.push(owner.read(letter)) === limit) break
       }
       return found

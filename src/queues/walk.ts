@@ -83,32 +83,18 @@ export interface LettersFrom {
 }
 
 /**
- * Reads dead letters, each once. A list begins anew when the letter to go on from is gone: all that is listed twice is left out. Behind a
- * given `after`, a walk goes on from the last letter of the page that is still there, and ends when none is.
+ * Reads dead letters, each once. When the letter to go on from is gone meanwhile, the list begins anew, and what was read is left out:
+ * behind a given `after`, that reads some from before it.
  */
 export async function* walkLetters<Letter extends { readonly id: string }>(
   list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
-  { newestFirst = false, after }: LettersFrom = {},
+  { newestFirst = false, after: first }: LettersFrom = {},
   bounds: PageBounds = PAGE,
 ): AsyncGenerator<Letter> {
   const seen = new Set<string>()
-  const listAfter = (id: string | undefined) => list({ ...bounds, newestFirst, ...(id !== undefined && { after: id }) })
-
-  async function listNext(page: readonly Letter[]): Promise<readonly Letter[]> {
-    if (after === undefined) return listAfter(page.at(-1)?.id)
-    for (const id of [after, ...page.map((letter) => letter.id)].reverse()) {
-      const next = await listAfter(id)
-      const [first] = next
-      if (first === undefined) return next
-      // Looks back: only what follows the letter is preceded by it.
-      const [previous] = await list({ limit: 1, maxBytes: 1, newestFirst: !newestFirst, after: first.id })
-      if (previous?.id === id) return next
-    }
-    return []
+  const listNext = (size: PageBounds, last: Letter | undefined) => {
+    const after = last?.id ?? first
+    return list({ ...size, newestFirst, ...(after !== undefined && { after }) })
   }
-
-  async function* pages() {
-    for (let page = await listAfter(after); page.length > 0; page = await listNext(page)) yield page
-  }
-  for await (const letter of walk(pages())) if (seen.size < seen.add(letter.id).size) yield letter
+  for await (const letter of walk(pagesOf(listNext, bounds))) if (seen.size < seen.add(letter.id).size) yield letter
 }
