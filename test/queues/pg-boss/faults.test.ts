@@ -101,7 +101,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     const start = performance.now()
     const pushes = Array.from({ length: 5 }, () => queue.push([jobOf()]))
     const late = new Promise((resolve) => setImmediate(resolve)).then(() => queue.push([jobOf()]))
-    const large = [1, 2].map(() => queue.push([{ ...jobOf(), body: new Uint8Array(3_000_000) }])) // No two in one insert.
+    const large = [1, 2, 3].map(() => queue.push([{ ...jobOf(), body: new Uint8Array(3_000_000) }])) // No two in one insert.
     const refused = await Promise.allSettled([...pushes, late, ...large])
     expect(refused).toMatchObject(refused.map(() => ({ status: 'rejected', reason: away })))
     expect(performance.now() - start).toBeLessThan(1500)
