@@ -37,7 +37,7 @@ export function requireNote(name: string, version: number, note: object | undefi
   if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
 }
 
-export function listNames(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const most = 10
   const rest = names.length > most ? ` and ${names.length - most} more` : ''
   return names.length === 0 ? 'no queues' : `${names.slice(0, most).map(show).join(', ')}${rest}`

@@ -9,7 +9,6 @@ export type Sources = ReadonlyMap<string, string>
 const LAYERS: Readonly<Record<string, number>> = {
   message: 0,
   time: 0,
-  sqlite: 0,
   collections: 0,
   options: 1,
   http: 1,

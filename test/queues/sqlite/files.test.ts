@@ -1,11 +1,10 @@
 import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
-import { DatabaseSync, StatementSync } from 'node:sqlite'
+import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import { openSqlite } from '../../../src/sqlite/file.ts'
-import { watchCommits } from '../../../src/sqlite/watch.ts'
+import { openTables } from '../../../src/queues/sqlite/tables.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -45,16 +44,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
       'in a folder that is missing',
       (path) => rmSync(dirname(path), { recursive: true }),
       (folder) => `the directory ${folder} does not exist`,
-    ],
-    [
-      'in a folder that this process may not write to',
-      (path) => {
-        mkdirSync(path)
-        replaceInFs('accessSync', () => {
-          throw new Error('EACCES')
-        })
-      },
-      (folder) => `this process may not write to ${folder}, where SQLite keeps two more`,
     ],
   ])('one that is %s', (_what, prepare, found) => {
     const path = newFile()
@@ -121,7 +110,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   })
 
   it('where SQLite can keep no log beside it', () => {
-    expect(() => openSqlite(':memory:', () => {})).toThrow('Pass the path of a file on a disk of this machine.')
+    expect(() => openTables(':memory:')).toThrow('Pass the path of a file on a disk of this machine.')
   })
 
   it.each<[string, unknown]>([
@@ -152,7 +141,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
 })
 
 function replaceInFs(
-  name: 'accessSync' | 'existsSync' | 'readFileSync' | 'statSync',
+  name: 'existsSync' | 'readFileSync' | 'statSync',
   fake: (path: unknown) => never | boolean | string,
 ): void {
   const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
@@ -362,7 +351,7 @@ describe('a file that goes away', needs('POSIX'), () => {
     const queue = open()
     await queue.push([jobOf()])
     connect().exec('DELETE FROM hookline_queues')
-    await expect(queue.push([jobOf()])).rejects.toThrow('it does not have this queue. Got no queues.')
+    await expect(queue.push([jobOf()])).rejects.toThrow('does not exist there. Got no queues.')
   })
 })
 
@@ -404,16 +393,4 @@ describe('a file that another process keeps locked', () => {
     await queue.drain()
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })
-})
-
-it('the watch of a connection says nothing of a file that it cannot read any more', () => {
-  const path = newFile()
-  const database = new DatabaseSync(path)
-  database.exec('PRAGMA journal_mode = WAL; CREATE TABLE jobs (id)')
-  const onCommit = vi.fn()
-  const commits = watchCommits(database, path, onCommit)
-  database.close()
-  for (let uses = 0; uses < 3; uses += 1) commits.noteUse()
-  commits.close()
-  expect(onCommit.mock.calls.length).toBeLessThanOrEqual(1) // The version that it had is gone.
 })

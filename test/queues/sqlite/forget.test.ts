@@ -137,7 +137,7 @@ describe('a user who is forgotten', () => {
     expect(await open().forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
   })
 
-  it('is found beside a job whose id is broken', async () => {
+  it('is found beside a job whose id is broken, which is forgotten, too', async () => {
     const { path, open } = setUp({ isWhole: false })
     const queue = open()
     await queue.push([jobOf(bodyOf('ada', 5)), jobOf('broken'), jobOf(bodyOf('ada', 5))])
@@ -146,6 +146,6 @@ describe('a user who is forgotten', () => {
     database.exec(
       "UPDATE hookline_queue_jobs SET id = x'00' WHERE seq = (SELECT max(seq) - 1 FROM hookline_queue_jobs)",
     )
-    expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
+    expect(await queue.forget(() => true)).toEqual({ deleted: 3, active: 0 })
   })
 })

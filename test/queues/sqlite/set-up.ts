@@ -10,8 +10,16 @@ import { expect, onTestFinished, vi } from 'vitest'
 import type { Outcome, Queue } from '../../../src/queues/api.ts'
 import { openConnection } from '../../../src/queues/sqlite/file.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import type { ClaimRef, Jobs } from '../../../src/queues/sqlite/jobs.ts'
-import type { QueueRow } from '../../../src/queues/sqlite/tables.ts'
+import {
+  type ClaimRef,
+  claim,
+  complete,
+  count,
+  finish,
+  push,
+  release,
+  type Transaction,
+} from '../../../src/queues/sqlite/store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { jobOf } from '../../support/queues.ts'
@@ -92,37 +100,31 @@ export function openAs(
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, ...settings }
   const file = openConnection(path, owner, () => {})
   file.enter(queue)
-  let claims = 0
-  function ask<T>(kind: 'promise' | 'claim' | 'read', step: (jobs: Jobs, row: QueueRow) => T): T {
+  function ask<T>(kind: 'promise' | 'claim' | 'read', step: (transaction: Transaction) => T): T {
     const [answer] = file.run([{ name: queue.name, kind, step }])
-    if (answer === undefined || 'failure' in answer) throw answer?.failure
+    if (answer === undefined || answer.failure !== undefined) throw answer?.failure
     return answer.value as T
   }
   let isOpen = true
   const close = (): void => {
-    if (isOpen) file.close()
+    if (isOpen) file.close('closed')
     isOpen = false
   }
   onTestFinished(close)
   return {
-    push: (...bodies: string[]) =>
-      ask('promise', (jobs, row) =>
-        jobs.push(
-          row,
-          queue,
-          bodies.map((body) => jobOf(body)),
-          0,
-        ),
-      ),
-    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (jobs, row) => jobs.claim(row, ++claims, limit, now).jobs),
-    counts: () => ask('read', (jobs, row) => jobs.counts(row, 0)),
-    finish: (claim: ClaimRef, outcome: Outcome) =>
-      ask('promise', (jobs, row) =>
+    push(...bodies: string[]) {
+      const jobs = bodies.map((body) => jobOf(body))
+      return ask('promise', (transaction) => push(transaction, queue, jobs, 0))
+    },
+    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (transaction) => claim(transaction, limit, now).jobs),
+    counts: () => ask('read', (transaction) => count(transaction, 0)),
+    finish: (ended: ClaimRef, outcome: Outcome) =>
+      ask('promise', (transaction) =>
         'complete' in outcome
-          ? jobs.complete(row, [{ ...claim, log: outcome.log }], 0, queue)
-          : jobs.finish(row, claim, outcome, 0),
+          ? complete(transaction, [{ ...ended, log: outcome.log }], 0)
+          : finish(transaction, ended, outcome, 0),
       ),
-    release: (claims: readonly ClaimRef[]) => ask('promise', (jobs, row) => jobs.release(row, claims, true)),
+    release: (claims: readonly ClaimRef[]) => ask('promise', (transaction) => release(transaction, claims, true)),
     close,
   }
 }

@@ -1,7 +1,7 @@
 /** Statements on a SQLite file that wait for the disk, such as checkpoints and copies: a thread of their own runs them. */
 
 import { Worker } from 'node:worker_threads'
-import { connectTo } from './file.ts'
+import { connectTo } from './database.ts'
 
 export interface Aside {
   /** Runs one statement, and then the next. Resolves to its first row; rejects with the error of SQLite. */

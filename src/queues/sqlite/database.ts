@@ -1,4 +1,4 @@
-/** A SQLite file that several processes of one machine share: opening it, and waiting while another one writes. */
+/** Opens a SQLite file that several processes of one machine share, and waits while another one writes. */
 
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -73,12 +73,9 @@ export function requireSqlite(): typeof import('node:sqlite') {
   )
 }
 
-export function openSqlite(path: string, prepare: (database: DatabaseSync) => void): DatabaseSync {
-  const database = connectTo(path)
+export function closeIfFails(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
   try {
-    // SQLite never waits for a change to WAL: when two processes try at once, one of them has to try again.
-    retryWhileBusy(() => requireWal(database), OPENING_MS)
-    retryWhileBusy(() => prepare(database), OPENING_MS)
+    prepare(database)
     return database
   } catch (error) {
     database.close()
@@ -88,48 +85,6 @@ export function openSqlite(path: string, prepare: (database: DatabaseSync) => vo
 
 /** How long opening waits for other processes, in milliseconds. */
 export const OPENING_MS = 5_000
-
-function requireWal(database: DatabaseSync): void {
-  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode
-  if (mode === 'wal') return
-  throw new UnusableFile(
-    `SQLite cannot keep a WAL beside it. Got journal mode '${mode}'. Pass the path of a file on a disk of this machine.`,
-  )
-}
-
-export interface Tables {
-  readonly name: string
-  readonly version: number
-  readonly sql: string
-}
-
-export function prepareTables(database: DatabaseSync, tables: Tables): void {
-  if (hasTables(database, tables)) return
-  database.exec(`${tables.sql};
-    CREATE TABLE ${tables.name}_schema (version INTEGER NOT NULL) STRICT;
-    INSERT INTO ${tables.name}_schema VALUES (${tables.version})`)
-}
-
-export function hasTables(database: DatabaseSync, { name, version }: Tables): boolean {
-  const list = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '%'")
-  const names = list.all(name).map((table) => table.name)
-  if (names.length === 0) return false
-  const hasVersion = names.includes(`${name}_schema`)
-  const found = hasVersion ? database.prepare(`SELECT version FROM ${name}_schema`).get()?.version : undefined
-  if (found !== version) throw otherVersion(version, found)
-  const trigger = database.prepare(
-    "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) LIKE ? || '%'",
-  )
-  if (trigger.get(name) === undefined) return true
-  throw new UnusableFile(
-    'its tables must have no trigger, which could delete or copy messages. Got one: another program has changed the file. Drop the trigger, or pass the path of a new file.',
-  )
-}
-
-function otherVersion(version: number, found: unknown = 'none'): UnusableFile {
-  const rule = `this Hookline knows version ${version} of its tables. Got version ${found}`
-  return new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
-}
 
 export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
   database.exec('BEGIN IMMEDIATE')
@@ -145,8 +100,7 @@ export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
 
 /** Runs a step again while another connection has the file locked, for at most `ms` milliseconds. Blocks the thread. */
 export function retryWhileBusy<T>(step: () => T, ms: number): T {
-  const end = performance.now() + ms
-  for (;;) {
+  for (const end = performance.now() + ms; ; ) {
     try {
       return step()
     } catch (error) {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { newFile } from '../queues/sqlite/set-up.ts'
+import { newFile } from './set-up.ts'
 
 afterEach(() => {
   vi.doUnmock('node:worker_threads')
@@ -14,7 +14,7 @@ async function open(mayStartThreads: boolean) {
     }
   }
   if (!mayStartThreads) vi.doMock('node:worker_threads', () => ({ Worker }))
-  const { createAside } = await import('../../src/sqlite/aside.ts')
+  const { createAside } = await import('../../../src/queues/sqlite/aside.ts')
   const aside = createAside(newFile())
   onTestFinished(async () => void (await aside.close()))
   return aside
