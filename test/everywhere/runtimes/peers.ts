@@ -26,7 +26,7 @@ export async function startPeers() {
     retry: await start([503, 200]),
     redrive: await start([410, 200]),
     circuit: await start([503, 200]),
-    endless: await startRaw(`HTTP/1.1 200 ${'x'.repeat(1024 * 1024)}`),
+    endless: await startRaw(`HTTP/1.1 200 ${'x'.repeat(2 * 1024 * 1024)}`),
   }
   const tls = await Promise.all(VERSIONS.flatMap((version) => FAULTS.map((fault) => startTls(fault, version))))
   const urls = Object.fromEntries(Object.entries(endpoints).map(([name, { url }]) => [name, url]))
