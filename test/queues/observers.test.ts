@@ -42,6 +42,8 @@ interface Engine {
   list(): Promise<readonly string[]>
   /** Makes the next counts current. */
   refresh?(): Promise<unknown>
+  /** Waits for what a worker stores by itself soon after it has claimed a job. */
+  settle?(name: string): Promise<unknown>
   /** All that the engine stores, of every queue. While workers run, without what they wake for and when they supervised. */
   read(whileWorking?: boolean): Promise<unknown>
 }
@@ -69,6 +71,11 @@ const engines: readonly Engine[] = [
     needed: ['Redis'],
     open: (name, observe = false) => bullmqQueue({ name, connection: redisUrl, prefix, observe, onError }),
     list: () => listBullmq({ connection: redisUrl, prefix }),
+    settle: (name) =>
+      until(async () => {
+        const [id] = (await redis?.lrange(`${prefix}:${name}:active`, 0, 0)) ?? []
+        return `${await redis?.hget(`${prefix}:${name}:${id}`, 'progress')}`.includes('claims')
+      }),
     async read(whileWorking = true) {
       const all = (await redis?.keys(`${prefix}*`)) ?? []
       const keys = whileWorking ? all.filter((key) => !key.endsWith(':marker')) : all
@@ -108,7 +115,7 @@ const COUNTED = [
 ]
 const SUPERVISED = ['maintain_on', 'cron_on', 'bam_on', 'flow_on', 'monitor_claimed_on', 'maintain_claimed_on']
 
-for (const { engine, needed, open: openOn, read, list, refresh } of engines) {
+for (const { engine, needed, open: openOn, read, list, refresh, settle } of engines) {
   describe(`on ${engine}`, needs(...needed), () => {
     function setUp(name: string = randomUUID()) {
       const open = (observe = false) => {
@@ -151,9 +158,10 @@ for (const { engine, needed, open: openOn, read, list, refresh } of engines) {
     })
 
     it('reads jobs in every phase, and leaves all that is stored as it is', async () => {
-      const { open } = setUp()
+      const { name, open } = setUp()
       const worker = open()
       await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
+      await settle?.(name)
       const before = await read()
       const observer = open(true)
       const counts = (await countsOf(observer)) as QueueCounts

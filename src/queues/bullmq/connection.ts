@@ -219,7 +219,7 @@ const REFUSED = "Check the password of `connection`, the user's rights, and the 
 const UNREADABLE = "Repair or remove the job with BullMQ's tools."
 
 /** Whether BullMQ refused because the job is not where it was. */
-function isRefusal(error: unknown): boolean {
+export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 

@@ -28,8 +28,8 @@ export { listQueues } from './server.ts'
  *   `leaseMs` does the same to the jobs that are claimed meanwhile.
  * - An id is remembered from its push on, for `dedupeWindowMs` and at least until its job is complete: about 150 bytes of
  *   Redis. Body and retry state of a complete job are deleted at once.
- * - Every claim of a job counts, also one whose answer is lost: its lease has to end. `firstAt` of a job is the first claim that did not end
- *   with its process.
+ * - A claim that ends with its process counts when its handler had 50 ms, or when an earlier claim ended like that.
+ * - A claim whose answer is lost is released as soon as Redis responds again.
  * - To redrive or drop many dead letters is one step for each, not for all: when the call is rejected, some of them may be done. A drop
  *   that meets a redrive of the same dead letter may delete the job that waits again.
  * - A Redis that is full refuses pushes, and claims as well: give it more memory.

@@ -8,12 +8,13 @@ interface Data {
   readonly body: string
   readonly retryState?: string | undefined
   readonly dueAt?: number
-  readonly firstAt?: number
 }
 
+/** An outcome replaces it; a claim that ends without one leaves it to the next. */
 interface Progress {
-  /** How many of the claims that BullMQ counts no handler saw. */
-  readonly unseen?: number
+  /** How many claims have begun. */
+  readonly claims?: number
+  readonly firstAt?: number
   /** When it was redriven. */
   readonly dueAt?: number
 }
@@ -21,6 +22,10 @@ interface Progress {
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob
   readonly token: string
+  /** By the monotonic clock. */
+  readonly claimedAt: number
+  /** Whether the progress counts this claim. */
+  isCounted: boolean
   isLogged: boolean
 }
 
@@ -35,18 +40,23 @@ export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindo
   return { name: JOB_NAME, data: { body: encode(body) }, opts }
 }
 
-export function toClaim(job: StoredJob, token: string): BullmqClaim {
-  const { id = '', processedOn = 0, attemptsStarted } = job
-  const { firstAt = processedOn, retryState } = job.data as Data
+/** Undefined for a job that Hookline did not write. */
+export function toClaim(job: StoredJob, token: string, claimedAt: number): BullmqClaim | undefined {
+  if (!isOurs(job)) return undefined
+  const { id = '', processedOn = 0 } = job
+  const { claims = 0, firstAt = processedOn } = progressOf(job)
+  const retryState = decode(job.data.retryState)
+  const times = { firstAt: new Date(firstAt), dueAt: new Date(dueAtOf(job)) }
   return {
     id,
     body: bodyOf(job),
-    claimCount: attemptsStarted - (progressOf(job).unseen ?? 0),
-    firstAt: new Date(firstAt),
-    dueAt: new Date(dueAtOf(job)),
-    retryState: decode(retryState),
+    claimCount: claims + 1,
+    ...times,
+    retryState,
     job,
     token,
+    claimedAt,
+    isCounted: false,
     isLogged: false,
   }
 }
@@ -66,21 +76,16 @@ export function dueAtOf(job: StoredJob): number {
   return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** What the data of a claim that ends becomes. Its first time stays. */
-export function dataWith({ job, firstAt }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
-  return { ...deadData(job, retryState), firstAt: firstAt.getTime(), ...(dueAt !== undefined && { dueAt }) }
+/** What the data becomes. Undefined: the job begins anew once it is redriven. */
+export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
+  const { body } = job.data as Data
+  return { body, ...(retryState && { retryState: encode(retryState) }), ...(dueAt !== undefined && { dueAt }) }
 }
 
-/** What the data of a dead letter becomes, which begins anew once it is redriven. */
-export function deadData({ data }: StoredJob, retryState: Uint8Array | undefined): Data {
-  const { body } = data as Data
-  return { body, ...(retryState && { retryState: encode(retryState) }) }
-}
-
-/** What the progress becomes when no handler saw the claim. */
-export function unseenProgress({ job }: BullmqClaim): Progress {
-  const progress = progressOf(job)
-  return { ...progress, unseen: (progress.unseen ?? 0) + 1 }
+/** @param isCounted Whether this claim counts for the next one. */
+export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
+  const claims = isCounted ? claimCount : claimCount - 1
+  return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
 }
 
 /** BullMQ would store its stack as well, which tells nothing. */

@@ -1,25 +1,25 @@
 /** The store of a queue on BullMQ: jobs in Redis, claimed by hand through a worker that does not run by itself. */
 
 import { randomUUID } from 'node:crypto'
-import type { Worker } from 'bullmq'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Job, Worker } from 'bullmq'
 import { createBatcher } from '../../collections/batcher.ts'
-import type { Clock } from '../../time/clock.ts'
+import { type Clock, unref } from '../../time/clock.ts'
 import type { Outcome } from '../api.ts'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
-import { connect, type Engine, isReply, keyOf, unlessRefused } from './connection.ts'
+import { connect, type Engine, isRefusal, isReply, keyOf, unlessRefused } from './connection.ts'
 import {
   type BulkJob,
   type BullmqClaim,
   dataWith,
-  deadData,
   dueAtOf,
   failure,
   isOurs,
+  progressWith,
   toBulkJob,
   toClaim,
   toDeadLetter,
-  unseenProgress,
 } from './job.ts'
 import { createLog } from './log.ts'
 import type { BullmqSettings } from './options.ts'
@@ -30,9 +30,17 @@ type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
+/** Jobs that take so long are counted as claimed while their handlers run, in case that their process dies. */
+export const COUNT_AFTER_MS = 50
+
 interface Push {
   readonly jobs: readonly BulkJob[]
   readonly since: number
+}
+
+interface Found {
+  readonly job: Job
+  readonly token: string
 }
 
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
@@ -47,11 +55,15 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     concurrency: 4,
     isFaultOfItems: (error) => error instanceof Error && isReply(error.cause),
   })
+  const held = new Map<string, BullmqClaim>() // Until their ends are recorded.
+  const lostTokens = new Set<string>() // Of claims whose answers did not come.
   const tokenPrefix = randomUUID()
   let tokens = 0
   let isDrained: boolean | undefined // As the last claim found it, until the next call of nextDueAt.
   let reach = 1 // How many jobs to ask for: an idle look costs one command.
   let freedAt = Number.NEGATIVE_INFINITY
+  let counting: unknown
+  let reportUnreadable: OnUnreadable
 
   async function send(batch: readonly Push[]): Promise<void> {
     const jobs = batch.flatMap((push) => push.jobs)
@@ -66,35 +78,82 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     freedAt = now
   }
 
+  /** Releases what was claimed by calls that were not answered. No handler saw it. */
+  async function releaseLost({ queue, worker }: Engine): Promise<void> {
+    if (lostTokens.size === 0) return
+    const lost = [...lostTokens]
+    const jobs = (await queue.getActive()).filter(
+      ({ id = '', processedBy }) => processedBy === worker.opts.name && !held.has(id),
+    )
+    const releasing = jobs.flatMap((job) => lost.map((token) => unlessRefused(job.moveToWait(token))))
+    await Promise.all(releasing)
+    for (const token of lost) lostTokens.delete(token)
+  }
+
   /** Asks for jobs in one round trip. */
-  async function fetch({ worker }: Engine, most: number, onUnreadable: OnUnreadable): Promise<readonly BullmqClaim[]> {
+  async function fetch({ worker }: Engine, most: number): Promise<readonly BullmqClaim[]> {
     const answers = await Promise.allSettled(Array.from({ length: most }, () => fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     isDrained = found.length < most
     reach = isDrained ? Math.max(1, found.length) : Math.max(reach, 2 * most)
-    const claims = found.filter(({ job }) => isOurs(job))
-    if (claims.length < found.length) await Promise.all(found.map((claim) => removeForeign(claim, onUnreadable)))
+    const claims = await readAll(found)
     const failed = answers.find((answer) => answer.status === 'rejected')
     if (claims.length === 0 && failed !== undefined) throw failed.reason
     return claims
   }
 
-  /** When its answer is lost, the claim counts and lapses. */
-  async function fetchOne(worker: Worker): Promise<BullmqClaim | undefined> {
+  async function fetchOne(worker: Worker): Promise<Found | undefined> {
     tokens += 1
     const token = `${tokenPrefix}:${tokens}`
-    const job = await worker.getNextJob(token, { block: false })
-    return job && toClaim(job, token)
+    const job = await unlessLost(token, worker.getNextJob(token, { block: false }))
+    return job && { job, token }
   }
 
-  async function removeForeign({ job, token }: BullmqClaim, onUnreadable: OnUnreadable): Promise<void> {
+  async function unlessLost<T>(token: string, claimed: Promise<T>): Promise<T> {
+    try {
+      return await claimed
+    } catch (error) {
+      if (!isRefusal(error) && !isReply(error) && !(error instanceof SyntaxError)) lostTokens.add(token)
+      throw error
+    }
+  }
+
+  async function readAll(found: readonly Found[]): Promise<readonly BullmqClaim[]> {
+    const claims = found.flatMap(({ job, token }) => toClaim(job, token, clock.monotonic()) ?? [])
+    for (const claim of claims) held.set(claim.id, claim)
+    if (claims.length > 0) counting ??= unref(clock.setTimeout(countLong, COUNT_AFTER_MS))
+    if (claims.length < found.length) await Promise.all(found.map(removeForeign))
+    // An earlier claim ended without an outcome: these count from their start, so that no job ends every process.
+    const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
+    stalled.forEach(count)
+    if (stalled.length > 0) await nextTurn() // It is sent then.
+    return claims
+  }
+
+  async function removeForeign({ job, token }: Found): Promise<void> {
     if (isOurs(job)) return
     try {
       await job.moveToFailed(failure(FOREIGN_REASON), token)
-      onUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt: new Date(clock.now()) })
+      reportUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt: new Date(clock.now()) })
     } catch {
       // Its claim lapses, and it is claimed again.
     }
+  }
+
+  /** Is not waited for: an answer that is lost must not count a claim that no handler saw. */
+  function count(claim: BullmqClaim): void {
+    call(() => setProgress(claim, true)).catch(() => {})
+  }
+
+  function countLong(): void {
+    const before = clock.monotonic() - COUNT_AFTER_MS
+    for (const claim of held.values()) if (!claim.isCounted && claim.claimedAt <= before) count(claim)
+    counting = held.size === 0 ? undefined : unref(clock.setTimeout(countLong, COUNT_AFTER_MS))
+  }
+
+  async function setProgress(claim: BullmqClaim, isCounted: boolean): Promise<void> {
+    claim.isCounted = isCounted
+    await claim.job.updateProgress(progressWith(claim, isCounted))
   }
 
   /** BullMQ moves a job under its lock, but stores without it: a whole lease is time enough for both. */
@@ -118,16 +177,18 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       await call(() => unlessRefused(job.moveToCompleted(null, token, false)))
     } else if ('deadLetter' in outcome) {
       await whileHeld(claim, async () => {
-        await job.updateData(deadData(job, outcome.retryState))
+        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
+        await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
       })
     } else {
       await whileHeld(claim, async () => {
         const dueAt = Math.max(clock.now(), outcome.retryAt.getTime())
-        await job.updateData(dataWith(claim, outcome.retryState, dueAt))
+        await Promise.all([job.updateData(dataWith(claim, outcome.retryState, dueAt)), setProgress(claim, true)])
         await job.moveToDelayed(dueAt, token)
       })
     }
+    held.delete(claim.id)
   }
 
   /** Without `retrying`: BullMQ delays a retry as it delays a job for later, and counts a retry that is due with all that wait. */
@@ -157,19 +218,21 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       return undefined
     },
     claim(limit, onUnreadable) {
+      reportUnreadable = onUnreadable
       return call(async (engine) => {
         await freeStalled(engine)
-        return fetch(engine, Math.min(limit, reach), onUnreadable)
+        await releaseLost(engine)
+        return fetch(engine, Math.min(limit, reach))
       })
     },
     save: (claim, retryState) => whileHeld(claim, () => claim.job.updateData(dataWith(claim, retryState))),
     finish,
     async release(claims, { wereHandled }) {
-      const note = ({ job, firstAt }: BullmqClaim) => job.updateData({ ...job.data, firstAt: firstAt.getTime() })
-      const forget = (claim: BullmqClaim) => claim.job.updateProgress(unseenProgress(claim))
-      await Promise.all(claims.map((claim) => whileHeld(claim, () => (wereHandled ? note : forget)(claim))))
+      const counted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
+      await Promise.all(counted.map((claim) => whileHeld(claim, () => setProgress(claim, wereHandled))))
       const lastFirst = [...claims].reverse() // Each goes before the others.
       await call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
+      for (const { id } of claims) held.delete(id)
     },
     async renew(claims) {
       const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
@@ -190,6 +253,8 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     ...createStored(connection, clock.now),
     log,
     async close() {
+      clock.clearTimeout(counting)
+      held.clear()
       await connection.close()
       return []
     },

@@ -65,7 +65,7 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     const job = await queue.getJob(id)
     if (job?.finishedOn === undefined) return false
     await job.updateProgress({ dueAt: now() })
-    await job.retry('failed', { resetAttemptsStarted: true })
+    await job.retry('failed')
     return true
   }
 

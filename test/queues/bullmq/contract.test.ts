@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, inject, vi } from 'vitest'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
-import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
+import { COUNT_AFTER_MS, createBullmqStore } from '../../../src/queues/bullmq/store.ts'
 import { createQueue } from '../../../src/queues/queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
@@ -33,11 +33,11 @@ describe('on Redis', needs('Redis'), () => {
       throw error
     }
     const settings = readOptions({ name, connection: redisUrl ?? '', pollMs: POLL_MS, onError })
-    // The queue looks for jobs by the machine's time: Redis answers by it, too.
+    // The queue looks for jobs, and counts claims, by the machine's time: Redis answers by it, too.
     const clock = {
       ...manual,
       setTimeout: (callback: () => void, ms: number) =>
-        ms <= POLL_MS ? setTimeout(callback, ms) : manual.setTimeout(callback, ms),
+        ms <= COUNT_AFTER_MS ? setTimeout(callback, ms) : manual.setTimeout(callback, ms),
       clearTimeout(timer: unknown) {
         manual.clearTimeout(timer)
         clearTimeout(timer as NodeJS.Timeout)

@@ -10,7 +10,7 @@ import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
-import type { Outcome, Queue } from '../../../src/queues/api.ts'
+import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/api.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
 import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
@@ -186,6 +186,27 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0 })
   })
 
+  it('cut off whenever it answers a claim: the jobs are released soon, and no such claim counts', async () => {
+    const proxy = await openProxyHere()
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: redis.url })
+    await queue.push([jobOf(), jobOf(), jobOf()])
+    const settings = readOptions({ name, connection: { port: proxy.port }, onError() {} })
+    const store = createBullmqStore(settings, systemClock)
+    onTestFinished(async () => void (await store.close()))
+    await store.counts()
+
+    for (let count = 0; count < 10; count++) {
+      await until(() => Promise.resolve(store.counts()).then(Boolean, () => false))
+      proxy.loseAnswer()
+      await expect(Promise.resolve(store.claim(3))).rejects.toMatchObject(unavailable)
+    }
+    const claims: ClaimedJob[] = []
+    await until(async () => claims.push(...(await Promise.resolve(store.claim(3)).catch(() => []))) >= 3)
+
+    expect(claims.map(({ claimCount }) => claimCount)).toEqual([1, 1, 1])
+  })
+
   it.each<[string, Outcome | undefined, (queue: Queue, ids: string[]) => Promise<unknown>]>([
     ['a drop', dead, (queue, ids) => queue.drop(ids)],
     ['forget, about dead letters', dead, (queue) => queue.forget(() => true)],
@@ -215,6 +236,24 @@ describe('a redis-server', needs('redis-server'), () => {
     await queue.drain()
     expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(ids))
   })
+
+  it('silent during a claim: a job that arrives late is released, and that claim does not count', async () => {
+    const proxy = await openProxyHere()
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: { port: proxy.port }, pollMs: 20, timeoutMs: 300 })
+    const pusher = openQueue({ name, connection: redis.url })
+    const seen = work(queue)
+    await queue.counts()
+    await delay(100) // It claims now and then.
+    proxy.silence()
+    await delay(100) // A claim is under way, and Redis has not got it yet.
+    await pusher.push([jobOf()])
+    await delay(400) // It has timed out.
+    proxy.resume()
+    await until(() => seen.length === 1)
+    expect(seen[0]?.claimCount).toBe(1)
+    await queue.drain()
+  }, 10_000)
 
   it('silent: closing ends soon after the grace all the same, and so does the process', async () => {
     const proxy = await openProxyHere()
@@ -250,15 +289,15 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(String(await push)).toContain('it closed before Redis responded. Got no answer. Call again')
   })
 
-  it('takes the job of a killed process over, counted', async () => {
+  it('takes the job of a killed process over, counted, with its first time', async () => {
     const name = randomUUID()
     const queue = openQueue({ name, connection: redis.url, leaseMs: 500 })
     const job = jobOf()
     await queue.push([job])
     const child = await runUntil(
       'begun',
-      `bullmqQueue({ name: '${name}', connection: '${redis.url}', leaseMs: 500 }).work(async () => {
-        console.log('begun')
+      `bullmqQueue({ name: '${name}', connection: '${redis.url}', leaseMs: 500 }).work(async (job) => {
+        setTimeout(() => console.log('begun ' + job.firstAt.getTime()), 150)
         return new Promise(() => {})
       }, { concurrency: 1 })`,
     )
@@ -267,7 +306,8 @@ describe('a redis-server', needs('redis-server'), () => {
     const seen = work(queue)
     await until(() => seen.length === 1)
     expect(performance.now() - killedAt).toBeLessThan(500 * 1.25 + 100 + 900) // The last is for a slow machine.
-    expect(seen[0]).toMatchObject({ id: job.id, claimCount: 2 })
+    const firstAt = new Date(Number(child.output.split(' ')[1]))
+    expect(seen[0]).toMatchObject({ id: job.id, claimCount: 2, firstAt })
   }, 20_000)
 
   it('with processes whose leases differ: the longest does not delay the look for lapsed ones', async () => {

@@ -110,13 +110,14 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     const { queue, engine, errors } = setUp({ leaseMs: 400 })
     const seen = work(queue, async ({ id, claimCount }) => {
       if (claimCount > 1) return complete
+      await until(async () => (await engine.getJob(id))?.progress !== 0) // The claim counts.
       await server.redis.del(`${engine.toKey(id)}:lock`)
       return outcome
     })
     await queue.push([jobOf()])
     await until(() => seen.length === 2)
     await queue.drain()
-    expect(seen[1]).toMatchObject({ claimCount: 2, retryState: undefined })
+    expect(seen[1]).toMatchObject({ claimCount: 2, firstAt: seen[0]?.firstAt, retryState: undefined })
     expect(errors).toEqual([])
   })
 
