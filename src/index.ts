@@ -8,32 +8,26 @@ export type {
   Delivery,
   DeliveryMethod,
   DeliveryReplay,
+  HandlerNames,
   ReceivedElement,
   TransactionClient,
 } from './handling/delivery.ts'
 export type {
-  FailedEvent,
-  FailedRequest,
-  HandledEvent,
-  HandlerNames,
-  IgnoredEvent,
-  ReceivedEvent,
-  RejectedEvent,
-  StoredEvent,
-  UnplannedEvent,
-} from './handling/diagnostics.ts'
-export type { AudienceHandlers } from './handling/handlers.ts'
-export type {
   AnsweredEvent,
   AnsweredRequest,
+  FailedEvent,
+  FailedRequest,
   ForgottenEvent,
+  HandledEvent,
   HandlerRun,
-  ObservedFailed,
-  ObservedHandled,
-  ObservedIgnored,
-  ObservedStored,
+  IgnoredEvent,
+  ReceivedEvent,
   ReceiverObserver,
-} from './handling/observer.ts'
+  RefusedEvent,
+  StoredEvent,
+  UnplannedEvent,
+} from './handling/events.ts'
+export type { AudienceHandlers } from './handling/handlers.ts'
 export type {
   CustomOf,
   CustomOption,

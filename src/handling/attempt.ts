@@ -3,9 +3,8 @@
 import type { ReceivedMessage } from '../message/message.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Deadline } from './deadline.ts'
-import type { Delivery } from './delivery.ts'
-import type { HandlerNames } from './diagnostics.ts'
-import type { HandlerRun } from './observer.ts'
+import type { Delivery, HandlerNames } from './delivery.ts'
+import type { HandlerRun } from './events.ts'
 
 /** How far the handlers of a message in an inbox are, by their names; the empty one is that of all without a name. */
 export interface Progress extends HandlerNames {

@@ -77,7 +77,7 @@ export class Deadline {
    */
   wait<T>(work: T | PromiseLike<T>, onLateError?: (error: unknown) => void): T | Promise<T> {
     if (!isThenable(work)) return work
-    this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
+    this.#startTimer()
     return new Promise((resolve, reject) => {
       const outer = this.#interrupt
       let isInterrupted = false
@@ -98,6 +98,11 @@ export class Deadline {
         },
       )
     })
+  }
+
+  /** A function of its own: an error of the deadline keeps the closure that made it alive, and with it all that the closure can reach. */
+  #startTimer(): void {
+    this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
 
   /** Ends what waits now, with this error or that of the stage. */

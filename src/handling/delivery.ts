@@ -70,3 +70,9 @@ export interface DeliveryReplay {
 export type ReceivedElement<M extends ReceivedMessage = ReceivedMessage> =
   | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
   | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }
+
+/** Which named handlers of a message in an inbox are done, and which failed in its last attempt. The empty name is that of all without one. */
+export interface HandlerNames {
+  readonly done: readonly string[]
+  readonly failed: readonly string[]
+}

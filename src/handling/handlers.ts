@@ -121,7 +121,7 @@ export function createHandlers(schemas: readonly string[] = [], takesCustom = fa
     },
 
     /** Calls every handler that matches and is not done, all at once. */
-    dispatch(attempt: Attempt): Promise<void> | undefined {
+    dispatch(attempt: Attempt): Promise<undefined> | undefined {
       // Collected before the first call: a handler may change the message and the registry. A schema may drop the trait of an audience.
       const matching = handlersFor(attempt.wire)
       if (!isDispatched) warnOfSchemas()
@@ -232,7 +232,7 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
 /** Answered to the sender, so it tells nothing of the error. */
 const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send the message again.'
 
-function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<void> | undefined {
+function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []

@@ -5,8 +5,7 @@ import { shownUrl } from '../http/shown.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import type { Line } from '../options/log.ts'
-import type { Delivery } from './delivery.ts'
-import type { HandlerNames } from './diagnostics.ts'
+import type { Delivery, HandlerNames } from './delivery.ts'
 import { explainError, isUnusable } from './failure.ts'
 
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>

@@ -1,34 +1,36 @@
 /** The one place where a receiver tells what happens: to its log and `onError`, to diagnostics channels, to observers. */
 
 import { channel } from 'node:diagnostics_channel'
-import type { EndpointRequest } from '../http/endpoint.ts'
+import type { DeadLetterMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
+import { notify } from '../options/callbacks.ts'
 import type { Line } from '../options/log.ts'
+import { createObservers } from '../options/observers.ts'
 import type { Report } from '../options/report.ts'
+import { createWarning } from '../options/warning.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Attempt } from './attempt.ts'
 import type { Delivery, ReceivedElement } from './delivery.ts'
-import type {
-  FailedEvent,
-  FailedRequest,
-  HandledEvent,
-  IgnoredEvent,
-  ReceivedEvent,
-  RejectedEvent,
-  StoredEvent,
-  UnplannedEvent,
-} from './diagnostics.ts'
+import type { FailedEvent, FailedRequest, ReceiverObserver } from './events.ts'
 import { describe, type Subject } from './log-lines.ts'
-import type { ReceiverObservers } from './observer.ts'
 
-const received = channel('hookline:received')
-const unplanned = channel('hookline:unplanned')
-const rejected = channel('hookline:rejected')
-const stored = channel('hookline:stored')
-const handled = channel('hookline:handled')
-const ignored = channel('hookline:ignored')
-const failed = channel('hookline:failed')
+/** Its bodies of refused requests are not for all of the process, so two events have no channel: `answered` and `forgotten`. */
+const channels = {
+  received: channel('hookline:received'),
+  refused: channel('hookline:refused'),
+  unplanned: channel('hookline:unplanned'),
+  stored: channel('hookline:stored'),
+  handled: channel('hookline:handled'),
+  ignored: channel('hookline:ignored'),
+  failed: channel('hookline:failed'),
+  dead: channel('hookline:dead'),
+}
+
+type Published = keyof typeof channels
+type EventOf<Name extends Published> = Parameters<NonNullable<ReceiverObserver[Name]>>[0]
+
+const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgotten'] as const
 
 export type Tap = ReturnType<typeof createTap>
 
@@ -47,70 +49,57 @@ export interface Answered {
   readonly elements?: readonly ReceivedElement[]
 }
 
-export function createTap(report: Report<FailedRequest>, observers: ReceiverObservers, clock: Clock) {
-  function isObserved(): boolean {
-    return observers.current !== undefined
+export function createTap(
+  report: Report<FailedRequest>,
+  onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined,
+  clock: Clock,
+) {
+  const observers = createObservers<ReceiverObserver>(clock, OBSERVED)
+  const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+
+  function isHeard(name: Published): boolean {
+    return channels[name].hasSubscribers || observers.current !== undefined
+  }
+
+  function publish<Name extends Published>(name: Name, event: EventOf<Name>): void {
+    if (channels[name].hasSubscribers) channels[name].publish(event)
+    if (observers.current !== undefined) observers.publish(name, event as never)
   }
 
   return {
+    observers,
+    isHeard,
+    publish,
+
     /** Begins an attempt: measures it when something needs that. */
     begin(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
-      const isMeasured = isObserved() || handled.hasSubscribers || failed.hasSubscribers
+      const isMeasured = isHeard('handled') || isHeard('failed')
       return {
         ...given,
         clock,
         startedAt: isMeasured ? clock.monotonic() : undefined,
-        runs: isObserved() ? [] : undefined,
+        runs: isMeasured ? [] : undefined,
         isStored: given.progress !== undefined,
         isIgnored: false,
       }
     },
 
-    /** Returns when storing starts; undefined while nothing needs that. */
-    startOfStoring(): number | undefined {
-      return isObserved() || stored.hasSubscribers ? clock.monotonic() : undefined
-    },
-
-    received(message: ReceivedMessage, delivery: Delivery): void {
-      if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
-    },
-
-    unplanned(event: UnplannedEvent): void {
-      if (unplanned.hasSubscribers) unplanned.publish(event)
-    },
-
-    /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
-    stored(message: ReceivedMessage | undefined, delivery: Delivery, startedAt: number | undefined): void {
-      if (startedAt === undefined) return
-      const durationMs = clock.monotonic() - startedAt
-      if (message !== undefined && stored.hasSubscribers) {
-        stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
-      }
-      if (isObserved()) observers.publish('stored', { message, delivery, durationMs })
-    },
-
     /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
-    handled(attempt: Attempt): void {
-      const { message, delivery, number, startedAt, runs = [], isIgnored, isStored } = attempt
-      if (isIgnored) {
-        const event: IgnoredEvent = { message, delivery }
-        if (ignored.hasSubscribers) ignored.publish(event)
-        if (isObserved()) observers.publish('ignored', { ...event, isStored })
-      } else if (startedAt !== undefined) {
-        const event: HandledEvent = { message, delivery, attempt: number, durationMs: clock.monotonic() - startedAt }
-        if (handled.hasSubscribers) handled.publish(event)
-        if (isObserved()) observers.publish('handled', { ...event, runs, isStored })
+    handled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
+      if (isIgnored) publish('ignored', { message, delivery, isStored })
+      else if (startedAt !== undefined) {
+        const durationMs = clock.monotonic() - startedAt
+        publish('handled', { message, delivery, attempt: number, durationMs, runs, isStored })
       }
     },
 
     /** Handlers of a message failed, or a message of an inbox never reached them. */
     failed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
       report(failure.error, request, line)
+      if (!isHeard('failed')) return
       const { message, delivery, startedAt, runs = [], isStored } = tried
       const now = clock.monotonic()
-      const event: FailedEvent = { message, delivery, durationMs: now - (startedAt ?? now), ...failure }
-      if (failed.hasSubscribers) failed.publish(event)
-      if (isObserved()) observers.publish('failed', { ...event, runs, isStored })
+      publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
     },
 
     /** Something failed after the answer, or beside it. */
@@ -118,29 +107,29 @@ export function createTap(report: Report<FailedRequest>, observers: ReceiverObse
       report(error, request, describe(error, subject))
     },
 
-    /** The queue made a dead letter by itself: channels leave it out. */
-    unreadable(delivery: Delivery, error: HooklineError, line: Partial<Line>): void {
-      report(error, requestOf(delivery), line)
-      const failure = { error, next: 'dead_letter', attempt: 0, durationMs: 0 } as const
-      if (isObserved())
-        observers.publish('failed', { message: undefined, delivery, ...failure, runs: [], isStored: true })
+    /** A message became a dead letter. */
+    dead(read: () => DeadLetterMessage): void {
+      if (onDeadLetter === undefined && !isHeard('dead')) return
+      const letter = read()
+      publish('dead', letter)
+      if (onDeadLetter !== undefined) notify(() => onDeadLetter(letter), warnOfDeadLetter)
     },
 
     /** No handler saw a request, or a message of it. */
     refused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
       report(error, request, line)
-      if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
+      publish('refused', { error, request })
     },
 
     /** @param since When the request arrived, on the monotonic clock. */
     answered<Answer extends Answered>(
-      request: FailedRequest,
+      request: FailedRequest & { readonly method?: string },
       { delivery, message }: { readonly delivery: Delivery; readonly message: ReceivedMessage | undefined },
       answer: Answer,
       since: number,
     ): Answer {
-      if (!isObserved()) return answer
-      const { headers, path, remoteAddress, method } = request as FailedRequest & Partial<EndpointRequest>
+      if (observers.current === undefined) return answer
+      const { headers, path, remoteAddress, method } = request
       observers.publish('answered', {
         request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
         delivery,

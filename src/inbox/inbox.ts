@@ -8,10 +8,8 @@ import { idOfKey } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { parseReceived } from '../message/parse.ts'
-import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
-import { createWarning } from '../options/warning.ts'
 import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueLog, StoredJob } from '../queues/api.ts'
 import { readGroup } from '../queues/groups.ts'
 import type { QueueCounts } from '../queues/health.ts'
@@ -38,7 +36,6 @@ interface Prepared {
 export type Inbox = ReturnType<typeof createInbox>
 
 export interface InboxReceiver extends HandlingSettings {
-  readonly onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined
   readonly log: Log
 }
 
@@ -46,22 +43,18 @@ const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
   const { queue, concurrency, key, history, groupBy } = settings
-  const { onDeadLetter, log, tap, clock, observers, takesCustom } = receiver
-  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  const { log, tap, clock, takesCustom } = receiver
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
-
-  function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
-  }
 
   function reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
-    tap.unreadable(deliveryOf({ id, body, at: failedAt }), error, line)
-    giveDeadLetter(letter)
+    const tried = { delivery: deliveryOf({ id, body, at: failedAt }), message: undefined, isStored: true }
+    tap.failed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
+    tap.dead(() => readDeadLetter(letter))
   }
 
   function watchStart(): void {
@@ -117,7 +110,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       }
     },
     start(): void {
-      const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
+      const handle = createJobHandler(settings, receiver, handlers)
       // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
       const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) }
@@ -153,7 +146,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     }),
     async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
       const isAbout = matchUser(ids)
-      observers.publish('forgotten', { ids, source })
+      tap.observers.publish('forgotten', { ids, source })
       const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
       return queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
     },

@@ -6,14 +6,13 @@ import type { Delivery, TransactionClient } from '../handling/delivery.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe, describeHandlers, type Subject } from '../handling/log-lines.ts'
-import type { ReceiverObservers } from '../handling/observer.ts'
 import { type DeliveryParts, NO_PROOF, ReceivedDelivery } from '../handling/received-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
 import type { Tap, Tried } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { parseReceived } from '../message/parse.ts'
-import type { BeginTransaction, ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../queues/api.ts'
+import type { BeginTransaction, ClaimedJob, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
@@ -27,13 +26,13 @@ import {
   writeNote,
   writeRetryState,
 } from './retry-state.ts'
+import { readDeadLetter } from './stored.ts'
 
 export interface HandlingSettings {
   readonly validate: Validate
   readonly takesCustom: boolean
   readonly clock: Clock
   readonly tap: Tap
-  readonly observers: ReceiverObservers
 }
 
 /** A claimed message, and how far its attempt came. */
@@ -72,7 +71,6 @@ export function createJobHandler(
   { queue, nextDelay, timeoutMs, history, transactional }: InboxSettings,
   { validate, takesCustom, clock, tap }: HandlingSettings,
   handlers: Handlers,
-  onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
   const deadlines = createDeadlines(timeoutMs, clock)
   const stops = new Set<() => void>()
@@ -150,7 +148,7 @@ export function createJobHandler(
     const message = await validate(wire)
     deadline.startStage(LATE.handlers)
     const { progress, before } = claimed
-    const dispatch = (delivery: Delivery): Promise<void> | undefined => {
+    const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
       claimed.attempt = tap.begin({ message, wire, delivery, deadline, progress, number: before.attempts + 1 })
       return handlers.dispatch(claimed.attempt)
@@ -164,7 +162,7 @@ export function createJobHandler(
     begin: BeginTransaction,
     deadline: Deadline,
     claimed: Claimed,
-    dispatch: (db: TransactionClient) => Promise<void> | undefined,
+    dispatch: (db: TransactionClient) => Promise<undefined> | undefined,
   ): Promise<void> {
     const transaction = await begin(timeoutMs).catch((error) => {
       throw new NotBegun(toError(error))
@@ -229,7 +227,7 @@ export function createJobHandler(
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
     tap.failed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
     const retryState = writeRetryState(state)
-    onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
+    tap.dead(() => readDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) }))
     return { deadLetter: reason, retryState }
   }
 

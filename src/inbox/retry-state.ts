@@ -1,6 +1,6 @@
 /** The retry state of a message, which the queue stores between attempts and with a dead letter; and its note in the log. */
 
-import type { HandlerNames } from '../handling/diagnostics.ts'
+import type { HandlerNames } from '../handling/delivery.ts'
 import { explainError } from '../handling/failure.ts'
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'

@@ -1,7 +1,6 @@
 /** What an inbox stores, as its owner sees it: messages and dead letters. */
 
-import type { Delivery } from '../handling/delivery.ts'
-import type { HandlerNames } from '../handling/diagnostics.ts'
+import type { Delivery, HandlerNames } from '../handling/delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { parseReceived } from '../message/parse.ts'

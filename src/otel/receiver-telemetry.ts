@@ -16,10 +16,10 @@ import type {
   HandledEvent,
   IgnoredEvent,
   ReceivedEvent,
-  RejectedEvent,
+  RefusedEvent,
   StoredEvent,
   UnplannedEvent,
-} from '../handling/diagnostics.ts'
+} from '../handling/events.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
 import { contextOf } from './in-trace.ts'
@@ -43,7 +43,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const consumed = 'Valid messages that went to their handlers or into the inbox.'
   const received = count('messaging.client.consumed.messages', consumed)
   const unplanned = count('hookline.receiver.unplanned', 'Messages whose event has no schema.')
-  const rejected = count('hookline.receiver.rejected', 'Requests that were refused or failed.', '{request}')
+  const refused = count('hookline.receiver.refused', 'Requests that were refused or failed.', '{request}')
   const stored = count('hookline.receiver.stored', 'Messages that were stored in the inbox.')
   const handled = count('hookline.receiver.handled', 'Messages whose handlers succeeded.')
   const ignored = count('hookline.receiver.ignored', 'Messages that no handler matches.')
@@ -92,8 +92,8 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
     unplanned(event: UnplannedEvent): void {
       unplanned.add(1, operation('process', event))
     },
-    rejected({ error }: RejectedEvent): void {
-      rejected.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
+    refused({ error }: RefusedEvent): void {
+      refused.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
     },
     stored(event: StoredEvent): void {
       const attributes = operation('store', event)

@@ -1,8 +1,8 @@
 /** The types of a receiver. */
 
 import type { Delivery, ReceivedElement } from '../handling/delivery.ts'
+import type { ReceiverObserver } from '../handling/events.ts'
 import type { AudienceHandlers } from '../handling/handlers.ts'
-import type { ReceiverObserver } from '../handling/observer.ts'
 import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'

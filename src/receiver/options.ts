@@ -2,8 +2,7 @@
 
 import type { Dedupe } from '../dedupe/store.ts'
 import type { DeliveryMethod } from '../handling/delivery.ts'
-import type { FailedRequest } from '../handling/diagnostics.ts'
-import { createReceiverObservers } from '../handling/observer.ts'
+import type { FailedRequest } from '../handling/events.ts'
 import { type CustomOption, createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
 import { createTap } from '../handling/tap.ts'
 import { POST_ONLY } from '../http/answer.ts'
@@ -183,8 +182,7 @@ export function readOptions(options: ReceiverOptions) {
     throw invalidOption('onUnplanned', 'needs `events`', 'none', 'Pass schemas by event name as `events`.')
   }
   const { report, log } = createReport<FailedRequest>(options, clock)
-  const observers = createReceiverObservers(clock)
-  const tap = createTap(report, observers, clock)
+  const tap = createTap(report, onDeadLetter, clock)
   return {
     findKeys: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
@@ -198,11 +196,9 @@ export function readOptions(options: ReceiverOptions) {
     inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
-    onDeadLetter,
     unplanned: events && createUnplanned(events, onUnplanned, tap),
     tap,
     log,
-    observers,
     clock,
   }
 }

@@ -3,11 +3,12 @@
 import type { Attempt } from '../handling/attempt.ts'
 import { Deadline, LATE } from '../handling/deadline.ts'
 import type { Delivery, DeliveryMethod, ReceivedElement } from '../handling/delivery.ts'
-import type { FailedRequest } from '../handling/diagnostics.ts'
+import type { FailedRequest } from '../handling/events.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/log-lines.ts'
 import { NO_PROOF, ReceivedDelivery } from '../handling/received-delivery.ts'
+import type { Tap } from '../handling/tap.ts'
 import { accepted, duplicate, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
 import type { EndpointRequest } from '../http/endpoint.ts'
@@ -19,7 +20,8 @@ import { parseReceived } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { createWarning } from '../options/warning.ts'
 import type { Job } from '../queues/api.ts'
-import { createDeadlines } from '../time/deadlines.ts'
+import type { Clock } from '../time/clock.ts'
+import { createDeadlines, type Deadlines } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
 import { type Incoming, splitBatch } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
@@ -42,53 +44,76 @@ interface Ended {
   readonly isDuplicate?: boolean
 }
 
-export function createReceive(
-  settings: ReceiverSettings,
-  handlers: Handlers,
-  inbox: Inbox | undefined,
-  dedupe: Deduplication | undefined,
-) {
-  const { findKeys, headerName, takesCustom, validate, onRejected, unplanned, tap, clock } = settings
-  const { methods, limit, deadlineMs, batches, batchLimit } = settings
-  const deadlines = createDeadlines(deadlineMs, clock)
-  const forms = { methods }
-  const warned = new Set<string>()
-  const warnOfRejected = createWarning('onRejected', 'HOOKLINE_ON_REJECTED')
-  let inFlight = 0
-  let onIdle = (): void => {}
-  let isStopped = false
+/** Answers requests, by the algorithm. */
+export class RequestReceiver {
+  readonly #settings: ReceiverSettings
+  readonly #tap: Tap
+  readonly #clock: Clock
+  readonly #handlers: Handlers
+  readonly #inbox: Inbox | undefined
+  readonly #dedupe: Deduplication | undefined
+  readonly #deadlines: Deadlines
+  readonly #warned = new Set<string>()
+  readonly #warnOfRejected = createWarning('onRejected', 'HOOKLINE_ON_REJECTED')
+  #inFlight = 0
+  #onIdle = (): void => {}
+  #isStopped = false
+
+  constructor(settings: ReceiverSettings, handlers: Handlers, inbox?: Inbox, dedupe?: Deduplication) {
+    this.#settings = settings
+    this.#tap = settings.tap
+    this.#clock = settings.clock
+    this.#handlers = handlers
+    this.#inbox = inbox
+    this.#dedupe = dedupe
+    this.#deadlines = createDeadlines(settings.deadlineMs, settings.clock)
+  }
+
+  /** Answers a request of a host. Never rejects. */
+  handle(request: EndpointRequest): Promise<Received> {
+    const read = () => readJson(request, this.#settings.limit, this.#settings)
+    return this.answer(request, read, request.remainingMs)
+  }
+
+  /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+  }
 
   /** Answers a request. Never rejects. */
-  async function answer(given: GivenRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
-    inFlight += 1
-    const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
-    const deadline = new Deadline(timers, LATE.body, clock.monotonic())
+  async answer(given: GivenRequest, read: ReadBody, remainingMs = Number.POSITIVE_INFINITY): Promise<Received> {
+    const { headerName, deadlineMs } = this.#settings
+    this.#inFlight += 1
+    const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, this.#clock) : this.#deadlines
+    const deadline = new Deadline(timers, LATE.body, this.#clock.monotonic())
     const received =
       headerName === undefined
-        ? await receive(given, undefined, read, deadline)
-        : await receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
+        ? await this.#receive(given, undefined, read, deadline)
+        : await this.#receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
     deadline.end()
-    inFlight -= 1
-    if (inFlight === 0) onIdle()
+    this.#inFlight -= 1
+    if (this.#inFlight === 0) this.#onIdle()
     return received
   }
 
-  async function receive(
+  async #receive(
     request: GivenRequest,
     header: GivenHeader | undefined,
     read: ReadBody,
     deadline: Deadline,
   ): Promise<Received> {
+    const { findKeys, methods, batches, batchLimit, takesCustom } = this.#settings
     const { headers, method = 'POST', path = '/', query = '' } = request
-    const [receivedAt, since] = [clock.now(), clock.monotonic()]
+    const [receivedAt, since] = [this.#clock.now(), this.#clock.monotonic()]
     let body = NO_BODY
     let proof = NO_PROOF
     let refusal: HooklineError | undefined
     try {
       // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported;
       // 413 body_too_large; 400 body_aborted; 503 body_timeout
-      body = await deadline.wait(isStopped ? refuse() : read())
-      if (body.source === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
+      body = await deadline.wait(this.#isStopped ? refuse() : read())
+      if (body.source === 'reserialised') this.#warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
       deadline.startStage(LATE.secret)
       // 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
       proof = await verifyRequest(findKeys, { headers, path, query }, body, header, deadline)
@@ -99,17 +124,17 @@ export function createReceive(
     const parts = { method: method as DeliveryMethod, headers, bytes, bodySource, receivedAt, ...proof }
     if (refusal !== undefined) {
       const ended = { delivery: new ReceivedDelivery(parts), message: undefined, error: refusal }
-      tellRefused(refusal, ended, request)
-      return tap.answered(request, ended, refused(refusal, methods), since)
+      this.#tellRefused(refusal, ended, request)
+      return this.#tap.answered(request, ended, refused(refusal, methods), since)
     }
     const incoming = batches ? splitBatch(parts, batchLimit, takesCustom) : [{ parts, parse }]
-    const ended = await (inbox === undefined
-      ? handleAll(incoming, request, deadline)
-      : storeAll(inbox, incoming, request, deadline))
+    const ended = await (this.#inbox === undefined
+      ? this.#handleAll(incoming, request, deadline)
+      : this.#storeAll(this.#inbox, incoming, request, deadline))
     const [first] = ended as readonly [Ended]
-    if (incoming[0]?.parts === parts) return tap.answered(request, first, answerTo(first), since)
+    if (incoming[0]?.parts === parts) return this.#tap.answered(request, first, this.#answerTo(first), since)
     const batch = { delivery: new ReceivedDelivery(parts), message: undefined }
-    return tap.answered(request, batch, answerToBatch(ended), since)
+    return this.#tap.answered(request, batch, this.#answerToBatch(ended), since)
 
     function parse(): ReceivedMessage {
       return parseReceived(bytes, takesCustom)
@@ -117,7 +142,7 @@ export function createReceive(
   }
 
   /** Handles messages one after the other: copies in one batch find what the first of them left in the dedupe store. */
-  async function handleAll(
+  async #handleAll(
     incoming: readonly Incoming[],
     request: GivenRequest,
     deadline: Deadline,
@@ -125,12 +150,12 @@ export function createReceive(
     const ended: Ended[] = []
     for (const each of incoming) {
       const { error } = deadline
-      ended.push(error === undefined ? await handle(each, request, deadline) : failed(each, error))
+      ended.push(error === undefined ? await this.#handle(each, request, deadline) : failed(each, error))
     }
     return ended
   }
 
-  async function handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {
+  async #handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {
     let delivery: Delivery = new ReceivedDelivery(parts, deadline)
     let message: ReceivedMessage | undefined
     let attempt: Attempt | undefined
@@ -138,33 +163,33 @@ export function createReceive(
       deadline.startStage(LATE.handlers)
       const wire = parse() // 400 body_not_json; 422 message_invalid, message_type_unknown
       message = wire
-      const valid = await deadline.wait(validate(wire)) // 422 schema_mismatch
-      const id = dedupe?.idOf(wire, delivery)
+      const valid = await deadline.wait(this.#settings.validate(wire)) // 422 schema_mismatch
+      const id = this.#dedupe?.idOf(wire, delivery)
       if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id }, deadline)
-      const dispatch = (): Promise<void> | undefined => {
+      const dispatch = (): Promise<undefined> | undefined => {
         deadline.startStage(LATE.handlers)
         message = valid
-        attempt = begin(valid, wire, delivery, request, deadline)
-        return handlers.dispatch(attempt)
+        attempt = this.#begin(valid, wire, delivery, request, deadline)
+        return this.#handlers.dispatch(attempt)
       }
-      const tellLate = (error: HooklineError): void => tap.failedLate(error, { delivery, message: valid }, request)
+      const tellLate = (error: HooklineError): void =>
+        this.#tap.failedLate(error, { delivery, message: valid }, request)
       const onLateError = (error: unknown): void => void (isOfHandlers(error) && tellLate(error))
-      let isDuplicate = false
       // 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
-      if (dedupe === undefined) await deadline.wait(dispatch(), onLateError)
-      else isDuplicate = await deadline.wait(dedupe.handleOnce(delivery, deadline, dispatch, tellLate), onLateError)
-      if (attempt !== undefined) tap.handled(attempt)
+      const work = this.#dedupe?.handleOnce(delivery, deadline, dispatch, tellLate) ?? dispatch()
+      const isDuplicate = (await deadline.wait<boolean | undefined>(work, onLateError)) === true
+      if (attempt !== undefined) this.#tap.handled(attempt)
       return { delivery, message: valid, isDuplicate }
     } catch (thrown) {
-      const error = await giveRejected(toError(thrown), { delivery, message }, request, deadline)
+      const error = await this.#giveRejected(toError(thrown), { delivery, message }, request, deadline)
       const ended = { delivery, message, error }
-      if (attempt === undefined) tellRefused(error, ended, request)
-      else tellFailed(error, attempt, ended, request)
+      if (attempt === undefined) this.#tellRefused(error, ended, request)
+      else this.#tellFailed(error, attempt, ended, request)
       return ended
     }
   }
 
-  function begin(
+  #begin(
     message: ReceivedMessage,
     wire: ReceivedMessage,
     delivery: Delivery,
@@ -172,46 +197,51 @@ export function createReceive(
     deadline: Deadline,
   ): Attempt {
     // What `receive` returns holds the message: its caller needs no handler.
-    if (request.method !== undefined && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
-    tap.received(message, delivery)
-    unplanned?.count(message, delivery)
-    return tap.begin({ message, wire, delivery, deadline, number: 1 })
+    if (request.method !== undefined && this.#handlers.size === 0) this.#warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
+    this.#tap.publish('received', { message, delivery })
+    this.#settings.unplanned?.count(message, delivery)
+    return this.#tap.begin({ message, wire, delivery, deadline, number: 1 })
   }
 
   /** Stores messages in one push, the authentic ones that are invalid, too. */
-  async function storeAll(
+  async #storeAll(
     inbox: Inbox,
     incoming: readonly Incoming[],
     request: GivenRequest,
     deadline: Deadline,
   ): Promise<readonly Ended[]> {
-    const prepared = incoming.map((each) => prepare(inbox, each))
+    const prepared = incoming.map((each) => this.#prepare(inbox, each))
     const jobs = prepared.flatMap(({ job }) => job ?? [])
-    const startedAt = tap.startOfStoring()
+    const startedAt = this.#clock.monotonic()
     let known: ReadonlySet<string>
     try {
       deadline.startStage(LATE.inbox)
       known = await deadline.wait(inbox.store(jobs)) // 503 inbox_unavailable
     } catch (thrown) {
       const error = toError(thrown)
-      tellRefused(error, prepared[0] as Ended, request) // Once for all.
+      this.#tellRefused(error, prepared[0] as Ended, request) // Once for all.
       return prepared.map((each) => ({ ...each, error }))
     }
     return prepared.map(({ job, ...ended }) => {
       const { delivery, message, error } = ended
-      if (job !== undefined) tap.stored(error === undefined ? message : undefined, delivery, startedAt)
-      if (error !== undefined) tellRefused(error, ended, request, job !== undefined)
+      if (job !== undefined) this.#tellStored(error === undefined ? message : undefined, delivery, startedAt)
+      if (error !== undefined) this.#tellRefused(error, ended, request, job !== undefined)
       return { ...ended, isDuplicate: known.has(delivery.id) }
     })
   }
 
-  function prepare(inbox: Inbox, { parts, parse }: Incoming): Ended & { readonly job?: Job } {
+  #tellStored(message: ReceivedMessage | undefined, delivery: Delivery, startedAt: number): void {
+    if (!this.#tap.isHeard('stored')) return
+    this.#tap.publish('stored', { message, delivery, durationMs: this.#clock.monotonic() - startedAt })
+  }
+
+  #prepare(inbox: Inbox, { parts, parse }: Incoming): Ended & { readonly job?: Job } {
     let message: ReceivedMessage | undefined
     try {
       message = parse()
       const prepared = inbox.prepare(parts, message) // Its key makes the id.
-      tap.received(message, prepared.delivery)
-      unplanned?.count(message, prepared.delivery)
+      this.#tap.publish('received', { message, delivery: prepared.delivery })
+      this.#settings.unplanned?.count(message, prepared.delivery)
       return { ...prepared, message }
     } catch (thrown) {
       const error = toError(thrown)
@@ -223,33 +253,36 @@ export function createReceive(
   }
 
   /** Tells of a request, or of a message of it, that no handler saw. */
-  function tellRefused(error: HooklineError, ended: Ended, request: GivenRequest, isStored = false): void {
+  #tellRefused(error: HooklineError, ended: Ended, request: GivenRequest, isStored = false): void {
+    const { onRejected } = this.#settings
     // The log has one line of a message that is stored: that of its dead letter.
-    tap.refused(error, request, isStored ? null : describeRequest(error, ended, request.path, onRejected))
-    if (error.code === 'source_unknown' && onRejected !== undefined) tellSourceUnknown(error, request, onRejected)
+    const line = isStored ? null : describeRequest(error, ended, request.path, onRejected)
+    this.#tap.refused(error, request, line)
+    if (error.code === 'source_unknown' && onRejected !== undefined) this.#tellSourceUnknown(error, request, onRejected)
   }
 
-  function tellFailed(error: HooklineError, attempt: Attempt, ended: Ended, request: GivenRequest): void {
-    const line = describeRequest(error, ended, request.path, onRejected)
-    tap.failed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
+  #tellFailed(error: HooklineError, attempt: Attempt, ended: Ended, request: GivenRequest): void {
+    const line = describeRequest(error, ended, request.path, this.#settings.onRejected)
+    this.#tap.failed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
   }
 
   /** Calls `onRejected` after the answer: a stranger would notice how long it takes. */
-  function tellSourceUnknown(error: HooklineError, { path, headers }: GivenRequest, tell: OnRejected): void {
+  #tellSourceUnknown(error: HooklineError, { path, headers }: GivenRequest, tell: OnRejected): void {
     const rejected = { bytes: NO_BODY.bytes, headers, path, source: undefined }
-    setImmediate(() => notify(() => tell(error, rejected), warnOfRejected))
+    setImmediate(() => notify(() => tell(error, rejected), this.#warnOfRejected))
   }
 
   /**
    * Gives an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function
    * fails, so that the sender sends the message again.
    */
-  async function giveRejected(
+  async #giveRejected(
     error: HooklineError,
     ended: Omit<Ended, 'error'>,
     request: GivenRequest,
     deadline: Deadline,
   ): Promise<HooklineError> {
+    const { onRejected } = this.#settings
     const { bytes, headers, source } = ended.delivery
     if (onRejected === undefined || !isKept(error, ended.delivery)) return error
     const fail = (cause: unknown): HooklineError => {
@@ -258,7 +291,7 @@ export function createReceive(
     }
     try {
       const given = onRejected(error, { bytes, headers, path: request.path, source })
-      await deadline.wait(given, (cause) => tap.failedLate(fail(cause), ended, request))
+      await deadline.wait(given, (cause) => this.#tap.failedLate(fail(cause), ended, request))
       return error
     } catch (thrown) {
       return deadline.error ?? fail(thrown)
@@ -266,48 +299,36 @@ export function createReceive(
   }
 
   /** Returns the answer to a message that came alone. */
-  function answerTo(ended: Ended): Received {
+  #answerTo(ended: Ended): Received {
     const { delivery, error, isDuplicate } = ended
     if (error === undefined) return { ...(isDuplicate ? duplicate : accepted), ...resultOf(ended) } as Received
-    const isStored = inbox !== undefined && isKept(error, delivery)
-    return isStored ? { ...accepted, ok: false, error } : refused(error, methods)
+    const isStored = this.#inbox !== undefined && isKept(error, delivery)
+    return isStored ? { ...accepted, ok: false, error } : refused(error, this.#settings.methods)
   }
 
   /** Returns the answer to a batch. What makes the sender come again comes first; an invalid element does not. */
-  function answerToBatch(ended: readonly Ended[]): Received {
+  #answerToBatch(ended: readonly Ended[]): Received {
     const elements = ended.map(resultOf)
     const errors = ended.flatMap(({ error }) => error ?? [])
     const serious = errors.find((error) => !isUnusable(error))
-    if (serious !== undefined) return { ...refused(serious, methods), elements }
+    if (serious !== undefined) return { ...refused(serious, this.#settings.methods), elements }
     const [error] = errors
     if (error !== undefined) return { ...accepted, ok: false, error, elements }
     return { ...accepted, ...elements[0], elements } as Received
   }
 
-  function refuse(): never {
-    const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
-    throw new HooklineError('shutting_down', text)
-  }
-
-  function warnOnce(code: string, text: string): void {
-    if (!warned.has(code)) process.emitWarning(text, { code })
-    warned.add(code)
-  }
-
-  return {
-    /** Answers a request of a host. Never rejects. */
-    handle: (request: EndpointRequest): Promise<Received> =>
-      answer(request, () => readJson(request, limit, forms), request.remainingMs),
-    answer,
-    /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
-    stop: async (): Promise<void> => {
-      isStopped = true
-      if (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve))
-    },
+  #warnOnce(code: string, text: string): void {
+    if (!this.#warned.has(code)) process.emitWarning(text, { code })
+    this.#warned.add(code)
   }
 }
 
 const NO_BODY: EndpointBody = { bytes: new Uint8Array(), source: 'stream' }
+
+function refuse(): never {
+  const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
+  throw new HooklineError('shutting_down', text)
+}
 
 /** Returns a request without the header that holds the secret: nothing that observes, logs or stores it has it. */
 function withoutHeader(request: GivenRequest, name: string): GivenRequest {

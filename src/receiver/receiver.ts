@@ -15,7 +15,7 @@ import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverClos
 import { createDeduplication } from './deduplication.ts'
 import { tellOptions } from './inspected.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
-import { createReceive } from './receive.ts'
+import { RequestReceiver } from './receive.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -37,7 +37,7 @@ export function createReceiver<
   const handlers = createHandlers(Object.keys(options.events ?? {}), settings.takesCustom)
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
-  const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
+  const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined
 
@@ -54,8 +54,8 @@ export function createReceiver<
       handlers.addAudience(name, audience as AudienceHandlers, options)
       return receiver
     },
-    observe: (observer) => settings.observers.add(observer),
-    handle,
+    observe: (observer) => settings.tap.observers.add(observer),
+    handle: (request) => requests.handle(request),
     get background() {
       if (isStarted) return 'a started inbox'
       return settings.inbox?.queue.isDurable === false ? 'an inbox in memory' : undefined
@@ -63,7 +63,7 @@ export function createReceiver<
     receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
       const { path, query } = readReceiveOptions(options)
-      return answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
+      return requests.answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
@@ -117,7 +117,7 @@ export function createReceiver<
 
   async function end(graceMs: number): Promise<readonly StoredMessage[]> {
     const since = clock.monotonic()
-    await within(stop(), Math.max(graceMs, ANSWERS_MS), clock)
+    await within(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
     await dedupe?.close(restMs)
     const left = await inbox?.close(restMs) // Refuses what an engine that is silent has not stored.

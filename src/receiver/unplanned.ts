@@ -35,7 +35,7 @@ export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned |
       const count = (counts.get(key) ?? 0) + 1
       counts.set(key, count)
       total += 1
-      tap.unplanned({ message, delivery, count })
+      tap.publish('unplanned', { message, delivery, count })
       notify(() => onUnplanned?.(message, { count }), warn)
     },
   }

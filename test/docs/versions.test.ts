@@ -25,7 +25,7 @@ it('the variables of the environment are those that the command reads', () => {
 
 it('the table of channels has each, with the fields of its type', { timeout: 120_000 }, () => {
   const rows = [...observability.matchAll(/^\| `(hookline:\w+)` \|.*?\| ([^|]*) \| `(\w+)` \|$/gm)]
-  const fields = fieldsOf(['handling/diagnostics.ts', 'destination/observer.ts', 'destination/circuit.ts'])
+  const fields = fieldsOf(['handling/events.ts', 'inbox/stored.ts', 'destination/observer.ts', 'destination/circuit.ts'])
   expect(rows.map(([, name]) => name).sort()).toEqual(channels)
   for (const [, name, listed = '', type = ''] of rows) {
     expect([name, codesOf(listed).sort()]).toEqual([name, fields.get(type)])

@@ -5,7 +5,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
-const CHANNELS = ['received', 'unplanned', 'rejected', 'stored', 'handled', 'failed'] as const
+const CHANNELS = ['received', 'unplanned', 'refused', 'stored', 'handled', 'failed'] as const
 const listening: (() => void)[] = []
 afterEach(() => {
   for (const stop of listening.splice(0)) stop()
@@ -53,7 +53,7 @@ it('inline: received, then failed; the sender retries', async () => {
   ])
 })
 
-it('rejected: what no handler saw, with the request', async () => {
+it('refused: what no handler saw, with the request', async () => {
   const { receiver } = setUp()
   const events = listen()
   await deliver(receiver, fixtures.track, 'forged')
@@ -61,9 +61,9 @@ it('rejected: what no handler saw, with the request', async () => {
   await receiver.close()
   await deliver(receiver, fixtures.track)
   expect(events.map(([name, { error }]) => [name, (error as { code: string }).code])).toEqual([
-    ['rejected', 'signature_mismatch'],
-    ['rejected', 'message_invalid'],
-    ['rejected', 'shutting_down'],
+    ['refused', 'signature_mismatch'],
+    ['refused', 'message_invalid'],
+    ['refused', 'shutting_down'],
   ])
   // No body: it may not be authentic.
   expect(events[0]?.[1]).toEqual({
@@ -95,7 +95,7 @@ it('with dedupe: nothing of a message that was handled; rejected while it is', a
   await clock.advance(70)
   await received
   await deliver(receiver, fixtures.track)
-  expect(events.map(([name]) => name)).toEqual(['received', 'rejected', 'handled'])
+  expect(events.map(([name]) => name)).toEqual(['received', 'refused', 'handled'])
 })
 
 it('with an inbox: received, stored, failed until it is handled or a dead letter', async () => {
@@ -130,7 +130,8 @@ it('with an inbox: received, stored, failed until it is handled or a dead letter
   await clock.advance(0)
   events.sort(([a], [b]) => b.localeCompare(a)) // A worker in the same process may be faster than the answer.
   expect(events).toMatchObject([
-    ['rejected', { error: { code: 'message_invalid' } }],
+    ['stored', { message: undefined }],
+    ['refused', { error: { code: 'message_invalid' } }],
     [
       'failed',
       { message: undefined, error: { code: 'message_invalid' }, next: 'dead_letter', durationMs: 0, attempt: 1 },

@@ -8,7 +8,7 @@ import { deliver, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
-const NAMES = ['received', 'rejected', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
+const NAMES = ['received', 'refused', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
 
 it('stops: nothing is subscribed, observed or collected any more', async () => {
   const { spans, collect } = setUpTelemetry()

@@ -102,7 +102,7 @@ it('handlers that fail are an error, by its code', async () => {
   expect(metrics.has('hookline.receiver.handled')).toBe(false)
 })
 
-it('counts what is received, handled, ignored and rejected', async () => {
+it('counts what is received, handled, ignored and refused', async () => {
   const { clock, receiver, deliver, spans, collect } = setUp()
   receiver.on('page', () => new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 500)))
   const pages = [deliver(fixtures.page), deliver({ ...fixtures.page, name: 'Other' })]
@@ -120,7 +120,7 @@ it('counts what is received, handled, ignored and rejected', async () => {
   ])
   expect(count(metrics.get('hookline.receiver.handled'))).toEqual([[page, 2]])
   expect(count(metrics.get('hookline.receiver.ignored'))).toEqual([[track, 1]])
-  expect(count(metrics.get('hookline.receiver.rejected'))).toEqual([
+  expect(count(metrics.get('hookline.receiver.refused'))).toEqual([
     [{ 'error.type': 'signature_mismatch', 'http.response.status_code': 401 }, 1],
     [{ 'error.type': 'message_invalid', 'http.response.status_code': 422 }, 1],
   ])

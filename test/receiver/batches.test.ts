@@ -79,7 +79,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(await set.post(some)).toMatchObject({ ok: true, status: 200 })
     expect(set.users()).toEqual(way === 'inline' ? ['ada', 'ben', 'cy', 'ada', 'ben', 'cy'] : ['ada', 'ben', 'cy'])
     expect(events).toMatchObject({
-      rejected: 0,
+      refused: 0,
       failed: 0,
       handled: way === 'inline' ? 6 : 3,
       stored: way === 'inbox' ? 6 : 0,
@@ -105,7 +105,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(letters.map(({ bytes, reason }) => [reason, Buffer.from(bytes).toString()])).toEqual(
       way === 'inbox' ? [[code, JSON.stringify(element)]] : [],
     )
-    expect(events).toMatchObject({ received: 2, rejected: 1, handled: 2 })
+    expect(events).toMatchObject({ received: 2, refused: 1, handled: 2 })
   })
 
   it('an element that nests deeper than the stack is one that is invalid', async () => {
@@ -273,7 +273,7 @@ describe('a batch without an inbox', () => {
       expect(received.elements?.[1]?.delivery.signal.aborted).toBe(true)
       expect(set.seen[1]?.delivery.signal.reason).toMatchObject({ code: 'handler_timeout' })
       expect(set.errors.map(({ code }) => code)).toEqual(['handler_timeout'])
-      expect(events).toEqual({ received: 2, rejected: 0, stored: 0, handled: 1, failed: 1 })
+      expect(events).toEqual({ received: 2, refused: 0, stored: 0, handled: 1, failed: 1 })
       held.reject(new Error('too late'))
       await until(() => set.errors.length === 2)
       expect(set.errors[1]).toMatchObject({ code: 'handler_failed' })
@@ -348,7 +348,7 @@ describe('a batch with an inbox', () => {
     expect(await pending).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
     stored.resolve(undefined)
     await set.clock.advance(0)
-    expect(events).toEqual({ received: 3, rejected: 1, stored: 0, handled: 0, failed: 0 })
+    expect(events).toEqual({ received: 3, refused: 1, stored: 0, handled: 0, failed: 0 })
   })
 
   it('forgets the users of its elements one by one', async () => {

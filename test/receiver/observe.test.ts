@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
-import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/observer.ts'
+import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/events.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'

@@ -150,7 +150,7 @@ describe('an unknown source', () => {
     const warn = watchWarnings()
     const { deliver, receiver, errors, failed } = setUpSources(given, { onRejected })
     receiver.observe({ answered })
-    const channel = diagnosticsOf('hookline:rejected')
+    const channel = diagnosticsOf('hookline:refused')
     const path = `/webhooks/${'none\u001b'.repeat(100)}`
 
     const answer = await deliver(path, 'guess')

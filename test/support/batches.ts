@@ -63,10 +63,10 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
   }
 }
 
-const CHANNELS = ['received', 'rejected', 'stored', 'handled', 'failed'] as const
+const CHANNELS = ['received', 'refused', 'stored', 'handled', 'failed'] as const
 
 export function countEvents(): Record<(typeof CHANNELS)[number], number> {
-  const counts = { received: 0, rejected: 0, stored: 0, handled: 0, failed: 0 }
+  const counts = { received: 0, refused: 0, stored: 0, handled: 0, failed: 0 }
   for (const name of CHANNELS) {
     const hear = (): void => void counts[name]++
     subscribe(`hookline:${name}`, hear)

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { vi } from 'vitest'
-import type { ReceiverObserver } from '../../src/handling/observer.ts'
+import type { ReceiverObserver } from '../../src/handling/events.ts'
 import type { EventSchemas } from '../../src/handling/schema.ts'
 import type { Handler } from '../../src/handling/selection.ts'
 import type { InboxOptions } from '../../src/inbox/options.ts'

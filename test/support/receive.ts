@@ -1,7 +1,7 @@
 /** A receiver, what its callbacks saw, and a message sent to it without a host. */
 
 import { onTestFinished, vi } from 'vitest'
-import type { FailedRequest } from '../../src/handling/diagnostics.ts'
+import type { FailedRequest } from '../../src/handling/events.ts'
 import type { EventSchemas, Schema, TraitSchemas } from '../../src/handling/schema.ts'
 import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import type { HooklineError } from '../../src/message/error.ts'

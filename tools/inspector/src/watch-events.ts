@@ -1,6 +1,6 @@
 /** Watches a receiver: which events arrive, and which of their messages do not match their schema. */
 
-import type { AnsweredEvent, Delivery, HooklineError, ObservedFailed, ReceivedMessage, Receiver } from 'hookline'
+import type { AnsweredEvent, Delivery, FailedEvent, HooklineError, ReceivedMessage, Receiver } from 'hookline'
 import { isMessage, tryParse } from '../../json.ts'
 import type { EventCounts, Kind } from './event-counts.ts'
 
@@ -22,7 +22,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
   }
 
   /** Without an inbox, the answer has the error already. */
-  function failed({ delivery, message, error }: ObservedFailed): void {
+  function failed({ delivery, message, error }: FailedEvent): void {
     if (error.code === 'schema_mismatch') counts.mismatched(kindOf(message ?? tryParse(delivery.bytes)), error)
   }
 

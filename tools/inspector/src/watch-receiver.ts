@@ -3,15 +3,15 @@
 import {
   type AnsweredEvent,
   type Delivery,
+  type FailedEvent,
+  type HandledEvent,
   type HooklineError,
+  type IgnoredEvent,
   MESSAGE_TYPES,
   type MessageType,
-  type ObservedFailed,
-  type ObservedHandled,
-  type ObservedIgnored,
-  type ObservedStored,
   type ReceivedMessage,
   type Receiver,
+  type StoredEvent,
 } from 'hookline'
 import type { Journal } from './journal.ts'
 import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
@@ -71,7 +71,7 @@ export function watchReceiver(
     return logged
   }
 
-  function stored({ delivery, message, durationMs }: ObservedStored): void {
+  function stored({ delivery, message, durationMs }: StoredEvent): void {
     const logged = open(delivery, message, true)
     if (logged === undefined) return
     if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
@@ -79,19 +79,19 @@ export function watchReceiver(
     journal.update(logged)
   }
 
-  function handled(event: ObservedHandled): void {
+  function handled(event: HandledEvent): void {
     series.done(name, event.durationMs)
     end(event, { state: 'done', ...OVER }, { what: 'handled' })
   }
 
-  function ignored({ delivery, message, isStored }: ObservedIgnored): void {
+  function ignored({ delivery, message, isStored }: IgnoredEvent): void {
     const logged = open(delivery, message, isStored)
     if (logged === undefined) return
     const at = journal.now()
     journal.update(logged, { state: 'ignored', ...OVER, endedAt: at }, { at, what: 'ignored' })
   }
 
-  function failed(event: ObservedFailed): void {
+  function failed(event: FailedEvent): void {
     const { error, next, runs, durationMs } = event
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
     const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
@@ -102,7 +102,7 @@ export function watchReceiver(
   }
 
   function end(
-    { delivery, message, attempt, durationMs, runs, isStored }: ObservedHandled | ObservedFailed,
+    { delivery, message, attempt, durationMs, runs, isStored }: HandledEvent | FailedEvent,
     change: Partial<LoggedMessage>,
     step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
   ): void {
