@@ -10,17 +10,17 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     sender: 'src/sender.ts',
-    collector: 'src/collector/index.ts',
-    client: 'src/client/index.ts',
+    collector: 'src/collector.ts',
+    client: 'src/client.ts',
     'queues/index': 'src/queues.ts',
     // Types alone: else their declarations go into those of an engine, and every user would need its package.
-    'queues/queue': 'src/queues/api.ts',
-    'queues/memory': 'src/queues/memory/index.ts',
-    'queues/sqlite': 'src/queues/sqlite/index.ts',
-    'queues/bullmq': 'src/queues/bullmq/index.ts',
-    'queues/pg-boss': 'src/queues/pg-boss/index.ts',
-    'dedupe/memory': 'src/dedupe/memory.ts',
-    otel: 'src/otel/index.ts',
+    'queues/queue': 'src/store/queue-types.ts',
+    'queues/memory': 'src/queues-memory.ts',
+    'queues/sqlite': 'src/queues-sqlite.ts',
+    'queues/bullmq': 'src/queues-bullmq.ts',
+    'queues/pg-boss': 'src/queues-pg-boss.ts',
+    'dedupe/memory': 'src/dedupe-memory.ts',
+    otel: 'src/otel.ts',
     testing: 'src/testing.ts',
     inspector: 'tools/inspector/src/index.ts',
     express: 'adapters/express.ts',
@@ -30,7 +30,7 @@ export default defineConfig({
     fetch: 'adapters/fetch.ts',
     lambda: 'adapters/lambda.ts',
     // A file of its own, which runs before undici is loaded.
-    'sending-runtime': 'src/http/runtime.ts',
+    'sending-runtime': 'src/kit/runtime.ts',
     // The command: no types, and the packages that only it uses are built into it.
     cli: 'tools/command/src/bin.ts',
     // `hookline demo`: the example, over the files of the package.

@@ -5,7 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Endpoint } from '../src/http/endpoint.ts'
+import type { Endpoint } from '../src/host/endpoint.ts'
 import { requireNode } from './shared/host.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { FAILED, NOT_FOUND, send } from './shared/node-answer.ts'

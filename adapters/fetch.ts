@@ -4,10 +4,10 @@
  * @module hookline/fetch
  */
 
-import { withoutConnection } from '../src/http/answer.ts'
-import { ArrivingBytes } from '../src/http/arriving-bytes.ts'
-import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
-import type { Endpoint, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
+import { withoutConnection } from '../src/host/answer.ts'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/host/body.ts'
+import type { Endpoint, EndpointHeaders, EndpointRequest } from '../src/host/endpoint.ts'
+import { ArrivingBytes } from '../src/kit/arriving-bytes.ts'
 import { requireWebRequest } from './shared/host.ts'
 import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 

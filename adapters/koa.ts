@@ -5,7 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../src/host/endpoint.ts'
 import { requireKoa } from './shared/host.ts'
 import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 import { headersFor } from './shared/node-answer.ts'

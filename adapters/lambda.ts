@@ -4,10 +4,10 @@
  * @module hookline/lambda
  */
 
-import { withoutConnection } from '../src/http/answer.ts'
-import { bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
-import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
-import { invalidOption, kindOf } from '../src/options/checks.ts'
+import { withoutConnection } from '../src/host/answer.ts'
+import { bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/host/body.ts'
+import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/host/endpoint.ts'
+import { invalidOption, kindOf } from '../src/kit/checks.ts'
 import { refuseOtherHost } from './shared/host.ts'
 import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 

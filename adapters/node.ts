@@ -4,7 +4,7 @@
  * @module hookline/node
  */
 
-import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../src/host/endpoint.ts'
 import { requireNode } from './shared/host.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { FAILED, NOT_FOUND, type NodeOutgoing, send } from './shared/node-answer.ts'

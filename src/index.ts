@@ -4,53 +4,16 @@
  * @module hookline
  */
 
-export type {
-  Delivery,
-  DeliveryMethod,
-  DeliveryReplay,
-  HandlerNames,
-  ReceivedElement,
-  TransactionClient,
-} from './handling/delivery.ts'
-export type {
-  AnsweredEvent,
-  AnsweredRequest,
-  FailedEvent,
-  FailedRequest,
-  ForgottenEvent,
-  HandledEvent,
-  HandlerRun,
-  IgnoredEvent,
-  ReceivedEvent,
-  ReceiverObserver,
-  RefusedEvent,
-  StoredEvent,
-  UnplannedEvent,
-} from './handling/events.ts'
-export type { AudienceHandlers } from './handling/handlers.ts'
-export type {
-  CustomOf,
-  CustomOption,
-  EventSchemas,
-  OutputOf,
-  Schema,
-  SchemaOutput,
-  SchemaResult,
-  TraitSchemas,
-} from './handling/schema.ts'
-export type { Handler, HandlerOptions } from './handling/selection.ts'
-export type { BodySource, EndpointBody } from './http/body.ts'
+export type { BodySource, EndpointBody } from './host/body.ts'
 export type {
   Endpoint,
   EndpointAnswer,
   EndpointHeaders,
   EndpointRequest,
-} from './http/endpoint.ts'
-export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './inbox/history.ts'
-export type { InboxOptions } from './inbox/options.ts'
-export type { DeadLetterReason, StoredError, StoredErrorCause } from './inbox/retry-state.ts'
-export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './inbox/stored.ts'
-export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './message/error.ts'
+} from './host/endpoint.ts'
+export type { Clock } from './kit/clock.ts'
+export type { Logger } from './kit/log.ts'
+export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './protocol/error.ts'
 export type {
   AliasMessage,
   Context,
@@ -66,15 +29,40 @@ export type {
   ReceivedMessage,
   ScreenMessage,
   TrackMessage,
-} from './message/message.ts'
-export { parse } from './message/parse.ts'
-export { sign, verify } from './message/signature.ts'
-export { MESSAGE_TYPES } from './message/type-table.ts'
-export type { Logger } from './options/log.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten, HistoryOptions } from './queues/api.ts'
-export type { MessageFilter } from './queues/filter.ts'
-export type { Health } from './queues/health.ts'
-export type { LetterCount, LetterFilter } from './queues/letters.ts'
+} from './protocol/message.ts'
+export { parse } from './protocol/parse.ts'
+export { sign, verify } from './protocol/signature.ts'
+export { MESSAGE_TYPES } from './protocol/type-table.ts'
+export { createReceiver } from './receive/create-receiver.ts'
+export type { ReceiverDedupeOptions } from './receive/deduplication.ts'
+export type {
+  Delivery,
+  DeliveryMethod,
+  DeliveryReplay,
+  HandlerNames,
+  ReceivedElement,
+  TransactionClient,
+} from './receive/delivery.ts'
+export type {
+  AnsweredEvent,
+  AnsweredRequest,
+  FailedEvent,
+  FailedRequest,
+  ForgottenEvent,
+  HandledEvent,
+  HandlerRun,
+  IgnoredEvent,
+  ReceivedEvent,
+  ReceiverObserver,
+  RefusedEvent,
+  StoredEvent,
+  UnplannedEvent,
+} from './receive/events.ts'
+export type { AudienceHandlers } from './receive/handlers.ts'
+export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './receive/history.ts'
+export type { InboxOptions } from './receive/inbox-options.ts'
+export type { DeadLetterReason, StoredError, StoredErrorCause } from './receive/inbox-state.ts'
+export type { OnRejected, ReceiverOptions, RejectedMessage } from './receive/receiver-options.ts'
 export type {
   ForgetOptions,
   HeadersLike,
@@ -87,10 +75,22 @@ export type {
   ReceiverHealth,
   TrackOf,
   TypeOf,
-} from './receiver/api.ts'
-export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
-export type { OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
-export { createReceiver } from './receiver/receiver.ts'
-export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
-export type { OnUnplanned } from './receiver/unplanned.ts'
-export type { Clock } from './time/clock.ts'
+} from './receive/receiver-types.ts'
+export type {
+  CustomOf,
+  CustomOption,
+  EventSchemas,
+  OutputOf,
+  Schema,
+  SchemaOutput,
+  SchemaResult,
+  TraitSchemas,
+} from './receive/schema.ts'
+export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receive/secrets.ts'
+export type { Handler, HandlerOptions } from './receive/selection.ts'
+export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './receive/stored-message.ts'
+export type { OnUnplanned } from './receive/unplanned.ts'
+export type { MessageFilter } from './store/filter.ts'
+export type { Health } from './store/health.ts'
+export type { LetterCount, LetterFilter } from './store/letters.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten, HistoryOptions } from './store/queue-types.ts'

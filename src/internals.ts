@@ -4,40 +4,40 @@
  */
 
 // The page says when a destination tries again, and reads all dead letters of a receiver, however many pages they have.
-export { isRetryable, nextDelay } from './destination/schedule.ts'
-export { RETRY_WINDOW_MS } from './message/limits.ts'
-export { walkLetters } from './queues/walk.ts'
+export { isRetryable, nextDelay } from './send/schedule.ts'
+export { RETRY_WINDOW_MS } from './protocol/limits.ts'
+export { walkLetters } from './store/walk.ts'
 
 // The page shows what a receiver and a collector keep to themselves: schemas and routes, and whether a secret explains a signature.
-export { ROUTES } from './collector/routes.ts'
-export { schemasOf, secretsOf } from './receiver/inspected.ts'
+export { ROUTES } from './collect/routes.ts'
+export { schemasOf, secretsOf } from './receive/inspected.ts'
 
 // The tools hide what the log of the library hides, with the same words.
-export { explainError } from './handling/failure.ts'
-export { readIssue } from './handling/schema-issues.ts'
-export { shownHeader, shownUrl } from './http/shown.ts'
-export { createLog } from './options/log.ts'
-export { escaped } from './options/warning.ts'
+export { explainError } from './receive/failure.ts'
+export { readIssue } from './receive/schema-issues.ts'
+export { shownHeader, shownUrl } from './kit/shown.ts'
+export { createLog } from './kit/log.ts'
+export { escaped } from './kit/warning.ts'
 
 // Whom a message is about, and when it was, is read as an inbox reads it, also of a message that is not valid.
-export { readUsers, usersOf } from './message/identity.ts'
-export { toTimestamp } from './message/timestamp.ts'
+export { readUsers, usersOf } from './protocol/identity.ts'
+export { toTimestamp } from './protocol/timestamp.ts'
 
 // `check` and `send` make on purpose what a receiver must refuse: users have `explainSignature` and `signedRequest`.
-export { layOut } from './message/explain/json-text.ts'
-export { MISTAKES } from './message/explain/mistakes.ts'
-export { TAMPERINGS, tamper } from './sender/tamper.ts'
+export { layOut } from './protocol/explain/json-text.ts'
+export { MISTAKES } from './protocol/explain/mistakes.ts'
+export { TAMPERINGS, tamper } from './send/tamper.ts'
 export { KNOWN_SENDERS } from './testing/known-senders.ts'
 
 // The command posts what no sender posts, and reads what no receiver accepts: users have a sender and adapters.
-export { createPoster, type Exchange } from './http/poster.ts'
-export { readStream } from './http/read-stream.ts'
-export { RESERVED_HEADERS } from './sender/webhooks.ts'
+export { createPoster, type Exchange } from './kit/poster.ts'
+export { readStream } from './host/read-stream.ts'
+export { RESERVED_HEADERS } from './send/webhooks.ts'
 export { listen } from './testing/server.ts'
 
 // Options of the inspector are checked, and names of the command suggested, as everywhere in the library.
-export { invalidOption, kindOf, nearest, requireInteger, requireMethods, requireOptions } from './options/checks.ts'
+export { invalidOption, kindOf, nearest, requireInteger, requireMethods, requireOptions } from './kit/checks.ts'
 
 // The page waits for an app for a limited time, and does not keep its process alive.
-export { inBackground, systemClock } from './time/clock.ts'
-export { TIMED_OUT, within } from './time/timeout.ts'
+export { inBackground, systemClock } from './kit/clock.ts'
+export { TIMED_OUT, within } from './kit/timeout.ts'

@@ -4,6 +4,8 @@
  * @module hookline/queues
  */
 
+export type { Clock } from './kit/clock.ts'
+export type { Logger } from './kit/log.ts'
 export {
   type InspectedDestinationLetter,
   type InspectedInboxLetter,
@@ -12,8 +14,11 @@ export {
   type InspectedQueue,
   type InspectQueueOptions,
   inspectQueue,
-} from './inspection/inspect-queue.ts'
-export type { Logger } from './options/log.ts'
+} from './observe/inspect-queue.ts'
+export type { CreateQueueOptions } from './store/arguments.ts'
+export { createQueue } from './store/create-queue.ts'
+export type { QueueCounts } from './store/health.ts'
+export type { Answer, LogStore, QueueStore, ReleaseOptions } from './store/queue-store.ts'
 export type {
   BeginTransaction,
   ClaimedJob,
@@ -39,11 +44,6 @@ export type {
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,
-} from './queues/api.ts'
-export type { CreateQueueOptions } from './queues/arguments.ts'
-export type { QueueCounts } from './queues/health.ts'
-export { createQueue } from './queues/queue.ts'
-export type { Answer, LogStore, QueueStore, ReleaseOptions } from './queues/store.ts'
-export { servesOther } from './queues/use.ts'
-export type { PageBounds } from './queues/walk.ts'
-export type { Clock } from './time/clock.ts'
+} from './store/queue-types.ts'
+export { servesOther } from './store/use.ts'
+export type { PageBounds } from './store/walk.ts'

@@ -4,31 +4,9 @@
  * @module hookline/sender
  */
 
-export type {
-  Destination,
-  DestinationChanges,
-  DestinationCloseOptions,
-  DestinationDeadLetter,
-  DestinationHealth,
-  DestinationLetterFilter,
-  Queued,
-  Submission,
-  SyncOptions,
-} from './destination/api.ts'
-export type { CircuitEvent, CircuitOptions, CircuitState, UrlHealth } from './destination/circuit.ts'
-export { createDestination } from './destination/destination.ts'
-export type { MessageContext, MessageFunctions } from './destination/functions.ts'
-export type {
-  DeliveryReport,
-  DestinationObserver,
-  FailureReason,
-  ObservedReport,
-  QueuedEvent,
-  SkippedEvent,
-  SkipReason,
-} from './destination/observer.ts'
-export type { DestinationOptions } from './destination/options.ts'
-export type { DispatcherLike } from './http/post.ts'
+export type { Clock } from './kit/clock.ts'
+export type { Logger } from './kit/log.ts'
+export type { DispatcherLike } from './kit/post.ts'
 export type {
   AliasCall,
   CallActor,
@@ -40,12 +18,33 @@ export type {
   PageCall,
   ScreenCall,
   TrackCall,
-} from './message/calls.ts'
-export type { Logger } from './options/log.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './queues/api.ts'
-export type { MessageFilter } from './queues/filter.ts'
-export type { Health } from './queues/health.ts'
-export type { LetterCount, LetterFilter } from './queues/letters.ts'
+} from './protocol/calls.ts'
+export type { CircuitEvent, CircuitOptions, CircuitState, UrlHealth } from './send/circuit.ts'
+export { createDestination } from './send/create-destination.ts'
+export { createSender } from './send/create-sender.ts'
+export type {
+  DeliveryReport,
+  DestinationObserver,
+  FailureReason,
+  ObservedReport,
+  QueuedEvent,
+  SkippedEvent,
+  SkipReason,
+} from './send/destination-events.ts'
+export type { DestinationOptions } from './send/destination-options.ts'
+export type {
+  Destination,
+  DestinationChanges,
+  DestinationCloseOptions,
+  DestinationDeadLetter,
+  DestinationHealth,
+  DestinationLetterFilter,
+  Queued,
+  Submission,
+  SyncOptions,
+} from './send/destination-types.ts'
+export type { MessageContext, MessageFunctions } from './send/message-functions.ts'
+export type { SenderOptions } from './send/sender-options.ts'
 export type {
   Attempt,
   AttemptError,
@@ -55,9 +54,10 @@ export type {
   Sender,
   SenderRequest,
   SendOptions,
-} from './sender/api.ts'
-export type { SenderOptions } from './sender/options.ts'
-export { createSender } from './sender/sender.ts'
-export type { Tampering } from './sender/tamper.ts'
-export type { Webhook } from './sender/webhooks.ts'
-export type { Clock } from './time/clock.ts'
+} from './send/sender-types.ts'
+export type { Tampering } from './send/tamper.ts'
+export type { Webhook } from './send/webhooks.ts'
+export type { MessageFilter } from './store/filter.ts'
+export type { Health } from './store/health.ts'
+export type { LetterCount, LetterFilter } from './store/letters.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './store/queue-types.ts'

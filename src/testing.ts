@@ -5,12 +5,12 @@
  * @module hookline/testing
  */
 
-export type { SignatureCause, SignatureCauseCode } from './message/explain/causes.ts'
+export type { SignatureCause, SignatureCauseCode } from './protocol/explain/causes.ts'
 export {
   type ExplainSignatureOptions,
   explainSignature,
   type SignatureExplanation,
-} from './message/explain/explain-signature.ts'
+} from './protocol/explain/explain-signature.ts'
 export {
   type Capture,
   type CapturedStep,
@@ -19,7 +19,6 @@ export {
   type NetworkFailure,
 } from './testing/capture.ts'
 export type { CertificateFault } from './testing/certificates.ts'
-export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, startEndpoint } from './testing/endpoint.ts'
 export { fixtures } from './testing/fixtures.ts'
 export type { KnownSender } from './testing/known-senders.ts'
 export { type ManualClock, manualClock } from './testing/manual-clock.ts'
@@ -30,10 +29,16 @@ export type {
   PlatformMessage,
   PlatformOptions,
   RefusedCall,
-} from './testing/platform/api.ts'
-export { startPlatform } from './testing/platform/index.ts'
+} from './testing/platform/platform-types.ts'
+export { startPlatform } from './testing/platform/start-platform.ts'
 export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder.ts'
 export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
+export {
+  type EndpointOptions,
+  type ScriptedEndpoint,
+  type SecureEndpoint,
+  startEndpoint,
+} from './testing/scripted-endpoint.ts'
 export {
   type HeaderRequest,
   type HeaderRequestOptions,
@@ -42,4 +47,4 @@ export {
   signedRequest,
 } from './testing/signed-request.ts'
 export type { QueueTest, TestedQueue, TestQueueOptions } from './testing/test-queue/context.ts'
-export { testQueue } from './testing/test-queue/index.ts'
+export { testQueue } from './testing/test-queue/test-queue.ts'

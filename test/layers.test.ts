@@ -19,7 +19,7 @@ describe('the imports of the sources', () => {
       'tools/{json,letter-groups,*/src/**/*}.{ts,tsx}',
     ])
     expect([...sources.keys()]).toEqual(
-      expect.arrayContaining(['src/index.ts', 'src/receiver/receiver.ts', 'adapters/express.ts']),
+      expect.arrayContaining(['src/index.ts', 'src/receive/create-receiver.ts', 'adapters/express.ts']),
     )
     expect(findViolations(sources)).toEqual([])
   })
@@ -35,18 +35,18 @@ describe('the imports of the sources', () => {
 describe('the rule itself', () => {
   const tree = {
     'src/index.ts': '',
-    'src/message/parse.ts': '',
-    'src/time/clock.ts': '',
-    'src/http/endpoint.ts': '',
-    'src/queues/api.ts': '',
-    'src/queues/memory/index.ts': '',
-    'src/queues/memory/store.ts': '',
-    'src/queues/sqlite/index.ts': '',
-    'src/receiver/receiver.ts': '',
-    'src/receiver/options.ts': '',
-    'src/sender/sender.ts': '',
-    'src/client/client.ts': '',
-    'src/collector/collector.ts': '',
+    'src/protocol/parse.ts': '',
+    'src/kit/clock.ts': '',
+    'src/host/endpoint.ts': '',
+    'src/store/queue-types.ts': '',
+    'src/store/memory/memory-queue.ts': '',
+    'src/store/memory/memory-store.ts': '',
+    'src/store/sqlite/sqlite-queue.ts': '',
+    'src/receive/create-receiver.ts': '',
+    'src/receive/receiver-options.ts': '',
+    'src/send/create-sender.ts': '',
+    'src/collect/create-client.ts': '',
+    'src/collect/create-collector.ts': '',
     'src/testing/fixtures.ts': '',
     'adapters/shared/node-request.ts': '',
     'adapters/express.ts': '',
@@ -61,38 +61,53 @@ describe('the rule itself', () => {
     findViolations(new Map(Object.entries({ ...tree, ...files })))
 
   it.each([
-    ['one layer down', 'src/http/endpoint.ts', '../message/parse.ts'],
-    ['many layers down', 'src/collector/collector.ts', '../sender/sender.ts'],
-    ['from a face', 'src/index.ts', './receiver/receiver.ts'],
-    ['inside a folder', 'src/receiver/receiver.ts', './options.ts'],
-    ['from an engine to a lower layer', 'src/queues/memory/store.ts', '../../message/parse.ts'],
-    ['from an engine to the contract', 'src/queues/memory/store.ts', '../api.ts'],
-    ['inside an engine', 'src/queues/memory/index.ts', './store.ts'],
-    ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
+    ['one layer down', 'src/host/endpoint.ts', '../protocol/parse.ts'],
+    ['many layers down', 'src/collect/create-collector.ts', '../send/create-sender.ts'],
+    ['from a face', 'src/index.ts', './receive/create-receiver.ts'],
+    ['inside a folder', 'src/receive/create-receiver.ts', './receiver-options.ts'],
+    ['from an engine to a lower layer', 'src/store/memory/memory-store.ts', '../../protocol/parse.ts'],
+    ['from an engine to the contract', 'src/store/memory/memory-store.ts', '../queue-types.ts'],
+    ['inside an engine', 'src/store/memory/memory-queue.ts', './memory-store.ts'],
+    ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../protocol/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/node-request.ts'],
-    ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
+    ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/host/endpoint.ts'],
     ['from a tool to a public name', 'tools/command/src/page.ts', 'hookline/node'],
     ['from a tool to the internals', 'tools/inspector/src/journal.ts', '../../../src/internals.ts'],
     ['from a tool to what tools share', 'tools/command/src/page.ts', '../../json.ts'],
     ['from the command to the page', 'tools/command/src/page.ts', '../../inspector/src/page-server.ts'],
     ['from the tools for tests to it', 'src/testing/fixtures.ts', '../../adapters/node.ts'],
-    ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
+    ['to a package or a builtin', 'src/protocol/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
     expect(violationsOf({ [from]: `import { x } from '${to}'` })).toEqual([])
   })
 
   it.each([
-    ['up', 'src/message/parse.ts', '../receiver/receiver.ts', 'goes up, from layer 0 to layer 4'],
+    ['up', 'src/protocol/parse.ts', '../receive/create-receiver.ts', 'goes up, from layer 0 to layer 3'],
     ['to a face', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from layer 6 to layer 7'],
-    ['sideways', 'src/client/client.ts', '../sender/sender.ts', 'goes sideways on layer 3'],
-    ['sideways at the bottom', 'src/message/parse.ts', '../time/clock.ts', 'goes sideways on layer 0'],
-    ['from a contract up', 'src/queues/api.ts', '../receiver/receiver.ts', 'goes up, from layer 2 to layer 4'],
-    ['from engine to engine', 'src/queues/memory/store.ts', '../sqlite/index.ts', 'goes sideways, to a sibling'],
-    ['from the contract to an engine', 'src/queues/api.ts', './memory/index.ts', 'goes up, to a member of the family'],
+    ['sideways', 'src/receive/create-receiver.ts', '../send/create-sender.ts', 'goes sideways on layer 3'],
+    ['from the host to a store', 'src/host/endpoint.ts', '../store/queue-types.ts', 'goes sideways on layer 2'],
+    [
+      'from a contract up',
+      'src/store/queue-types.ts',
+      '../receive/create-receiver.ts',
+      'goes up, from layer 2 to layer 3',
+    ],
+    [
+      'from engine to engine',
+      'src/store/memory/memory-store.ts',
+      '../sqlite/sqlite-queue.ts',
+      'goes sideways, to a sibling',
+    ],
+    [
+      'from the contract to an engine',
+      'src/store/queue-types.ts',
+      './memory/memory-queue.ts',
+      'goes up, to a member of the family',
+    ],
     [
       'from a tool to the library',
       'tools/command/src/page.ts',
-      '../../../src/message/parse.ts',
+      '../../../src/protocol/parse.ts',
       'tools import public names and the internals only',
     ],
     [
@@ -115,7 +130,7 @@ describe('the rule itself', () => {
     ],
     [
       'from the library to a tool',
-      'src/receiver/receiver.ts',
+      'src/receive/create-receiver.ts',
       '../../tools/command/src/page.ts',
       'is no layer of the library',
     ],
@@ -126,57 +141,57 @@ describe('the rule itself', () => {
       '../express.ts',
       'goes up, to a member of the family',
     ],
-    ['out of src', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
+    ['out of src', 'src/receive/create-receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
     [
       'around the contract of endpoints',
       'adapters/koa.ts',
-      '../src/receiver/receiver.ts',
-      'adapters import layers 0 to 1 only',
+      '../src/receive/create-receiver.ts',
+      'adapters import protocol, kit, host only',
     ],
-    ['through a face', 'adapters/koa.ts', '../src/index.ts', 'adapters import layers 0 to 1 only'],
-    ['to nowhere', 'src/index.ts', './message/gone.ts', 'is no source file'],
+    ['through a face', 'adapters/koa.ts', '../src/index.ts', 'adapters import protocol, kit, host only'],
+    ['to nowhere', 'src/index.ts', './protocol/gone.ts', 'is no source file'],
   ])('reports an import %s', (_case, from, to, reason) => {
     const violations = violationsOf({ [from]: `import { x } from '${to}'` })
     expect(violations).toEqual([expect.stringMatching(`^${from} → .*: ${reason}$`)])
   })
 
   it.each([
-    ['type-only', "import type { X } from '../receiver/receiver.ts'"],
-    ['inline type', "import { type X } from '../receiver/receiver.ts'"],
-    ['bare', "import '../receiver/receiver.ts'"],
-    ['re-export', "export * from '../receiver/receiver.ts'"],
-    ['type re-export', "export type { X } from '../receiver/receiver.ts'"],
-    ['dynamic', "const x = await import('../receiver/receiver.ts')"],
-    ['type query', "export type X = import('../receiver/receiver.ts').X"],
-    ['require', "const x = require('../receiver/receiver.ts')"],
+    ['type-only', "import type { X } from '../receive/create-receiver.ts'"],
+    ['inline type', "import { type X } from '../receive/create-receiver.ts'"],
+    ['bare', "import '../receive/create-receiver.ts'"],
+    ['re-export', "export * from '../receive/create-receiver.ts'"],
+    ['type re-export', "export type { X } from '../receive/create-receiver.ts'"],
+    ['dynamic', "const x = await import('../receive/create-receiver.ts')"],
+    ['type query', "export type X = import('../receive/create-receiver.ts').X"],
+    ['require', "const x = require('../receive/create-receiver.ts')"],
   ])('sees an import that is %s', (_case, text) => {
-    expect(violationsOf({ 'src/message/parse.ts': text })).toHaveLength(1)
+    expect(violationsOf({ 'src/protocol/parse.ts': text })).toHaveLength(1)
   })
 
   it('is not fooled by text that looks like an import', () => {
-    const text = "// import '../receiver/receiver.ts'\nconst x = \"import '../receiver/receiver.ts'\""
-    expect(violationsOf({ 'src/message/parse.ts': text })).toEqual([])
+    const text = "// import '../receive/create-receiver.ts'\nconst x = \"import '../receive/create-receiver.ts'\""
+    expect(violationsOf({ 'src/protocol/parse.ts': text })).toEqual([])
   })
 
   it('reports an import of the package by its own name', () => {
     for (const name of ['hookline', 'hookline/express']) {
-      const violations = violationsOf({ 'src/message/parse.ts': `import '${name}'` })
-      expect(violations).toEqual([`src/message/parse.ts → ${name}: imports the package by its own name`])
+      const violations = violationsOf({ 'src/protocol/parse.ts': `import '${name}'` })
+      expect(violations).toEqual([`src/protocol/parse.ts → ${name}: imports the package by its own name`])
     }
   })
 
   it('reports a folder that has no layer', () => {
-    const violations = violationsOf({ 'src/utils/x.ts': "import '../message/parse.ts'" })
-    expect(violations).toEqual(['src/utils/x.ts → src/message/parse.ts: a folder without a layer'])
+    const violations = violationsOf({ 'src/utils/x.ts': "import '../protocol/parse.ts'" })
+    expect(violations).toEqual(['src/utils/x.ts → src/protocol/parse.ts: a folder without a layer'])
   })
 
   it.each([
-    ["export * from './message/parse.ts'", 'holds more than lists of names'],
-    ["export * as parsing from './message/parse.ts'", 'holds more than lists of names'],
-    ["import * as parsing from './message/parse.ts'\nexport { parsing }", 'holds more than lists of names'],
+    ["export * from './protocol/parse.ts'", 'holds more than lists of names'],
+    ["export * as parsing from './protocol/parse.ts'", 'holds more than lists of names'],
+    ["import * as parsing from './protocol/parse.ts'\nexport { parsing }", 'holds more than lists of names'],
     ['export const tools = {}', 'holds more than lists of names'],
     [
-      `export { ${Array.from({ length: 46 }, (_, at) => `a${at}`)} } from './message/parse.ts'`,
+      `export { ${Array.from({ length: 46 }, (_, at) => `a${at}`)} } from './protocol/parse.ts'`,
       '46 names, and at most 45',
     ],
   ])('reports internals that hide names, and too many: %s', (text, reason) => {
@@ -185,16 +200,16 @@ describe('the rule itself', () => {
   })
 
   it('lets a list of internals pass', () => {
-    const text = "export { parse, type Json } from './message/parse.ts'\nexport type { Clock } from './time/clock.ts'"
+    const text = "export { parse, type Json } from './protocol/parse.ts'\nexport type { Clock } from './kit/clock.ts'"
     expect(violationsOf({ 'src/internals.ts': text })).toEqual([])
   })
 
   it('reports a cycle, type-only imports included', () => {
     const violations = violationsOf({
-      'src/receiver/receiver.ts': "import { readOptions } from './options.ts'",
-      'src/receiver/options.ts': "import type { Receiver } from './receiver.ts'",
+      'src/receive/create-receiver.ts': "import { readOptions } from './receiver-options.ts'",
+      'src/receive/receiver-options.ts': "import type { Receiver } from './create-receiver.ts'",
     })
-    const [a, b] = ['src/receiver/receiver.ts', 'src/receiver/options.ts']
+    const [a, b] = ['src/receive/create-receiver.ts', 'src/receive/receiver-options.ts']
     expect(violations).toEqual([`${a} → ${b} → ${a}: a cycle`])
   })
 })
@@ -259,7 +274,7 @@ describe('what a subpath loads', () => {
     const [index = [], testing = []] = SOURCES.map(load)
     expect(packagesIn(index)).toEqual(LOADS.hookline)
     expect(httpClientsIn(index)).toEqual([])
-    const explains = (loaded: readonly string[]) => loaded.some((url) => url.includes('/src/message/explain/'))
+    const explains = (loaded: readonly string[]) => loaded.some((url) => url.includes('/src/protocol/explain/'))
     expect([explains(index), explains(testing)]).toEqual([false, true])
   })
 

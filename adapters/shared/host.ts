@@ -1,6 +1,6 @@
 /** Which host called what `serve` returned, by the shape of the arguments: another host needs another import. */
 
-import { invalidOption, kindOf } from '../../src/options/checks.ts'
+import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 

@@ -1,7 +1,7 @@
 /** What the option `path` of `serve` does: which requests are the endpoint's, and the path that it sees. */
 
-import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
-import { invalidOption, kindOf, requireOptions, show } from '../../src/options/checks.ts'
+import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/host/endpoint.ts'
+import { invalidOption, kindOf, requireOptions, show } from '../../src/kit/checks.ts'
 
 /** Options of `serve`. */
 export interface ServeOptions {

@@ -2,9 +2,9 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { withoutConnection } from '../../src/http/answer.ts'
-import type { EndpointAnswer } from '../../src/http/endpoint.ts'
-import { DISCARD_LIMIT } from '../../src/message/limits.ts'
+import { withoutConnection } from '../../src/host/answer.ts'
+import type { EndpointAnswer } from '../../src/host/endpoint.ts'
+import { DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse

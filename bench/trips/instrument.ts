@@ -10,7 +10,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const ENTER = 'hooklineEnter'
 const entered: string[] = []
 let isRecording = false
-Object.assign(globalThis, { [ENTER]: (file: string) => void (isRecording && entered.at(-1) !== file && entered.push(file)) })
+Object.assign(globalThis, {
+  [ENTER]: (file: string) => void (isRecording && entered.at(-1) !== file && entered.push(file)),
+})
 
 export function instrument(): void {
   registerHooks({
@@ -28,7 +30,9 @@ export function instrument(): void {
 
 function addCalls(file: ts.SourceFile, context: ts.TransformationContext, path: string): ts.SourceFile {
   const { factory } = context
-  const call = factory.createCallExpression(factory.createIdentifier(ENTER), undefined, [factory.createStringLiteral(path)])
+  const call = factory.createCallExpression(factory.createIdentifier(ENTER), undefined, [
+    factory.createStringLiteral(path),
+  ])
   const statement = factory.createExpressionStatement(call)
 
   function visit(node: ts.Node): ts.Node {
@@ -36,7 +40,15 @@ function addCalls(file: ts.SourceFile, context: ts.TransformationContext, path: 
     if (ts.isArrowFunction(visited) && !ts.isBlock(visited.body)) {
       const { modifiers, typeParameters, parameters, type, equalsGreaterThanToken, body } = visited
       const both = factory.createParenthesizedExpression(factory.createComma(call, body))
-      return factory.updateArrowFunction(visited, modifiers, typeParameters, parameters, type, equalsGreaterThanToken, both)
+      return factory.updateArrowFunction(
+        visited,
+        modifiers,
+        typeParameters,
+        parameters,
+        type,
+        equalsGreaterThanToken,
+        both,
+      )
     }
     if (ts.isBlock(visited) && ts.isFunctionLike(node.parent)) {
       return factory.updateBlock(visited, [statement, ...visited.statements])

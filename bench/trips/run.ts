@@ -16,8 +16,8 @@ instrument()
 
 const { createReceiver } = await import('../../src/index.ts')
 const { serve } = await import('../../adapters/express.ts')
-const { createClient } = await import('../../src/client/index.ts')
-const { sqliteQueue } = await import('../../src/queues/sqlite/index.ts')
+const { createClient } = await import('../../src/client.ts')
+const { sqliteQueue } = await import('../../src/queues-sqlite.ts')
 const { fixtures, signedRequest } = await import('../../src/testing.ts')
 
 const secret = 'a shared secret'
@@ -88,7 +88,8 @@ for (const { name, follow, maxFiles, maxReturns } of TRIPS) {
   const steps = await follow()
   const files = new Set(steps)
   const returns = steps.filter((file, index) => steps.indexOf(file) < index).length
-  const limits = maxReturns === undefined ? `at most ${maxFiles} files` : `at most ${maxFiles} files and ${maxReturns} returns`
+  const limits =
+    maxReturns === undefined ? `at most ${maxFiles} files` : `at most ${maxFiles} files and ${maxReturns} returns`
   console.log(`${name}: ${files.size} files, ${returns} returns (${limits})\n  ${steps.join(' → ')}\n`)
 }
 process.exit()

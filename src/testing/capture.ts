@@ -2,8 +2,8 @@
 
 import { isUint8Array } from 'node:util/types'
 import type { Dispatcher } from 'undici'
-import { invalidOption, kindOf, requireClock, requireOptions } from '../options/checks.ts'
-import { type Clock, systemClock } from '../time/clock.ts'
+import { invalidOption, kindOf, requireClock, requireOptions } from '../kit/checks.ts'
+import { type Clock, systemClock } from '../kit/clock.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault } from './certificates.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
 import { type Answer, createScript, type PlannedResponse, type Response, type Script, type Step } from './script.ts'

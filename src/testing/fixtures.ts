@@ -1,6 +1,6 @@
 /** One message of each of the seven types, as the destination delivers them. */
 
-import type { Message } from '../message/message.ts'
+import type { Message } from '../protocol/message.ts'
 
 const timestamp = '2026-01-15T09:30:00.000Z'
 

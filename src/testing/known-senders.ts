@@ -1,12 +1,12 @@
 /** Services that send these messages: the form of their requests, as far as their documentation and code show it. */
 
 import { randomUUID } from 'node:crypto'
-import type { DeliveryMethod } from '../handling/delivery.ts'
-import { isObject, type Json } from '../message/json.ts'
-import { USER_AGENT } from '../message/limits.ts'
-import { sign } from '../message/signature.ts'
-import { isMessageType } from '../message/type-table.ts'
-import { invalidOption, kindOf, requireOneOf, requireSecret } from '../options/checks.ts'
+import { invalidOption, kindOf, requireOneOf, requireSecret } from '../kit/checks.ts'
+import { isObject, type Json } from '../protocol/json.ts'
+import { USER_AGENT } from '../protocol/limits.ts'
+import { sign } from '../protocol/signature.ts'
+import { isMessageType } from '../protocol/type-table.ts'
+import type { DeliveryMethod } from '../receive/delivery.ts'
 
 /** Segment's Webhooks, Segment's Webhooks (Actions), Customer.io's Data Pipelines, RudderStack. */
 export type KnownSender = 'segment' | 'segment-actions' | 'customer.io' | 'rudderstack'

@@ -1,7 +1,7 @@
 /** A clock that a test moves. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Clock } from '../time/clock.ts'
+import type { Clock } from '../kit/clock.ts'
 
 /** A {@link Clock} that a test moves. */
 export interface ManualClock extends Clock {

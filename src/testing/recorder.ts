@@ -1,8 +1,8 @@
 /** Keeps requests, and lets a test wait for them. */
 
-import type { Message } from '../message/message.ts'
-import { parse } from '../message/parse.ts'
-import { requireInteger, requireOptions } from '../options/checks.ts'
+import { requireInteger, requireOptions } from '../kit/checks.ts'
+import type { Message } from '../protocol/message.ts'
+import { parse } from '../protocol/parse.ts'
 
 /** The parts of a request. */
 export interface RequestParts {

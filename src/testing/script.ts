@@ -2,7 +2,7 @@
 
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isUint8Array } from 'node:util/types'
-import { invalidOption, kindOf, refuseUnknown, requireInteger, requireOneOf, show } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireInteger, requireOneOf, show } from '../kit/checks.ts'
 import type { RecordedRequest } from './recorder.ts'
 
 /** An answer in full. */

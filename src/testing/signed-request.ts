@@ -1,9 +1,9 @@
 /** A request as a destination sends it, for any HTTP client. */
 
 import { randomUUID } from 'node:crypto'
-import type { DeliveryMethod } from '../handling/delivery.ts'
-import { isObject } from '../message/json.ts'
-import { invalidOption, isToken, requireOneOf, requireOptions, show } from '../options/checks.ts'
+import { invalidOption, isToken, requireOneOf, requireOptions, show } from '../kit/checks.ts'
+import { isObject } from '../protocol/json.ts'
+import type { DeliveryMethod } from '../receive/delivery.ts'
 import {
   dress,
   KNOWN_SENDERS,

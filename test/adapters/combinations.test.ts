@@ -1,8 +1,8 @@
 /** Every condition of a request, for a receiver with each combination of `methods`, `header`, `custom` and `batches`. */
 
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { type Condition, conditions, type Outcome, secret } from '../contracts/conditions.ts'
 import { hmac } from '../support/hmac.ts'

@@ -5,7 +5,7 @@
  */
 
 import { serve } from '../../adapters/fetch.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { hosts } from '../support/hosts.ts'
 

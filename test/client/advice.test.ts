@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../adapters/node.ts'
-import { type ClientOptions, createClient } from '../../src/client/index.ts'
-import { createCollector } from '../../src/collector/collector.ts'
+import { type ClientOptions, createClient } from '../../src/client.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
 import { startEndpoint } from '../../src/testing.ts'
 
 async function listen(handle: RequestListener) {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, test } from 'vitest'
-import type { Client } from '../../src/client/index.ts'
+import type { Client } from '../../src/client.ts'
 import { settle, setUp } from './dispatcher.ts'
 
 type Method = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'

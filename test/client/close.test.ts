@@ -1,7 +1,7 @@
 /** flush() and close(): what they wait for and what they return. */
 
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/message/error.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 function watch(promise: Promise<unknown>) {

@@ -1,7 +1,7 @@
 /** A dispatcher that answers by a script, and the client that posts to it under a manual clock. */
 
 import type { Dispatcher } from 'undici'
-import { type ClientOptions, createClient, type RecordedCall } from '../../src/client/index.ts'
+import { type ClientOptions, createClient, type RecordedCall } from '../../src/client.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 interface Sent {

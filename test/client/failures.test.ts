@@ -2,8 +2,8 @@
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { BatchError } from '../../src/client/index.ts'
-import { HooklineError } from '../../src/message/error.ts'
+import { BatchError } from '../../src/client.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { watchConsole } from '../support/console.ts'
 import { eventsOf, inChunks, numbered, settle, setUp } from './dispatcher.ts'
 

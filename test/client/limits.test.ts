@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { HooklineError } from '../../src/message/error.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 /** A call that travels as so many bytes of JSON. */

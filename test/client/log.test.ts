@@ -3,7 +3,7 @@
 import { format, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { log } from '../../src/client/report.ts'
+import { log } from '../../src/collect/client-report.ts'
 import { numbered, settle, setUp } from './dispatcher.ts'
 
 let lines: string[] = []

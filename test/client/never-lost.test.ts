@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { ClientOptions } from '../../src/client/index.ts'
+import type { ClientOptions } from '../../src/client.ts'
 import { type Answer, eventsOf, numbered, setUp } from './dispatcher.ts'
 
 type Step = { readonly record: number } | { readonly wait: number } | 'flush'

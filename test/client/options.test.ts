@@ -1,7 +1,7 @@
 /** What createClient() takes ("Go client library", Client settings). */
 
 import { describe, expect, it } from 'vitest'
-import { type ClientOptions, createClient } from '../../src/client/index.ts'
+import { type ClientOptions, createClient } from '../../src/client.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { ENDPOINT, numbered, settle, setUp } from './dispatcher.ts'
 

@@ -13,7 +13,7 @@ import { needs } from '../support/needs.ts'
 vi.resetModules() // Clients of other files, left open in this process, would share its listeners.
 const { numbered, setUp } = await import('./dispatcher.ts')
 
-const { href: module } = new URL('../../src/client/index.ts', import.meta.url)
+const { href: module } = new URL('../../src/client.ts', import.meta.url)
 let failing = 0
 let requests = 0
 const server = createServer((request, response) => {

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
-import { type ClientOptions, createClient, type RecordedCall } from '../../src/client/index.ts'
+import { type ClientOptions, createClient, type RecordedCall } from '../../src/client.ts'
 import { until } from '../support/until.ts'
 import { eventsOf, numbered, settle } from './dispatcher.ts'
 

@@ -2,8 +2,8 @@
 
 import type { Dispatcher } from 'undici'
 import { expect, it } from 'vitest'
-import { createClient } from '../../src/client/index.ts'
-import type { Clock } from '../../src/time/clock.ts'
+import { createClient } from '../../src/client.ts'
+import type { Clock } from '../../src/kit/clock.ts'
 import { ENDPOINT, numbered, settle } from './dispatcher.ts'
 
 function setUp({ failures }: { readonly failures: number }) {

@@ -1,7 +1,7 @@
 /** What the compiler accepts as a call. */
 
 import { expectTypeOf, test } from 'vitest'
-import { type BatchError, type Client, createClient, type RecordedCall } from '../../src/client/index.ts'
+import { type BatchError, type Client, createClient, type RecordedCall } from '../../src/client.ts'
 
 declare const client: Client
 

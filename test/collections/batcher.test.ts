@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createBatcher } from '../../src/collections/batcher.ts'
+import { createBatcher } from '../../src/kit/batcher.ts'
 
 const faulty = new Error('a faulty item')
 

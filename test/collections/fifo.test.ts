@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createFifo } from '../../src/collections/fifo.ts'
+import { createFifo } from '../../src/kit/fifo.ts'
 
 it('returns what an array returns, in any order of push, shift and filter', () => {
   const isOdd = (value: number) => value % 2 === 1

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSlots } from '../../src/collections/slots.ts'
+import { createSlots } from '../../src/kit/slots.ts'
 
 test('slots hold what was added and not removed, in no more places than were needed at once', () => {
   fc.assert(

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import type { EndpointRequest } from '../../src/http/endpoint.ts'
-import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
+import type { EndpointRequest } from '../../src/host/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
 import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 import { watchConsole } from '../support/console.ts'
 

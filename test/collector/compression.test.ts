@@ -2,8 +2,8 @@
 
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { EndpointBody } from '../../src/http/body.ts'
-import { BATCH_LIMIT } from '../../src/message/limits.ts'
+import type { EndpointBody } from '../../src/host/body.ts'
+import { BATCH_LIMIT } from '../../src/protocol/limits.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/message/error.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Submission } from '../../src/destination/api.ts'
-import { HooklineError } from '../../src/message/error.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
+import type { Submission } from '../../src/send/destination-types.ts'
 import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 const page = { type: 'page', userId: 'user-1', messageId: 'm-1' }

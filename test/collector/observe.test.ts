@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import type { Collector } from '../../src/collector/api.ts'
-import type { CollectedEvent } from '../../src/collector/observer.ts'
+import type { CollectedEvent } from '../../src/collect/collector-events.ts'
+import type { Collector } from '../../src/collect/collector-types.ts'
 import { basic, request, setUpCollector, writeKey } from '../support/collect.ts'
 
 const call = { userId: 'u', event: 'E' }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCollector } from '../../src/collector/collector.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
 import { recorder } from '../support/collect.ts'
 
 const destination = recorder()

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createCollector } from '../../src/collector/collector.ts'
-import { BATCH_LIMIT, CALL_LIMIT } from '../../src/message/limits.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
+import { BATCH_LIMIT, CALL_LIMIT } from '../../src/protocol/limits.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { basic, type Delivered, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
 

@@ -1,13 +1,13 @@
 /** Destinations of one source get the same messages, and share nothing else. */
 
 import { describe, expect, it } from 'vitest'
-import type { Submission } from '../../src/destination/api.ts'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
-import { readMessage } from '../../src/destination/stored.ts'
-import type { Message } from '../../src/message/message.ts'
-import type { Job } from '../../src/queues/api.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import type { Submission } from '../../src/send/destination-types.ts'
+import { readMessage } from '../../src/send/stored-submission.ts'
+import type { Job } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { setUpCollector, writeKey } from '../support/collect.ts'
 

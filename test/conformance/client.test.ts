@@ -4,11 +4,11 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import type { Client } from '../../src/client/api.ts'
-import { createClient } from '../../src/client/client.ts'
-import type { ClientOptions } from '../../src/client/options.ts'
-import type { CollectorDestination } from '../../src/collector/api.ts'
-import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/message/limits.ts'
+import type { ClientOptions } from '../../src/collect/client-options.ts'
+import type { Client } from '../../src/collect/client-types.ts'
+import type { CollectorDestination } from '../../src/collect/collector-types.ts'
+import { createClient } from '../../src/collect/create-client.ts'
+import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/protocol/limits.ts'
 import { manualClock } from '../../src/testing.ts'
 import { CALLS, layPath, type PathOptions } from './path.ts'
 
@@ -100,7 +100,7 @@ test('Client · What it does · 5 by default a batch is flushed every 20 message
 
 test('Client · What it does · 6 DEBUG=analytics turns debug logging on', { timeout: 30_000 }, async () => {
   const program = `
-    import { createClient } from '${new URL('../../src/client/client.ts', import.meta.url)}'
+    import { createClient } from '${new URL('../../src/collect/create-client.ts', import.meta.url)}'
     const client = createClient('the-write-key', { endpoint: 'http://127.0.0.1:1/v1/batch', maxRetries: 0, onError: () => {} })
     client.track({ userId: 'u', event: 'E' })
     await client.close()`

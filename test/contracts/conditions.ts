@@ -1,8 +1,8 @@
 /** Everything that can be special about a request, and its one outcome, by how exact the body was when it was found. */
 
 import { gzipSync } from 'node:zlib'
-import type { HooklineErrorCode } from '../../src/message/error.ts'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import type { HooklineErrorCode } from '../../src/protocol/error.ts'
+import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { hmac } from '../support/hmac.ts'
 import type { Wire } from '../support/wire.ts'

@@ -2,7 +2,7 @@
 
 import { describe, test } from 'vitest'
 import type { TestedQueue, TestQueueOptions } from '../../src/testing/test-queue/context.ts'
-import { testQueue as testsOf } from '../../src/testing/test-queue/index.ts'
+import { testQueue as testsOf } from '../../src/testing/test-queue/test-queue.ts'
 
 export type { TestedQueue }
 

@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { QueueCounts } from '../../src/queues/health.ts'
+import type { QueueCounts } from '../../src/store/health.ts'
 
 export interface Child {
   /** Resolves to the first message of the program, when it is ready. Rejects when it ends before. */

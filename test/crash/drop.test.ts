@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Outcome, Queue } from '../../src/queues/api.ts'
+import type { Outcome, Queue } from '../../src/store/queue-types.ts'
 import { startChild } from './child.ts'
 import { rounds, type Site, seed, testOnEngines } from './engines.ts'
 import { openQueue } from './place.ts'

@@ -1,6 +1,6 @@
 /** The place of a queue of the crash tests, as JSON for other processes, and how to open it there. */
 
-import type { Queue } from '../../src/queues/api.ts'
+import type { Queue } from '../../src/store/queue-types.ts'
 
 export type EngineName = 'memory' | 'sqlite' | 'bullmq' | 'pg-boss'
 
@@ -23,19 +23,19 @@ export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Q
   const polls = leaseMs === undefined ? {} : { pollMs: POLL_MS }
   switch (engine) {
     case 'memory': {
-      const { memoryQueue } = await import('../../src/queues/memory/index.ts')
+      const { memoryQueue } = await import('../../src/queues-memory.ts')
       return memoryQueue({ name })
     }
     case 'sqlite': {
-      const { sqliteQueue } = await import('../../src/queues/sqlite/index.ts')
+      const { sqliteQueue } = await import('../../src/queues-sqlite.ts')
       return sqliteQueue({ path: at, name, ...polls })
     }
     case 'bullmq': {
-      const { bullmqQueue } = await import('../../src/queues/bullmq/index.ts')
+      const { bullmqQueue } = await import('../../src/queues-bullmq.ts')
       return bullmqQueue({ name, connection: at, timeoutMs: TIMEOUT_MS, ...(leaseMs !== undefined && { leaseMs }) })
     }
     case 'pg-boss': {
-      const { pgBossQueue } = await import('../../src/queues/pg-boss/index.ts')
+      const { pgBossQueue } = await import('../../src/queues-pg-boss.ts')
       const lease = leaseMs === undefined ? {} : { leaseMs: Math.max(leaseMs, 10_000) } // pg-boss takes no shorter one.
       return pgBossQueue({ name, connectionString: at, schema: name, timeoutMs: TIMEOUT_MS, ...lease, ...polls })
     }

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Replay } from '../../src/inbox/history.ts'
+import type { Replay } from '../../src/receive/history.ts'
 import { emptied, startChild } from './child.ts'
 import { rounds, testOnEngines } from './engines.ts'
 import { readJournal } from './journal.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
-import type { Claim, Claimed } from '../../src/dedupe/store.ts'
+import type { Claim, Claimed } from '../../src/receive/dedupe.ts'
+import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 const WINDOW_MS = 60_000

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
-import { memberships } from '../../src/message/audience.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memberships } from '../../src/protocol/audience.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import { capture, manualClock } from '../../src/testing.ts'
 
 function setUp(options: Partial<DestinationOptions> = {}) {

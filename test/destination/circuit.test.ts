@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type CircuitPolicy, createCircuit, readCircuitOptions } from '../../src/destination/circuit.ts'
-import type { Attempt } from '../../src/sender/api.ts'
+import { type CircuitPolicy, createCircuit, readCircuitOptions } from '../../src/send/circuit.ts'
+import type { Attempt } from '../../src/send/sender-types.ts'
 
 const attempt = (outcome: Partial<Attempt>): Attempt => ({
   url: 'https://shop.example/webhooks',

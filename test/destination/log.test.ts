@@ -1,10 +1,10 @@
 /** What a destination prints, its alarm for dead letters, and its health. */
 
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { DestinationDeadLetter } from '../../src/destination/api.ts'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import type { DestinationDeadLetter } from '../../src/send/destination-types.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
 

@@ -2,11 +2,11 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DeliveryReport } from '../../src/destination/observer.ts'
-import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import { createQueue } from '../../src/queues/queue.ts'
-import type { Webhook } from '../../src/sender/webhooks.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DeliveryReport } from '../../src/send/destination-events.ts'
+import type { Webhook } from '../../src/send/webhooks.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 
 const answers = fc.constantFrom<Script[number]>(200, 204, 404, 500, 503, 'hang', 'reset', {

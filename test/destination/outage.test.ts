@@ -2,11 +2,11 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
-import type { CircuitEvent } from '../../src/destination/circuit.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
-import type { ClaimedJob } from '../../src/queues/api.ts'
-import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import { createQueue } from '../../src/queues/queue.ts'
+import type { CircuitEvent } from '../../src/send/circuit.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
+import type { ClaimedJob } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock, type Script, type Step } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 

@@ -1,8 +1,8 @@
 /** An endpoint that restarts while messages are delivered to it, on real sockets. */
 
 import { expect, onTestFinished, test } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DeliveryReport } from '../../src/destination/observer.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import { manualClock, startEndpoint } from '../../src/testing.ts'
 import { until } from '../support/until.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { readRetryState, toStoredThrown, writeRetryState } from '../../src/destination/retry-state.ts'
-import { planNextStep } from '../../src/destination/schedule.ts'
-import type { Attempt } from '../../src/sender/api.ts'
-import { readWebhooks } from '../../src/sender/webhooks.ts'
+import { readRetryState, toStoredThrown, writeRetryState } from '../../src/send/retry-state.ts'
+import { planNextStep } from '../../src/send/schedule.ts'
+import type { Attempt } from '../../src/send/sender-types.ts'
+import { readWebhooks } from '../../src/send/webhooks.ts'
 
 const targets = readWebhooks(['a', 'b', 'c'].map((name) => ({ url: `http://${name}.example/?token=${name}` })))
 const [a, b] = targets as [(typeof targets)[0], (typeof targets)[0]]

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { readRetryState } from '../../src/destination/retry-state.ts'
-import { chooseTargets, isRetryable, LAST_START_MS, nextDelay, planNextStep } from '../../src/destination/schedule.ts'
-import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
-import type { Attempt } from '../../src/sender/api.ts'
-import { readWebhooks } from '../../src/sender/webhooks.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
+import { readRetryState } from '../../src/send/retry-state.ts'
+import { chooseTargets, isRetryable, LAST_START_MS, nextDelay, planNextStep } from '../../src/send/schedule.ts'
+import type { Attempt } from '../../src/send/sender-types.ts'
+import { readWebhooks } from '../../src/send/webhooks.ts'
 
 const MINUTE = 60_000
 

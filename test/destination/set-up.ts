@@ -1,9 +1,9 @@
 /** A destination on a manual clock, whose network is a script. */
 
 import { onTestFinished } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { DeliveryReport } from '../../src/destination/observer.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DeliveryReport } from '../../src/send/destination-events.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import { capture, type ManualClock, manualClock, type Script } from '../../src/testing.ts'
 
 export function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {

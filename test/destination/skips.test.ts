@@ -2,8 +2,8 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
-import type { SkippedEvent } from '../../src/destination/observer.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import type { SkippedEvent } from '../../src/send/destination-events.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 

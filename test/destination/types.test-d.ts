@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Db } from 'pg-boss'
 import { expectTypeOf, test } from 'vitest'
-import type { Destination, DestinationChanges } from '../../src/destination/api.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
-import type { Sender } from '../../src/sender/api.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import type { Destination, DestinationChanges } from '../../src/send/destination-types.ts'
+import type { Sender } from '../../src/send/sender-types.ts'
 
 test('an update takes webhooks and the switch as at creation', () => {
   expectTypeOf<DestinationChanges['webhooks']>().toEqualTypeOf<DestinationOptions['webhooks'] | undefined>()

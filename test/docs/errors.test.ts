@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const statuses = new Map(
-  [...read('src/message/error-codes.ts').matchAll(/^ {2}(\w+): (\d{3}),$/gm)].map(([, code = '', status]) => [
+  [...read('src/protocol/error-codes.ts').matchAll(/^ {2}(\w+): (\d{3}),$/gm)].map(([, code = '', status]) => [
     code,
     status,
   ]),
@@ -46,7 +46,7 @@ test.each(Object.entries(pages))('%s lists every code that is its own with its s
 })
 
 test('docs/signatures.md lists every cause of a signature that does not match, once', () => {
-  const codes = [...read('src/message/explain/causes.ts').matchAll(/^ {2}(\w+):/gm)].map(([, code]) => code)
+  const codes = [...read('src/protocol/explain/causes.ts').matchAll(/^ {2}(\w+):/gm)].map(([, code]) => code)
   const rows = [...read('docs/signatures.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].map(([, listed = '']) => listed)
   const listed = rows.flatMap((row) => [...row.matchAll(/`(\w+)`/g)].map(([, code = '']) => code))
   const verdicts = ['matches', 'explained', 'unexplained']

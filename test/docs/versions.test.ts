@@ -25,7 +25,12 @@ it('the variables of the environment are those that the command reads', () => {
 
 it('the table of channels has each, with the fields of its type', { timeout: 120_000 }, () => {
   const rows = [...observability.matchAll(/^\| `(hookline:\w+)` \|.*?\| ([^|]*) \| `(\w+)` \|$/gm)]
-  const fields = fieldsOf(['handling/events.ts', 'inbox/stored.ts', 'destination/observer.ts', 'destination/circuit.ts'])
+  const fields = fieldsOf([
+    'receive/events.ts',
+    'receive/stored-message.ts',
+    'send/destination-events.ts',
+    'send/circuit.ts',
+  ])
   expect(rows.map(([, name]) => name).sort()).toEqual(channels)
   for (const [, name, listed = '', type = ''] of rows) {
     expect([name, codesOf(listed).sort()]).toEqual([name, fields.get(type)])
@@ -36,13 +41,13 @@ it('the tables of OpenTelemetry have each metric and each attribute', () => {
   const section = observability.slice(observability.indexOf('## OpenTelemetry'), observability.indexOf('## Health'))
   const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) => withPrefixes(codesOf(names)))
   const created = [
-    ...find(/(?:count|time)\('((?:hookline|messaging)\.[\w.]+)'/g, 'otel'),
-    ...find(/ count\('(\w+)'/g, 'otel').map((name) => `hookline.destination.${name}`),
+    ...find(/(?:count|time)\('((?:hookline|messaging)\.[\w.]+)'/g, 'observe'),
+    ...find(/ count\('(\w+)'/g, 'observe').map((name) => `hookline.destination.${name}`),
     ...['inbox', 'destination'].flatMap((owner) =>
-      find(/ create\('(\w+)'/g, 'otel').map((name) => `hookline.${owner}.${name}`),
+      find(/ create\('(\w+)'/g, 'observe').map((name) => `hookline.${owner}.${name}`),
     ),
   ]
-  const attributes = find(/'([a-z]+\.[\w.]+)':/g, 'otel')
+  const attributes = find(/'([a-z]+\.[\w.]+)':/g, 'observe')
 
   expect(created.length).toBeGreaterThan(15)
   expect(created.filter((name) => !rows.includes(name))).toEqual([])
@@ -66,7 +71,12 @@ it('each subpath with types has a list', () => {
 })
 
 it('no stored form is another than that of 1.0: a release that changes one reads the old one, too', () => {
-  const stored = ['inbox/envelope', 'queues/sqlite/tables', 'queues/bullmq/server', 'queues/pg-boss/tables']
+  const stored = [
+    'receive/envelope',
+    'store/sqlite/sqlite-tables',
+    'store/bullmq/redis-server',
+    'store/pg-boss/pg-boss-tables',
+  ]
   const versions = stored.map((path) =>
     read(`src/${path}.ts`)
       .match(/VERSION = \d+/g)

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
+import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'

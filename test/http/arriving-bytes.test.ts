@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/fetch.ts'
-import { ArrivingBytes } from '../../src/http/arriving-bytes.ts'
-import type { Endpoint } from '../../src/http/endpoint.ts'
-import { readStream } from '../../src/http/read-stream.ts'
+import type { Endpoint } from '../../src/host/endpoint.ts'
+import { readStream } from '../../src/host/read-stream.ts'
+import { ArrivingBytes } from '../../src/kit/arriving-bytes.ts'
 
 it('gives the bytes that were added, and changes none of the pieces', () => {
   const length = fc.oneof(fc.nat(20), fc.integer({ min: 2000, max: 5000 }))

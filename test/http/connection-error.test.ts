@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explainConnectionError } from '../../src/http/connection-error.ts'
+import { explainConnectionError } from '../../src/kit/connection-error.ts'
 
 const coded = (code: string, message = code) => Object.assign(new Error(message), { code })
 

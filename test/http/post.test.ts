@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type DispatcherLike, type PostOutcome, post } from '../../src/http/post.ts'
+import { createDeadlines } from '../../src/kit/deadlines.ts'
+import { type DispatcherLike, type PostOutcome, post } from '../../src/kit/post.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { createDeadlines } from '../../src/time/deadlines.ts'
 
 const request = { origin: 'http://shop.example', path: '/hooks', headers: ['a', 'b'], body: new Uint8Array([1]) }
 const controller = { abort() {} } as never

@@ -1,8 +1,8 @@
 /** The poster of the command: what it sends, and what it says of an address. */
 
 import { expect, it } from 'vitest'
-import { createPoster } from '../../src/http/poster.ts'
-import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { createPoster } from '../../src/kit/poster.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 
 it('posts any bytes, by any method, to any path of its origin', async () => {
   await using endpoint = await startEndpoint({ script: [{ status: 201, body: 'taken' }] })

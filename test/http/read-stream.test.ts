@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Reading, readStream } from '../../src/http/read-stream.ts'
-import type { HooklineError } from '../../src/message/error.ts'
-import { DISCARD_LIMIT, DISCARD_MS } from '../../src/message/limits.ts'
+import { type Reading, readStream } from '../../src/host/read-stream.ts'
+import type { HooklineError } from '../../src/protocol/error.ts'
+import { DISCARD_LIMIT, DISCARD_MS } from '../../src/protocol/limits.ts'
 import { until } from '../support/until.ts'
 
 afterEach(() => void vi.useRealTimers())

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { isTransient, readRetryAfter } from '../../src/http/retry.ts'
+import { isTransient, readRetryAfter } from '../../src/kit/retry.ts'
 
 const now = Date.UTC(2026, 0, 15, 9, 30)
 

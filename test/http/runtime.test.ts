@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { requireNode } from '../../src/http/runtime.ts'
+import { requireNode } from '../../src/kit/runtime.ts'
 
 const { versions } = process
 

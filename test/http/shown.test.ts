@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { shownHeader, shownUrl } from '../../src/http/shown.ts'
+import { shownHeader, shownUrl } from '../../src/kit/shown.ts'
 
 const SIGNATURE = 'fc6d03c9286e0fa24d2b6ee2f4bb10acbf4e6a2a'
 

@@ -4,8 +4,8 @@
  */
 
 import { get } from 'node:https'
-import { createClient } from '../../src/client/index.ts'
-import { createSender } from '../../src/sender/sender.ts'
+import { createClient } from '../../src/client.ts'
+import { createSender } from '../../src/send/create-sender.ts'
 
 for (const url of process.argv.slice(2)) {
   const sender = createSender({ webhooks: [{ url }] })

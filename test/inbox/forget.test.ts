@@ -1,7 +1,7 @@
 /** Erasing what an inbox stores of a user, and dropping dead letters by what they are. */
 
 import { describe, expect, it } from 'vitest'
-import type { Queue, StoredDeadLetterFilter } from '../../src/queues/api.ts'
+import type { Queue, StoredDeadLetterFilter } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'

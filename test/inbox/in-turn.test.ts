@@ -1,10 +1,10 @@
 /** `groupBy` of an inbox and a destination. What each engine promises of groups is in its contract. */
 
 import { describe, expect, it, vi } from 'vitest'
-import type { InboxOptions } from '../../src/inbox/options.ts'
-import type { Message } from '../../src/message/message.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
+import type { Message } from '../../src/protocol/message.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import type { InboxOptions } from '../../src/receive/inbox-options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { setUp as setUpDestination } from '../destination/set-up.ts'

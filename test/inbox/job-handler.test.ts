@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { HooklineError } from '../../src/message/error.ts'
+import type { HooklineError } from '../../src/protocol/error.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'

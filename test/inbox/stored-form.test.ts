@@ -1,7 +1,7 @@
 /** What an inbox has stored is read by later releases: the literals are the bytes that it writes. */
 
 import { expect, it } from 'vitest'
-import type { Delivery } from '../../src/handling/delivery.ts'
+import type { Delivery } from '../../src/receive/delivery.ts'
 import { handleJob } from '../support/inbox.ts'
 
 const body = '{"type":"track","userId":"ü1","event":"Order Completed","properties":{"total":39.0}}'

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { inspectQueue } from '../../src/inspection/inspect-queue.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { inspectQueue } from '../../src/observe/inspect-queue.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { setUp as setUpDestination } from '../destination/set-up.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { memberships, traitName } from '../../src/message/audience.ts'
+import { memberships, traitName } from '../../src/protocol/audience.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 describe('traitName', () => {

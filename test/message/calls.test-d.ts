@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from 'vitest'
-import type { CallActor, Calls } from '../../src/message/calls.ts'
-import type { MessageType } from '../../src/message/message.ts'
+import type { CallActor, Calls } from '../../src/protocol/calls.ts'
+import type { MessageType } from '../../src/protocol/message.ts'
 
 describe('Go client library, Message types, as types', () => {
   it('there is a call for each message', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Calls } from '../../src/message/calls.ts'
-import { compose, serialise } from '../../src/message/compose.ts'
-import { HooklineError } from '../../src/message/error.ts'
-import type { MessageType } from '../../src/message/message.ts'
-import { parse } from '../../src/message/parse.ts'
-import { isMessageType } from '../../src/message/type-table.ts'
+import type { Calls } from '../../src/protocol/calls.ts'
+import { compose, serialise } from '../../src/protocol/compose.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
+import type { MessageType } from '../../src/protocol/message.ts'
+import { parse } from '../../src/protocol/parse.ts'
+import { isMessageType } from '../../src/protocol/type-table.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 9, 30)

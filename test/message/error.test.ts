@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { invalidField, kindOf } from '../../src/message/error.ts'
+import { invalidField, kindOf } from '../../src/protocol/error.ts'
 
 it.each([
   [undefined, 'undefined'],

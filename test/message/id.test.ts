@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { newId } from '../../src/message/id.ts'
+import { newId } from '../../src/protocol/id.ts'
 
 describe('a new id', () => {
   it('is a UUID of version 7, another one each time', () => {

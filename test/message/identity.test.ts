@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { matchUser, usersIn } from '../../src/message/identity.ts'
+import { matchUser, usersIn } from '../../src/protocol/identity.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 const bytes = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))

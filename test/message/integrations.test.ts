@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isMeantFor } from '../../src/message/integrations.ts'
+import { isMeantFor } from '../../src/protocol/integrations.ts'
 
 describe('Go client library, Selecting destinations', () => {
   it.each<[string, unknown, boolean]>([

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HooklineError, kindOf } from '../../src/message/error.ts'
-import { parse } from '../../src/message/parse.ts'
+import { HooklineError, kindOf } from '../../src/protocol/error.ts'
+import { parse } from '../../src/protocol/parse.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))

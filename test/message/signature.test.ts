@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createKey, createKeys, sign, verify } from '../../src/message/signature.ts'
+import { createKey, createKeys, sign, verify } from '../../src/protocol/signature.ts'
 import { needs } from '../support/needs.ts'
 
 const bytes = (length: number, value: number): Buffer => Buffer.alloc(length, value)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { textMember } from '../../src/message/text-member.ts'
+import { textMember } from '../../src/protocol/text-member.ts'
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 

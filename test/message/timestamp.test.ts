@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { timestampOf, toTimestamp } from '../../src/message/timestamp.ts'
+import { timestampOf, toTimestamp } from '../../src/protocol/timestamp.ts'
 
 describe('ISO 8601 in UTC with milliseconds and Z', () => {
   it.each([

@@ -6,7 +6,7 @@ import {
   isCallType,
   isMessageType,
   MESSAGE_TYPES,
-} from '../../src/message/type-table.ts'
+} from '../../src/protocol/type-table.ts'
 
 const NO_TYPES = ['purchase', 'Track', '', 'constructor', '__proto__', 'toString', 5, null, undefined, ['track'], {}]
 

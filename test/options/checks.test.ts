@@ -13,8 +13,8 @@ import {
   requireText,
   requireUrl,
   show,
-} from '../../src/options/checks.ts'
-import { MAX_TIMER_MS, systemClock } from '../../src/time/clock.ts'
+} from '../../src/kit/checks.ts'
+import { MAX_TIMER_MS, systemClock } from '../../src/kit/clock.ts'
 
 describe('checks of options', () => {
   it('let pass what is right', () => {

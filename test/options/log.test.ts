@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { HooklineError } from '../../src/message/error.ts'
-import { createLog, type Line, type Logger } from '../../src/options/log.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import { createLog, type Line, type Logger } from '../../src/kit/log.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { systemClock } from '../../src/time/clock.ts'
 import { watchConsole } from '../support/console.ts'
 
 const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })

@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { createClient } from '../../src/client/index.ts'
-import { createCollector } from '../../src/collector/index.ts'
-import { createDestination } from '../../src/destination/destination.ts'
-import { createSender } from '../../src/sender/sender.ts'
+import { createClient } from '../../src/client.ts'
+import { createCollector } from '../../src/collector.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import { createSender } from '../../src/send/create-sender.ts'
 
 const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 afterEach(() => void warn.mockClear())

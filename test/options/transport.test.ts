@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { readCertificates } from '../../src/options/transport.ts'
+import { readCertificates } from '../../src/kit/transport-options.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 
 const [one, other] = [createCertificate('private_ca').ca, createCertificate('private_ca').ca]

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { createWarning } from '../../src/options/warning.ts'
+import { createWarning } from '../../src/kit/warning.ts'
 
 const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
 const now = vi.spyOn(performance, 'now').mockReturnValue(1_000)

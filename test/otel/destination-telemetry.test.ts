@@ -1,7 +1,7 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { expect, it, onTestFinished } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import { observe } from '../../src/otel/index.ts'
+import { observe } from '../../src/otel.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 import { setUpTelemetry } from './telemetry.ts'
 

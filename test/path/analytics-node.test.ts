@@ -1,7 +1,7 @@
 /** What @segment/analytics-node does besides: large batches, retries, errors. */
 
 import { expect, test } from 'vitest'
-import type { Endpoint } from '../../src/http/endpoint.ts'
+import type { Endpoint } from '../../src/host/endpoint.ts'
 import { openAnalytics } from './clients.ts'
 import { serveOnExpress } from './frameworks.ts'
 import { startPath } from './start.ts'

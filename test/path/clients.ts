@@ -1,8 +1,8 @@
 /** Clients as sources use them: ours, one that was written for the real service, and the requests that others make. */
 
 import { Analytics } from '@segment/analytics-node'
-import { createClient } from '../../src/client/client.ts'
-import type { CallType } from '../../src/message/type-table.ts'
+import { createClient } from '../../src/collect/create-client.ts'
+import type { CallType } from '../../src/protocol/type-table.ts'
 
 export const WRITE_KEY = 'the-key'
 

@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
-import type { Endpoint } from '../../src/http/endpoint.ts'
+import type { Endpoint } from '../../src/host/endpoint.ts'
 
 /** Serves an endpoint until the test is over. `path` is that of a receiver, or the prefix of a collector. Returns its URL. */
 export type Serve = (endpoint: Endpoint, path: string) => Promise<string>

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Outcome, Queue } from '../../src/queues/api.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import type { Outcome, Queue } from '../../src/store/queue-types.ts'
 
 const complete = async (): Promise<Outcome> => ({ complete: true })
 const jobOf = () => ({ id: randomUUID(), body: new Uint8Array(1) })

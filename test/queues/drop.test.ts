@@ -2,12 +2,12 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/api.ts'
-import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
-import { dropMatching } from '../../src/queues/drop.ts'
-import type { QueueStore } from '../../src/queues/store.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import type { CreateQueueOptions } from '../../src/store/arguments.ts'
+import { dropMatching } from '../../src/store/drop.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { systemClock } from '../../src/time/clock.ts'
 import { setUpQueue } from './stores.ts'
 
 const HOUR = 60 * 60_000

@@ -1,11 +1,11 @@
 /** Dead letters by a filter: of an inbox, and of a destination. */
 
 import { describe, expect, it, vi } from 'vitest'
-import { createDestination } from '../../src/destination/destination.ts'
-import type { InboxLetterFilter } from '../../src/inbox/stored.ts'
-import { matchMessage } from '../../src/queues/filter.ts'
-import { startEndpoint } from '../../src/testing/endpoint.ts'
+import type { InboxLetterFilter } from '../../src/receive/stored-message.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import { matchMessage } from '../../src/store/filter.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
 import { until } from '../support/until.ts'

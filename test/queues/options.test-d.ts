@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from 'vitest'
-import type { BullmqQueueOptions } from '../../src/queues/bullmq/index.ts'
-import type { PgBossQueueOptions } from '../../src/queues/pg-boss/index.ts'
+import type { BullmqQueueOptions } from '../../src/queues-bullmq.ts'
+import type { PgBossQueueOptions } from '../../src/queues-pg-boss.ts'
 
 describe('the options of queues, as types', () => {
   it('take the address from a variable of the environment, as it is', () => {

@@ -1,11 +1,11 @@
 /** Stores for the tests of what queues share: the one in memory, with answers that come later, fail or wait for the test. */
 
-import type { HooklineError } from '../../src/message/error.ts'
-import type { ClaimedJob, Outcome } from '../../src/queues/api.ts'
-import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
-import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import { createQueue } from '../../src/queues/queue.ts'
-import type { QueueStore, ReleaseOptions } from '../../src/queues/store.ts'
+import type { HooklineError } from '../../src/protocol/error.ts'
+import type { CreateQueueOptions } from '../../src/store/arguments.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
+import type { QueueStore, ReleaseOptions } from '../../src/store/queue-store.ts'
+import type { ClaimedJob, Outcome } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
 export interface WatchedStore {

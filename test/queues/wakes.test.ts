@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import type { Queue } from '../../src/queues/api.ts'
-import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
-import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
+import { bullmqQueue } from '../../src/queues-bullmq.ts'
+import { pgBossQueue } from '../../src/queues-pg-boss.ts'
+import type { Queue } from '../../src/store/queue-types.ts'
 import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { createProxy } from '../support/postgres-proxy.ts'

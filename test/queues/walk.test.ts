@@ -1,11 +1,11 @@
 /** The one way to read all that is stored: how long it holds the event loop, and how much it has in memory. */
 
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { DeadLetterPage, Queue } from '../../src/queues/api.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import { pagesOf, walk, walkLetters } from '../../src/queues/walk.ts'
-import type { Receiver } from '../../src/receiver/api.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { sqliteQueue } from '../../src/queues-sqlite.ts'
+import type { Receiver } from '../../src/receive/receiver-types.ts'
+import type { DeadLetterPage, Queue } from '../../src/store/queue-types.ts'
+import { pagesOf, walk, walkLetters } from '../../src/store/walk.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { setUpInbox } from '../support/inbox.ts'

@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { ClaimedJob, Job, Outcome, Room } from '../../src/queues/api.ts'
-import type { QueueStore } from '../../src/queues/store.ts'
-import { createWorker } from '../../src/queues/worker.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { ClaimedJob, Job, Outcome, Room } from '../../src/store/queue-types.ts'
+import { createWorker } from '../../src/store/worker.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { until } from '../support/until.ts'
 import { type Manner, watchStore } from './stores.ts'

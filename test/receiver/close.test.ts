@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
-import type { EndpointBody } from '../../src/http/body.ts'
+import type { EndpointBody } from '../../src/host/body.ts'
+import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, hostRequest, setUp } from '../support/receive.ts'

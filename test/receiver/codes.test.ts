@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import type { EndpointRequest } from '../../src/http/endpoint.ts'
-import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import type { EndpointRequest } from '../../src/host/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import { hostRequest, refusing, schemaOf, setUp } from '../support/receive.ts'
 
 interface Case {

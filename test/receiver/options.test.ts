@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 
 const queue = memoryQueue()
 const store = memoryDedupe()

@@ -1,9 +1,9 @@
 /** The race of each request with its deadline: at each step, in every order in which the step, the deadline and `close` can come. */
 
 import { expect, it, vi } from 'vitest'
-import type { Dedupe } from '../../src/dedupe/store.ts'
-import type { EndpointBody } from '../../src/http/body.ts'
-import { bodyAborted } from '../../src/http/body.ts'
+import type { EndpointBody } from '../../src/host/body.ts'
+import { bodyAborted } from '../../src/host/body.ts'
+import type { Dedupe } from '../../src/receive/dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { setUpInbox } from '../support/inbox.ts'

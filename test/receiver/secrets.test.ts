@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { sign } from '../../src/message/signature.ts'
-import { secretsOf } from '../../src/receiver/inspected.ts'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
-import { createSecretCache } from '../../src/receiver/secrets.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import { sign } from '../../src/protocol/signature.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import { secretsOf } from '../../src/receive/inspected.ts'
+import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
+import { createSecretCache } from '../../src/receive/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { systemClock } from '../../src/time/clock.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const { track } = fixtures

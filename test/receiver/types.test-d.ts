@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import {
   type AliasMessage,
   type CustomMessage,
@@ -27,7 +26,8 @@ import {
   type StoredMessage,
   type TrackMessage,
 } from '../../src/index.ts'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })

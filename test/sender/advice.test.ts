@@ -3,8 +3,8 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { SenderOptions } from '../../src/sender/options.ts'
-import { createSender } from '../../src/sender/sender.ts'
+import { createSender } from '../../src/send/create-sender.ts'
+import type { SenderOptions } from '../../src/send/sender-options.ts'
 import { startEndpoint } from '../../src/testing.ts'
 import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../support/certificates.ts'
 

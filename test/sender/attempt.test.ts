@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explainError } from '../../src/sender/attempt.ts'
+import { explainError } from '../../src/send/url-attempt.ts'
 
 const target = { path: '/hooks?token=t0ken', shown: 'https://shop.example/hooks?…' }
 

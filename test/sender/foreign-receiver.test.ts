@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createSender } from '../../src/sender/sender.ts'
+import { createSender } from '../../src/send/create-sender.ts'
 import { fixtures, startEndpoint } from '../../src/testing.ts'
 import { needs } from '../support/needs.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest'
-import type { Attempt } from '../../src/sender/api.ts'
-import { type Connection, createOriginLimiter } from '../../src/sender/origin-limiter.ts'
-import { readWebhooks, type Target } from '../../src/sender/webhooks.ts'
+import { createDeadlines } from '../../src/kit/deadlines.ts'
+import { type Connection, createOriginLimiter } from '../../src/send/origin-limiter.ts'
+import type { Attempt } from '../../src/send/sender-types.ts'
+import { readWebhooks, type Target } from '../../src/send/webhooks.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { createDeadlines } from '../../src/time/deadlines.ts'
 
 const [target] = readWebhooks([{ url: 'http://shop.example/' }]) as [Target]
 const request = { headers: [], body: new Uint8Array() }

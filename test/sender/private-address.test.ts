@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
-import { createGuardedLookup, guardConnector } from '../../src/sender/private-address.ts'
-import { createSender } from '../../src/sender/sender.ts'
+import { createSender } from '../../src/send/create-sender.ts'
+import { createGuardedLookup, guardConnector } from '../../src/send/private-address.ts'
 import { startEndpoint } from '../../src/testing.ts'
 
 describe('allowPrivateAddresses: false', () => {

@@ -3,7 +3,7 @@
 import { BlockList, isIPv4, SocketAddress } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { isPublicAddress } from '../../src/sender/public-address.ts'
+import { isPublicAddress } from '../../src/send/public-address.ts'
 
 /** IANA's Special-Purpose Address Registries as of 2025-10-09, every row, those within others included. */
 const REGISTRY = {

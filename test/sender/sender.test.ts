@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { Agent, MockAgent } from 'undici'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
-import type { SenderOptions } from '../../src/sender/options.ts'
-import { createSender } from '../../src/sender/sender.ts'
+import { createSender } from '../../src/send/create-sender.ts'
+import type { SenderOptions } from '../../src/send/sender-options.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import {
   capture,

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { readWebhooks } from '../../src/sender/webhooks.ts'
+import { readWebhooks } from '../../src/send/webhooks.ts'
 
 const url = 'https://shop.example/webhooks'
 

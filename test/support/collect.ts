@@ -1,12 +1,12 @@
 /** A collector with one source (a site), what its destination was given, and a request sent to it without a host. */
 
-import { createCollector } from '../../src/collector/collector.ts'
-import type { CollectorOptions } from '../../src/collector/options.ts'
-import type { Queued, Submission } from '../../src/destination/api.ts'
-import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
-import type { HooklineError } from '../../src/message/error.ts'
-import { isMeantFor } from '../../src/message/integrations.ts'
-import { INTEGRATION_NAME } from '../../src/message/limits.ts'
+import type { CollectorOptions } from '../../src/collect/collector-options.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/host/endpoint.ts'
+import type { HooklineError } from '../../src/protocol/error.ts'
+import { isMeantFor } from '../../src/protocol/integrations.ts'
+import { INTEGRATION_NAME } from '../../src/protocol/limits.ts'
+import type { Queued, Submission } from '../../src/send/destination-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
 export const writeKey = 'the write key of the shop'

@@ -17,7 +17,7 @@ import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
-import type { Endpoint } from '../../src/http/endpoint.ts'
+import type { Endpoint } from '../../src/host/endpoint.ts'
 import { clientOfLambda, GATEWAYS } from './lambda.ts'
 import { type Client, clientOfFetch, clientOfHttp1, clientOfHttp2 } from './wire.ts'
 

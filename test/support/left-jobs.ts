@@ -1,6 +1,6 @@
 /** Jobs in every phase, as a queue leaves them. */
 
-import type { Job, Outcome, Queue } from '../../src/queues/api.ts'
+import type { Job, Outcome, Queue } from '../../src/store/queue-types.ts'
 import { until } from './until.ts'
 
 const idOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`

@@ -3,7 +3,7 @@
  * It prints when a job was claimed first. A line on its input closes the queue, and then nothing keeps the process alive.
  */
 
-import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
+import { pgBossQueue } from '../../src/queues-pg-boss.ts'
 
 const queue = pgBossQueue({ ...JSON.parse(process.argv[2] ?? ''), onError: () => {} })
 queue.work(

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { PgBoss, TestClock } from 'pg-boss'
-import type { Clock } from '../../src/time/clock.ts'
+import type { Clock } from '../../src/kit/clock.ts'
 
 /** A schema that is gone when the tests are. */
 export interface Schema {

@@ -1,7 +1,7 @@
 /** What tests of queues share: jobs, and a handler that records what it sees. */
 
 import { randomUUID } from 'node:crypto'
-import type { ClaimedJob, Job, Outcome, Queue, WorkOptions } from '../../src/queues/api.ts'
+import type { ClaimedJob, Job, Outcome, Queue, WorkOptions } from '../../src/store/queue-types.ts'
 
 export const complete: Outcome = { complete: true }
 

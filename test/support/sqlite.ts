@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Queue } from '../../src/queues/api.ts'
-import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import type { SqliteQueueOptions } from '../../src/queues/sqlite/options.ts'
+import { sqliteQueue } from '../../src/queues-sqlite.ts'
+import type { Queue } from '../../src/store/queue-types.ts'
+import type { SqliteQueueOptions } from '../../src/store/sqlite/sqlite-options.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { TestedQueue } from '../contracts/queue.ts'
 

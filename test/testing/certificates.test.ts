@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { connect } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type CertificateFault, createCertificate } from '../../src/testing/certificates.ts'
-import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { needs } from '../support/needs.ts'
 import { errorOf, post } from './post.ts'
 

@@ -3,9 +3,9 @@
 import type { Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { capture } from '../../src/testing/capture.ts'
-import { startEndpoint } from '../../src/testing/endpoint.ts'
 import type { Recorded } from '../../src/testing/recorder.ts'
 import type { Script } from '../../src/testing/script.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { post } from './post.ts'
 
 interface End {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { verify } from '../../src/message/signature.ts'
+import { verify } from '../../src/protocol/signature.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 

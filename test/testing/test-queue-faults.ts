@@ -2,10 +2,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../src/queues/api.ts'
-import { createMemoryStore, type MemoryQueueOptions } from '../../src/queues/memory/store.ts'
-import { createQueue } from '../../src/queues/queue.ts'
-import type { LogStore, QueueStore } from '../../src/queues/store.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore, type MemoryQueueOptions } from '../../src/store/memory/memory-store.ts'
+import type { LogStore, QueueStore } from '../../src/store/queue-store.ts'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { bytes, complete, jobOf, never, type TestedQueue, text } from '../../src/testing/test-queue/context.ts'
 

@@ -2,7 +2,7 @@
 
 import { AssertionError } from 'node:assert/strict'
 import { expect, test } from 'vitest'
-import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
 import { manualClock, type TestQueueOptions, testQueue } from '../../src/testing.ts'
 
 import { createFaulty, FAULTS, type Fault, PROMISED } from './test-queue-faults.ts'

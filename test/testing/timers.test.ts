@@ -4,10 +4,10 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { createRecorder } from '../../src/testing/recorder.ts'
 import { respond } from '../../src/testing/respond.ts'
 import { createScript, type Response, type Step } from '../../src/testing/script.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())

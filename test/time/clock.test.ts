@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../src/time/clock.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 
 describe('systemClock', () => {
   it('tells the time of the machine, and one that nobody sets', () => {

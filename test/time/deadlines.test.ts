@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../src/kit/clock.ts'
+import { createDeadlines, type Deadline } from '../../src/kit/deadlines.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { createDeadlines, type Deadline } from '../../src/time/deadlines.ts'
 
 function setUp() {
   const clock = manualClock()

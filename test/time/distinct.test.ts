@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { distinctTime } from '../../src/kit/distinct-time.ts'
 import { manualClock } from '../../src/testing.ts'
-import { distinctTime } from '../../src/time/distinct.ts'
 
 it('a key gets each time of a clock once, and the time itself as soon as that is later', async () => {
   const clock = manualClock()

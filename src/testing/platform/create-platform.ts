@@ -5,12 +5,8 @@ import { performance } from 'node:perf_hooks'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { serve } from '../../../adapters/node.ts'
-import { createCollector } from '../../collector/collector.ts'
-import { createDestination } from '../../destination/destination.ts'
-import type { DeliveryReport, SkippedEvent } from '../../destination/observer.ts'
-import type { DestinationOptions } from '../../destination/options.ts'
-import { readMessage } from '../../destination/stored.ts'
-import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
+import { createCollector } from '../../collect/create-collector.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../host/endpoint.ts'
 import {
   invalidOption,
   kindOf,
@@ -19,16 +15,20 @@ import {
   requireSecret,
   requireText,
   requireUrl,
-} from '../../options/checks.ts'
-import type { Job, Queue } from '../../queues/api.ts'
-import { memoryQueue } from '../../queues/memory/index.ts'
-import type { Webhook } from '../../sender/webhooks.ts'
-import type { Clock } from '../../time/clock.ts'
-import { within } from '../../time/timeout.ts'
+} from '../../kit/checks.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { within } from '../../kit/timeout.ts'
+import { createDestination } from '../../send/create-destination.ts'
+import type { DeliveryReport, SkippedEvent } from '../../send/destination-events.ts'
+import type { DestinationOptions } from '../../send/destination-options.ts'
+import { readMessage } from '../../send/stored-submission.ts'
+import type { Webhook } from '../../send/webhooks.ts'
+import { memoryQueue } from '../../store/memory/memory-queue.ts'
+import type { Job, Queue } from '../../store/queue-types.ts'
 import { createManualClock } from '../manual-clock.ts'
 import { listen } from '../server.ts'
-import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './api.ts'
 import { describeFailure, findDifference } from './describe.ts'
+import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './platform-types.ts'
 
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { writeKey, port, timeoutMs, ...settings } = readOptions(options)

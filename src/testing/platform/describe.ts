@@ -1,10 +1,10 @@
 /** Compares messages with a pattern, and says why none was delivered: what did arrive, what became of it, and what to do. */
 
 import { inspect } from 'node:util'
-import type { FailureReason, SkipReason } from '../../destination/observer.ts'
-import { escaped } from '../../options/warning.ts'
-import type { Attempt } from '../../sender/api.ts'
-import type { PlatformMessage, RefusedCall } from './api.ts'
+import { escaped } from '../../kit/warning.ts'
+import type { FailureReason, SkipReason } from '../../send/destination-events.ts'
+import type { Attempt } from '../../send/sender-types.ts'
+import type { PlatformMessage, RefusedCall } from './platform-types.ts'
 
 interface Known {
   readonly pattern: object

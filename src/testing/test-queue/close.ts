@@ -1,7 +1,7 @@
 /** What close promises: running jobs get their grace, then their signal; nothing is claimed afterwards; no job is lost. */
 
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
-import type { Outcome, Queue } from '../../queues/api.ts'
+import type { Outcome, Queue } from '../../store/queue-types.ts'
 import { bodiesOf, type Cases, complete, jobOf, never, text } from './context.ts'
 
 export const closeCases: Cases = {

@@ -3,10 +3,10 @@
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../queues/api.ts'
-import type { QueueCounts } from '../../queues/health.ts'
-import { systemClock } from '../../time/clock.ts'
-import { within } from '../../time/timeout.ts'
+import { systemClock } from '../../kit/clock.ts'
+import { within } from '../../kit/timeout.ts'
+import type { QueueCounts } from '../../store/health.ts'
+import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
 /** What is promised of a queue. The tests of what is not promised are not in the list. */
 export interface TestQueueOptions {

@@ -2,7 +2,7 @@
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { ClaimedJob, Outcome, StoredJob } from '../../queues/api.ts'
+import type { ClaimedJob, Outcome, StoredJob } from '../../store/queue-types.ts'
 import { bodiesOf, bytes, type Cases, complete, jobOf, large, partsOf, type TestContext, text } from './context.ts'
 
 export const deadLetterCases: Cases = {

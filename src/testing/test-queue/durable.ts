@@ -2,7 +2,7 @@
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, Outcome } from '../../queues/api.ts'
+import type { ClaimedJob, Outcome } from '../../store/queue-types.ts'
 import { bodiesOf, bytes, type Cases, complete, type Decide, jobOf, never, partsOf, text } from './context.ts'
 
 export const durableCases: Cases = {

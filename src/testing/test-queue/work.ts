@@ -3,7 +3,7 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import type { ClaimedJob, Outcome } from '../../queues/api.ts'
+import type { ClaimedJob, Outcome } from '../../store/queue-types.ts'
 import {
   bodiesOf,
   bytes,

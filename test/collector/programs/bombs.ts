@@ -4,7 +4,7 @@
  */
 
 import { constants, deflateRawSync, gzipSync } from 'node:zlib'
-import { BATCH_LIMIT } from '../../../src/message/limits.ts'
+import { BATCH_LIMIT } from '../../../src/protocol/limits.ts'
 import { basic, setUpCollector, writeKey } from '../../support/collect.ts'
 
 const ROUNDS = 100

@@ -1,7 +1,7 @@
 /** Records calls with a client that it never closes, says how many, and ends. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createClient } from '../../../src/client/index.ts'
+import { createClient } from '../../../src/client.ts'
 import { readSettings } from './answers.ts'
 
 export interface ClientSettings {

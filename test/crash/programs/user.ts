@@ -1,7 +1,7 @@
 /** Uses a queue of each place in turn, for an inbox or for a destination: pushes a job, and works until none is left. */
 
 import { randomUUID } from 'node:crypto'
-import type { QueueUse } from '../../../src/queues/api.ts'
+import type { QueueUse } from '../../../src/store/queue-types.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 

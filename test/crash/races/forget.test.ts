@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Forgotten } from '../../../src/queues/api.ts'
+import type { Forgotten } from '../../../src/store/queue-types.ts'
 import { startChild } from '../child.ts'
 import { rounds, type TestedSite, testOnEngines } from '../engines.ts'
 import { readJournal } from '../journal.ts'

@@ -2,8 +2,8 @@
 
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it, test } from 'vitest'
-import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
-import { sign } from '../../../src/message/signature.ts'
+import { explainSignature } from '../../../src/protocol/explain/explain-signature.ts'
+import { sign } from '../../../src/protocol/signature.ts'
 
 const SECRET = 'a5f0c1d2e3b4'
 const TEXT = '{"type":"track","userId":"u-1","event":"Commandé ☃","properties":{"total":39.0}}'

@@ -1,9 +1,9 @@
 /** The signatures of receivers with one mistake: an explanation finds each of them. */
 
 import { expect, it } from 'vitest'
-import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
-import { MISTAKES } from '../../../src/message/explain/mistakes.ts'
-import { sign } from '../../../src/message/signature.ts'
+import { explainSignature } from '../../../src/protocol/explain/explain-signature.ts'
+import { MISTAKES } from '../../../src/protocol/explain/mistakes.ts'
+import { sign } from '../../../src/protocol/signature.ts'
 
 const SECRETS = ['a secret ', '"6162"', 'NAME=6162', '616263646566', 'Größe']
 const BODIES = [

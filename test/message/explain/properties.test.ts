@@ -3,9 +3,9 @@
 import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
-import { WRITERS } from '../../../src/message/explain/json-writers.ts'
-import { sign } from '../../../src/message/signature.ts'
+import { explainSignature } from '../../../src/protocol/explain/explain-signature.ts'
+import { WRITERS } from '../../../src/protocol/explain/json-writers.ts'
+import { sign } from '../../../src/protocol/signature.ts'
 
 const SECRET = 'a secret of the tests'
 

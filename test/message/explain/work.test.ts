@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { search } from '../../../src/message/explain/search.ts'
-import { readSignature } from '../../../src/message/explain/signature-forms.ts'
-import { sign } from '../../../src/message/signature.ts'
+import { search } from '../../../src/protocol/explain/search.ts'
+import { readSignature } from '../../../src/protocol/explain/signature-forms.ts'
+import { sign } from '../../../src/protocol/signature.ts'
 
 const MAX_WORK = 40_000_000
 

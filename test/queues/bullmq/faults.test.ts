@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { HooklineError } from '../../../src/message/error.ts'
-import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/api.ts'
-import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import { readOptions } from '../../../src/queues/bullmq/options.ts'
-import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
-import { systemClock } from '../../../src/time/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import type { HooklineError } from '../../../src/protocol/error.ts'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
+import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
+import { createBullmqStore } from '../../../src/store/bullmq/bullmq-store.ts'
+import type { ClaimedJob, Outcome, Queue } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { freePort, openProxy, type PrivateRedis, privateRedis } from '../../support/redis.ts'
@@ -445,7 +445,7 @@ async function endsSoon(run: Run): Promise<void> {
 
 /** Runs a program in a process of its own until it prints this word. */
 async function runUntil(word: string, program: string): Promise<Run> {
-  const module = fileURLToPath(new URL('../../../src/queues/bullmq/index.ts', import.meta.url))
+  const module = fileURLToPath(new URL('../../../src/queues-bullmq.ts', import.meta.url))
   const text = `import { bullmqQueue } from '${module}'\n${program}`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', text])
   const run: Run = { process: child, output: '', errors: '' }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
-import type { Outcome, StoredJob } from '../../../src/queues/api.ts'
+import type { Outcome, StoredJob } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
 import { needs } from '../../support/needs.ts'
 import { type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, inject, vi } from 'vitest'
-import type { Queue } from '../../../src/queues/api.ts'
-import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
+import type { Queue } from '../../../src/store/queue-types.ts'
 import { removeQueue } from '../../support/redis.ts'
 
 export function useRedis() {

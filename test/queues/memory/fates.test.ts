@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Outcome } from '../../../src/queues/api.ts'
-import { createMemoryStore } from '../../../src/queues/memory/store.ts'
-import { createQueue } from '../../../src/queues/queue.ts'
+import { createQueue } from '../../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts'
+import type { Outcome } from '../../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.ts'
 
 type Step =

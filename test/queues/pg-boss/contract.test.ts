@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe } from 'vitest'
-import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
+import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { useVirtualBoss } from './set-up.ts'

@@ -1,7 +1,7 @@
 /** What is left of a user in PostgreSQL when a queue has forgotten them. */
 
 import { describe, expect, it } from 'vitest'
-import type { StoredJob } from '../../../src/queues/api.ts'
+import type { StoredJob } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'

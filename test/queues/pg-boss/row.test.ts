@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { isFaultOfItems, unavailable } from '../../../src/queues/pg-boss/connection.ts'
-import { secondsUntil } from '../../../src/queues/pg-boss/job.ts'
-import { secondsOf } from '../../../src/queues/pg-boss/tables.ts'
-import { systemClock } from '../../../src/time/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { isFaultOfItems, unavailable } from '../../../src/store/pg-boss/pg-boss-connection.ts'
+import { secondsUntil } from '../../../src/store/pg-boss/pg-boss-job.ts'
+import { secondsOf } from '../../../src/store/pg-boss/pg-boss-tables.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
 

@@ -14,7 +14,7 @@ async function open(mayStartThreads: boolean) {
     }
   }
   if (!mayStartThreads) vi.doMock('node:worker_threads', () => ({ Worker }))
-  const { createAside } = await import('../../../src/queues/sqlite/aside.ts')
+  const { createAside } = await import('../../../src/store/sqlite/aside.ts')
   const aside = createAside(newFile())
   onTestFinished(async () => void (await aside.close()))
   return aside

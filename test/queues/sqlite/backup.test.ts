@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
 import { bodiesOf, jobOf, newFile, setUp, unavailable, work } from './set-up.ts'
 

@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 
 const [, , path = '', what = '', count = '0'] = process.argv
 const queue = sqliteQueue({

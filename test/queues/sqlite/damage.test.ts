@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DeadLetter } from '../../../src/queues/api.ts'
+import type { DeadLetter } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
 import { bodiesOf, damage, done, jobOf, pageInside, setUp, work } from './set-up.ts'
 

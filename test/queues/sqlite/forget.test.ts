@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Queue, StoredJob } from '../../../src/queues/api.ts'
+import type { Queue, StoredJob } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
 import { bodiesIn, done, jobOf, openAs, setUp, work } from './set-up.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Outcome } from '../../../src/queues/api.ts'
+import type { Outcome } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
 import { bodiesOf, done, HOURS_3, jobOf, setUp, work } from './set-up.ts'
 

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 
 const { gate, threads, rounds, directory } = workerData as {
   gate: Int32Array

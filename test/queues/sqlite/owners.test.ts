@@ -1,7 +1,7 @@
 import fs, { rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { lockOwner } from '../../../src/queues/sqlite/locks.ts'
+import { lockOwner } from '../../../src/store/sqlite/locks.ts'
 import { needs } from '../../support/needs.ts'
 import { HOURS_3, hurryTime, newFile, openAs, sideFilesOf } from './set-up.ts'
 

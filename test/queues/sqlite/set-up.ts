@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { Outcome, Queue } from '../../../src/queues/api.ts'
-import { openConnection } from '../../../src/queues/sqlite/file.ts'
-import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues-sqlite.ts'
+import type { Outcome, Queue } from '../../../src/store/queue-types.ts'
+import { openConnection } from '../../../src/store/sqlite/file.ts'
 import {
   type ClaimRef,
   claim,
@@ -19,7 +19,7 @@ import {
   push,
   release,
   type Transaction,
-} from '../../../src/queues/sqlite/store.ts'
+} from '../../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { jobOf } from '../../support/queues.ts'

@@ -1,8 +1,8 @@
 /** Handles an inbox of a SQLite file until it is empty, 100 messages at a time. A message of the user `poison` ends the process. */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { sqliteQueue } from '../../../src/queues-sqlite.ts'
+import { createReceiver } from '../../../src/receive/create-receiver.ts'
 
 const inbox = sqliteQueue({ path: String(process.argv[2]) })
 const receiver = createReceiver({ secret: 'a shared secret', inbox: { queue: inbox, concurrency: 100 }, onError() {} })

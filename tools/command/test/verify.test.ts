@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sign } from '../../../src/message/signature.ts'
+import { sign } from '../../../src/protocol/signature.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { hookline, type Ran, type Running, start } from './command.ts'
 

@@ -3,7 +3,7 @@
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { createReceiver } from '../../../src/receive/create-receiver.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import type { PageAnswer } from '../src/endpoint/listener.ts'
 import { type Authorize, createInspector } from '../src/index.ts'

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { HooklineError } from '../../../src/message/error.ts'
-import { memoryQueue } from '../../../src/queues/memory/index.ts'
+import { HooklineError } from '../../../src/protocol/error.ts'
+import { memoryQueue } from '../../../src/queues-memory.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { deliver, setUp } from '../../../test/support/receive.ts'
 import { createEventCounts } from '../src/event-counts.ts'

@@ -1,7 +1,7 @@
 /** The history on the page: what was handled is found as it is read, and replayed. */
 
 import { describe, expect, it, vi } from 'vitest'
-import { HooklineError } from '../../../src/message/error.ts'
+import { HooklineError } from '../../../src/protocol/error.ts'
 import { fixtures } from '../../../src/testing.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
 import { deliver } from '../../../test/support/receive.ts'

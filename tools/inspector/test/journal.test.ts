@@ -2,7 +2,7 @@
 
 import { gzipSync } from 'node:zlib'
 import { expect, it, vi } from 'vitest'
-import type { CollectedEvent, CollectorObserver } from '../../../src/collector/observer.ts'
+import type { CollectedEvent, CollectorObserver } from '../../../src/collect/collector-events.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { addStep, describeMessage, setBody } from '../src/logged-message.ts'
 import { createSeries } from '../src/series.ts'

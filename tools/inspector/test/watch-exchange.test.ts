@@ -1,9 +1,9 @@
 /** What an inspector keeps of messages that are handled at once, of users who are forgotten meanwhile, and of more than it can keep. */
 
 import { expect, it } from 'vitest'
-import { memoryQueue } from '../../../src/queues/memory/index.ts'
-import type { ReceiverOptions } from '../../../src/receiver/options.ts'
-import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { memoryQueue } from '../../../src/queues-memory.ts'
+import { createReceiver } from '../../../src/receive/create-receiver.ts'
+import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'

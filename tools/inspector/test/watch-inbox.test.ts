@@ -1,11 +1,11 @@
 /** What an inspector keeps of real receivers with an inbox, and of those that handle a message once. */
 
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { memoryDedupe } from '../../../src/dedupe/memory.ts'
-import { idOfKey } from '../../../src/message/id.ts'
-import type { MessageType } from '../../../src/message/message.ts'
-import type { Queue } from '../../../src/queues/api.ts'
-import type { ReceiverOptions } from '../../../src/receiver/options.ts'
+import { idOfKey } from '../../../src/protocol/id.ts'
+import type { MessageType } from '../../../src/protocol/message.ts'
+import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
+import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
+import type { Queue } from '../../../src/store/queue-types.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'

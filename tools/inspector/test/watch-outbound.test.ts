@@ -1,8 +1,8 @@
 /** What an inspector keeps of real destinations and collectors. */
 
 import { describe, expect, it } from 'vitest'
-import type { DestinationOptions } from '../../../src/destination/options.ts'
-import type { Message } from '../../../src/message/message.ts'
+import type { Message } from '../../../src/protocol/message.ts'
+import type { DestinationOptions } from '../../../src/send/destination-options.ts'
 import { fixtures, manualClock, type Script } from '../../../src/testing.ts'
 import { setUp as setUpDestination } from '../../../test/destination/set-up.ts'
 import { basic, setUpCollector, writeKey } from '../../../test/support/collect.ts'

@@ -3,7 +3,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../../src/message/message.ts'
+import type { Message } from '../../../../src/protocol/message.ts'
 import { createInference } from '../../src/types/infer.ts'
 import type { JsonSchema } from '../../src/types/rule.ts'
 import type { Seen } from '../../src/types/traffic.ts'

@@ -1,6 +1,6 @@
 /** Messages that the tests send. */
 
-import type { TrackMessage } from '../../../../src/message/message.ts'
+import type { TrackMessage } from '../../../../src/protocol/message.ts'
 
 let count = 0
 

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { expect, inject } from 'vitest'
-import { sqliteQueue } from '../../../../src/queues/sqlite/index.ts'
+import { sqliteQueue } from '../../../../src/queues-sqlite.ts'
 import { test } from './test.ts'
 
 test('hookline queue --ui: opens on the dead letters, and has no views of messages', async ({ open }) => {

@@ -1,0 +1,126 @@
+/** The result of posting a batch: the calls that were not delivered, and why. */
+
+import type { BufferedCall } from './recorded-call.ts'
+
+/**
+ * Why calls were not delivered:
+ *
+ * - `batch_refused`: the answer to the batch was final, a 401 for example.
+ * - `out_of_retries`: every attempt failed in a way that allows another one.
+ * - `call_refused`: the collection service took the batch, and listed this call as refused.
+ * - `maybe_refused`: the collection service took the batch, and its answer does not say which of these calls it refused.
+ *   Some of them may be delivered; the message counts the refused ones where the count is known.
+ * - `queue_full`: the call was dropped, because the buffer was full.
+ */
+export type BatchErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'maybe_refused' | 'queue_full'
+
+/** Details of a {@link BatchError}. */
+export interface BatchErrorDetails {
+  /** Status of the last answer, if there was one. */
+  readonly status?: number
+  /** Number of attempts to post the batch. */
+  readonly attempts?: number
+  /** Code that the collection service gave for a refused call. */
+  readonly code?: string
+  /** Field of a refused call that is at fault, as a dotted path. */
+  readonly path?: string
+}
+
+/**
+ * The error that `onError` gets with calls that were not delivered. Its message holds nothing of a call, of the text of an
+ * answer or of the write key, so it is safe to log.
+ */
+export class BatchError extends Error {
+  override readonly name = 'BatchError'
+  /** Names what happened. */
+  readonly reason: BatchErrorReason
+  /** Status of the last answer, if there was one. */
+  readonly status: number | undefined
+  /** Number of attempts to post the batch; 0 if it never was. */
+  readonly attempts: number
+  /** Code that the collection service gave for a refused call. */
+  readonly code: string | undefined
+  /** Field of a refused call that is at fault, as a dotted path. */
+  readonly path: string | undefined
+
+  constructor(reason: BatchErrorReason, message: string, details: BatchErrorDetails = {}) {
+    super(message)
+    this.reason = reason
+    this.status = details.status
+    this.attempts = details.attempts ?? 0
+    this.code = details.code
+    this.path = details.path
+  }
+}
+
+export interface BatchFailure {
+  readonly error: BatchError
+  readonly calls: readonly BufferedCall[]
+}
+
+/**
+ * Reads which calls the answer to a batch lists as refused:
+ * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
+ * that many calls from its index on. The answer of another collection service may be anything else, which lists none.
+ * Only one that begins like a list, and is cut off or broken, is unreadable.
+ */
+export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
+  if (!body.includes('"refused"')) return []
+  let answer: { readonly refused?: unknown; readonly accepted?: unknown }
+  try {
+    answer = Object(JSON.parse(body))
+  } catch {
+    if (!body.trimStart().startsWith('{')) return []
+    return [{ error: new BatchError('maybe_refused', UNREADABLE, { attempts }), calls }]
+  }
+  if (!Array.isArray(answer.refused)) return []
+
+  const listed = new Set<BufferedCall>()
+  const failures = answer.refused.flatMap((item): BatchFailure[] => {
+    const { index, count: size, code, path } = Object(item)
+    const end = index + (Number.isInteger(size) ? size : 1)
+    const refused: BufferedCall[] = []
+    for (let at = index; Number.isInteger(at) && at < end; at++) {
+      const call = calls[at]
+      if (call === undefined || listed.has(call)) break
+      listed.add(call)
+      refused.push(call)
+    }
+    return refused.length === 0 ? [] : [{ error: refusal(code, path, refused.length, attempts), calls: refused }]
+  })
+  const unlisted = countUnlisted(answer.accepted, calls.length, listed.size)
+  if (unlisted === 0) return failures
+  const others = calls.filter((call) => !listed.has(call))
+  const found = `${count(unlisted, 'unlisted refusal')} among ${count(others.length, 'call')}`
+  const message = `The collection service refused calls without listing them. Got ${found}. ${SHORTER_BATCHES}`
+  return [...failures, { error: new BatchError('maybe_refused', message, { attempts }), calls: others }]
+}
+
+const SHORTER_BATCHES = 'Lower `flushAt`, so that an answer can list every refused call.'
+
+const UNREADABLE = `The answer of the collection service must list the refused calls. Got a list that is cut off or broken. ${SHORTER_BATCHES}`
+
+/** Counts the calls that are neither accepted nor listed as refused: a service may list only the first ones. */
+function countUnlisted(accepted: unknown, calls: number, listed: number): number {
+  if (!Number.isInteger(accepted) || (accepted as number) < 0) return 0
+  return Math.max(0, calls - (accepted as number) - listed)
+}
+
+function refusal(code: unknown, path: unknown, calls: number, attempts: number): BatchError {
+  const details = { attempts, ...(isPrintable(code) && { code }), ...(isPrintable(path) && { path }) }
+  const found = [details.code, details.path].filter((part) => part !== undefined).join(', ') || 'no reason'
+  const [refused, advice] =
+    calls === 1
+      ? ['the call', 'Correct the call where it is recorded.']
+      : [`${calls} calls together`, 'Correct the calls that it refused before, and record these again.']
+  return new BatchError('call_refused', `The collection service refused ${refused}. Got ${found}. ${advice}`, details)
+}
+
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** Whether text from the wire looks like a name, and may be printed. */
+function isPrintable(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w.[\] -]{1,100}$/.test(value)
+}

@@ -1,0 +1,62 @@
+/** The client's methods and the calls that they take and return. Types only. */
+
+import type { CallActor, CallOptions, Calls } from '../protocol/calls.ts'
+import type { PageProperties } from '../protocol/message.ts'
+import type { CallType } from '../protocol/type-table.ts'
+
+/**
+ * A user viewed a web page. Pass its properties as `properties`, or as `traits`, as the specification calls them; they are
+ * sent as `properties`.
+ */
+export type ClientPageCall = CallOptions &
+  CallActor & { readonly name?: string; readonly category?: string } & (
+    | { readonly properties?: PageProperties; readonly traits?: never }
+    | { readonly traits?: PageProperties; readonly properties?: never }
+  )
+
+/** The argument of each method of a client ("Go client library", Message types). */
+export interface ClientCalls extends Omit<Calls, 'page' | 'delete'> {
+  readonly page: ClientPageCall
+}
+
+/** A complete call as it is posted: a copy of the one that was recorded. */
+export type RecordedCall = {
+  readonly [Type in CallType]: Calls[Type] & {
+    readonly type: Type
+    readonly messageId: string
+    /** Time of the event: ISO 8601 in UTC with milliseconds. */
+    readonly timestamp: string
+  }
+}[CallType]
+
+/** Options of `close`. */
+export interface CloseOptions {
+  /** How long to wait for calls that are not delivered yet, in milliseconds. Default 10 000; 0 gives up at once. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * Records calls. Each method checks and copies the call and returns; batches are posted in the background. One client
+ * serves any number of requests at once.
+ *
+ * Each method throws a TypeError that names the field for a call that is incomplete or cannot be written as JSON, and
+ * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
+ *
+ * A process that ends by itself posts the rest first, for up to 10 seconds. Any other end loses it, so close the client before.
+ */
+export type Client = {
+  readonly [Type in CallType]: (call: ClientCalls[Type]) => void
+} & {
+  /**
+   * Posts the buffered calls. Resolves when every call recorded before is delivered or given up, retries included, and the
+   * promises that `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
+   */
+  flush(): Promise<void>
+  /**
+   * Records no more calls, posts the rest and closes the connections. Resolves to the calls that were neither delivered
+   * nor given up in time, in the order in which they were recorded. Later calls of `close` return the same promise.
+   *
+   * @throws TypeError (as a rejection) for wrong options.
+   */
+  close(options?: CloseOptions): Promise<readonly RecordedCall[]>
+}

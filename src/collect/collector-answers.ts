@@ -1,0 +1,33 @@
+/** The answers of a collector. Any page may read them: browsers send calls from other sites. */
+
+import { problem } from '../host/answer.ts'
+import type { EndpointAnswer } from '../host/endpoint.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import type { SortedCalls } from './collected-batch.ts'
+
+const cors = { 'access-control-allow-origin': '*' }
+
+export const preflight: EndpointAnswer = {
+  status: 200, // In Fetch, a 204 cannot have the empty text that is the body here.
+  headers: {
+    ...cors,
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': '*, authorization', // The star covers every header but this one.
+    'access-control-max-age': '86400',
+  },
+  body: '',
+}
+
+export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
+  const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json', ...cors },
+    body: JSON.stringify({ success: true, ...counts, refused }),
+  }
+}
+
+export function failed(error: HooklineError): EndpointAnswer {
+  const { status, headers, body } = problem(error)
+  return { status, headers: { ...headers, ...cors, 'access-control-expose-headers': 'retry-after' }, body }
+}

@@ -1,0 +1,50 @@
+/** Reads who sent a request: the write key of the source, and the address of the client. */
+
+import { isIP, SocketAddress } from 'node:net'
+import type { EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { textMember } from '../protocol/text-member.ts'
+
+export function readUserName({ authorization }: EndpointHeaders): string {
+  const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
+  const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
+  return name
+}
+
+/** Reads the write key of a body. Only what its key belongs to is worth parsing. */
+export function readWriteKey(body: Uint8Array): string {
+  const writeKey = textMember(body, 'writeKey')
+  if (writeKey) return writeKey
+  throw new HooklineError(
+    'write_key_missing',
+    'The write key of the source is required. Got none. Send it as the user name of Basic authentication, or as `writeKey` in the body.',
+  )
+}
+
+/**
+ * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes
+ * an IPv4 address that is mapped to IPv6 as IPv4, and cuts off a port.
+ */
+export function readAddress(
+  { headers, remoteAddress }: Pick<EndpointRequest, 'headers' | 'remoteAddress'>,
+  header: string | undefined,
+): string | undefined {
+  const listed = header === undefined ? undefined : headers[header]
+  const entry = listed === undefined ? remoteAddress : String(listed).split(',').at(-1)
+  const address = withoutPort((entry ?? '').trim())
+  const version = isIP(address)
+  if (version === 0) return undefined
+  return version === 4 ? address : shorten(address)
+}
+
+/** The one form of an IPv6 address (RFC 5952), without the zone; the IPv4 address that is mapped to it. */
+function shorten(entry: string): string {
+  const address = entry.replace(/%.*$/, '')
+  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[\d.]+$)/, '')
+}
+
+/** Proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */
+function withoutPort(entry: string): string {
+  const [, ipv6, ipv4] = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/.exec(entry) ?? []
+  return ipv6 ?? ipv4 ?? entry
+}

@@ -1,0 +1,14 @@
+/** The paths of the collection API: which take a batch, and which one call of which type. */
+
+import { CALL_TYPES, type CallType } from '../protocol/type-table.ts'
+
+export type Route = 'batch' | CallType
+
+export const ROUTES: ReadonlyMap<string, Route> = new Map([
+  ...toPaths('batch', ['batch', 'b', 'import']),
+  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // A short one for browsers.
+])
+
+function toPaths(route: Route, names: readonly string[]): (readonly [path: string, route: Route])[] {
+  return names.map((name) => [`/v1/${name}`, route])
+}

@@ -1,0 +1,131 @@
+/** The sources of a collector: checks them, and finds them by write key and by name. */
+
+import { hash, randomUUID } from 'node:crypto'
+import {
+  invalidOption,
+  kindOf,
+  nearest,
+  refuseUnknown,
+  requireOneOf,
+  requireSecret,
+  requireText,
+  show,
+} from '../kit/checks.ts'
+import type { CollectorDestination, Source, SourceKind } from './collector-types.ts'
+
+export interface ReadySource {
+  readonly name: string
+  readonly writeKey: string
+  readonly kind: SourceKind | undefined
+  readonly destinations: readonly CollectorDestination[]
+}
+
+export type Sources = ReturnType<typeof createSources>
+
+export function createSources(given: unknown) {
+  const sources = readSources(given)
+  const byName = new Map(sources.map((source) => [source.name, source]))
+  let find: FindSource | undefined
+
+  return {
+    /** Finds the source of a write key. How long it takes says nothing about the keys. */
+    withKey(writeKey: string): ReadySource | undefined {
+      find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
+      return find(writeKey)
+    },
+    named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
+      if (!Array.isArray(names) || names.length === 0) {
+        throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
+      }
+      return [...new Set(names)].map((name) => {
+        const source = byName.get(name)
+        if (source === undefined) throw unknownSource(name, [...byName.keys()])
+        return source
+      })
+    },
+  }
+}
+
+type FindSource = (writeKey: string) => ReadySource | undefined
+
+function indexKeys(sources: readonly ReadySource[]): FindSource {
+  const salt = randomUUID()
+  // Looking up or comparing the keys themselves takes longer, the more of a guess is right.
+  const digest = (writeKey: string): string => hash('sha256', salt + writeKey)
+  const byDigest = new Map(sources.map((source) => [digest(source.writeKey), source]))
+  return (writeKey) => byDigest.get(digest(writeKey))
+}
+
+function unknownSource(name: unknown, names: readonly string[]): TypeError {
+  const near = typeof name === 'string' ? nearest(name, names) : undefined
+  const valid = names.map(show).join(', ')
+  if (near === undefined) return new TypeError(`Unknown source. Got ${show(name)}. Valid sources: ${valid}.`)
+  return new TypeError(`Unknown source. Got ${show(name)}. Did you mean ${show(near)}? Valid sources: ${valid}.`)
+}
+
+function readSources(sources: unknown): readonly ReadySource[] {
+  if (!Array.isArray(sources) || sources.length === 0) {
+    const advice = 'Pass at least one { name, writeKey, destinations }.'
+    throw invalidOption('sources', 'must be a non-empty list', kindOf(sources), advice)
+  }
+  const ready = sources.map((source, index) => readSource(source, `sources[${index}]`))
+  requireUnique(
+    ready.map(({ name }) => name),
+    (index) => `sources[${index}].name`,
+  )
+  requireUnique(
+    ready.map(({ writeKey }) => writeKey),
+    (index) => `sources[${index}].writeKey`,
+  )
+  return ready
+}
+
+const SOURCE = ['name', 'writeKey', 'kind', 'destinations'] as const satisfies (keyof Source)[]
+const KINDS: readonly SourceKind[] = ['web', 'mobile', 'server']
+
+function readSource(source: unknown, option: string): ReadySource {
+  if (typeof source !== 'object' || source === null) {
+    throw invalidOption(option, 'must be an object', kindOf(source), 'Pass { name, writeKey, destinations }.')
+  }
+  refuseUnknown(source, SOURCE, `${option}.`)
+  const { name, writeKey, kind, destinations } = source as Partial<Source>
+  requireText(`${option}.name`, name, 'shop')
+  requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
+  if (writeKey.includes(':')) {
+    const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
+    throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)
+  }
+  if (kind !== undefined) requireOneOf(`${option}.kind`, kind, KINDS)
+  if (!Array.isArray(destinations)) {
+    throw invalidOption(
+      `${option}.destinations`,
+      'must be a list',
+      kindOf(destinations),
+      'Pass a list, which may be empty.',
+    )
+  }
+  const ready = destinations.map((each, index) => requireDestination(each, `${option}.destinations[${index}]`))
+  requireUnique(ready, (index) => `${option}.destinations[${index}]`)
+  return { name, writeKey, kind, destinations: ready }
+}
+
+function requireDestination(given: unknown, option: string): CollectorDestination {
+  if (typeof (given as CollectorDestination | null)?.submit === 'function') return given as CollectorDestination
+  throw invalidOption(option, 'must be a destination', kindOf(given), 'Pass the result of createDestination().')
+}
+
+function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {
+  const places = new Map<unknown, number>()
+  for (const [index, value] of values.entries()) {
+    const first = places.get(value)
+    if (first !== undefined) {
+      throw invalidOption(
+        nameOf(index),
+        `must differ from \`${nameOf(first)}\``,
+        'the same',
+        'Change or remove one of the two.',
+      )
+    }
+    places.set(value, index)
+  }
+}

@@ -1,0 +1,54 @@
+/** Submits messages to the queues of several destinations: collected ones, and the notifications that delete a user. */
+
+import { requireText } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import { distinctTime } from '../kit/distinct-time.ts'
+import { compose } from '../protocol/compose.ts'
+import { HooklineError } from '../protocol/error.ts'
+import type { Queued, Submission } from '../send/destination-types.ts'
+import type { QueuedDeletion } from './collector-types.ts'
+import type { ReadySource } from './sources.ts'
+
+/** Submits the same messages to every destination at once, and waits for all of them. */
+export async function submitToAll(
+  { destinations }: ReadySource,
+  submissions: readonly Submission[],
+): Promise<readonly (readonly Queued[])[]> {
+  if (submissions.length === 0) return []
+  const settled = await Promise.allSettled(destinations.map(async (destination) => destination.submit(submissions)))
+  const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+  if (failures.length > 0) throw summarise(failures)
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+}
+
+function summarise(failures: readonly unknown[]): HooklineError {
+  const [first] = failures
+  if (first instanceof HooklineError && failures.every(isTemporary)) return first
+  const cause = new AggregateError(failures, 'destinations failed')
+  const found = failures.length === 1 ? '1 failure' : `${failures.length} failures`
+  return new HooklineError(
+    'internal',
+    `The destinations did not queue all messages. Got ${found}. Look at the \`cause\` of this error in \`onError\`.`,
+    { cause },
+  )
+}
+
+/** Whether the client should send the request again. */
+function isTemporary(failure: unknown): boolean {
+  return failure instanceof HooklineError && failure.status === 503
+}
+
+export async function requestDeletion(
+  clock: Clock,
+  userId: string,
+  sources: readonly ReadySource[],
+): Promise<readonly QueuedDeletion[]> {
+  requireText('userId', userId, 'user-1')
+  const notifications = sources.map(async (source): Promise<QueuedDeletion> => {
+    const message = compose('delete', { userId }, distinctTime(clock, userId))
+    const answers = await submitToAll(source, [{ message, source: source.name }])
+    return { source: source.name, queued: answers.flat().filter(({ queued }) => queued).length }
+  })
+  await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.
+  return Promise.all(notifications)
+}

@@ -1,0 +1,48 @@
+/** The bytes of a request's body, where they were found, and the errors of reading them. */
+
+import { HooklineError } from '../protocol/error.ts'
+
+/**
+ * Where the bytes of a body were found: the `stream` itself; `rawBody` or `body` as a Buffer; either as text, which was
+ * decoded and is encoded again; `reserialised`, `JSON.stringify` of what a parser mounted earlier left; or the
+ * `argument` of a direct call.
+ */
+export type BodySource = 'stream' | 'rawBody' | 'rawBody-text' | 'body' | 'body-text' | 'reserialised' | 'argument'
+
+/** A body that was read in full. */
+export interface EndpointBody {
+  readonly bytes: Uint8Array
+  readonly source: BodySource
+}
+
+/**
+ * Whether a body is, byte for byte, what was sent. Text is when it has the length that was sent and no character that
+ * stands for bytes that were no UTF-8; of an object that was serialised again it is not known.
+ */
+export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
+  if (source === 'reserialised') return false
+  if (!source.endsWith('-text')) return true
+  return Number(length) === bytes.length && !Buffer.from(bytes).includes('\ufffd')
+}
+
+export const KEEP_THE_BYTES =
+  'Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).'
+
+export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
+  const text = `The signature cannot be checked, because the body was read before. Got ${found}. ${advice}`
+  return new HooklineError('body_consumed', text)
+}
+
+export function bodyTooLarge(limit: number): HooklineError {
+  return new HooklineError(
+    'body_too_large',
+    `The body is too large. Got more than the limit of ${limit} bytes. Send a smaller body, or raise the limit where the endpoint has that option.`,
+  )
+}
+
+export function bodyAborted(): HooklineError {
+  return new HooklineError(
+    'body_aborted',
+    'The body is incomplete. Got the end of the stream before the end of the body. Send the request again.',
+  )
+}

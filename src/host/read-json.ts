@@ -1,0 +1,55 @@
+/** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
+
+import { HooklineError } from '../protocol/error.ts'
+import { showText } from '../protocol/show-text.ts'
+import { POST_ONLY } from './answer.ts'
+import type { EndpointBody } from './body.ts'
+import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
+
+export interface AcceptedForms {
+  readonly methods?: readonly string[]
+  readonly mediaTypes?: readonly string[]
+  readonly codings?: readonly string[]
+}
+
+const JSON_ONLY: readonly string[] = ['application/json']
+const IDENTITY_ONLY: readonly string[] = ['identity']
+
+export function readJson(
+  request: EndpointRequest,
+  limit: number,
+  { methods = POST_ONLY, mediaTypes = JSON_ONLY, codings = IDENTITY_ONLY }: AcceptedForms = {},
+): EndpointBody | Promise<EndpointBody> {
+  if (!methods.includes(request.method)) {
+    const text = `The method must be ${methods.join(' or ')}. Got ${showText(request.method)}. Send a ${methods[0]} request.`
+    throw new HooklineError('method_not_allowed', text)
+  }
+  const { headers } = request
+  const type = mediaType(headers)
+  if (!mediaTypes.includes(type)) {
+    const types = mediaTypes.join(' or ')
+    throw new HooklineError(
+      'content_type_unsupported',
+      `The content type must be ${types}. Got ${type === '' ? 'a request without one' : showText(type)}. Send the header Content-Type: ${mediaTypes[0]}.`,
+    )
+  }
+  if (!codings.includes(readCoding(headers))) {
+    throw new HooklineError(
+      'content_encoding_unsupported',
+      `The content encoding must be ${codings.join(' or ')}. Got ${showText(readCoding(headers))}. Send the body without compression.`,
+    )
+  }
+  return request.readBody(limit)
+}
+
+export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
+  return coding ? String(coding).trim().toLowerCase() : 'identity'
+}
+
+function mediaType(headers: EndpointHeaders): string {
+  const type = headers['content-type']
+  if (typeof type !== 'string') return ''
+  if (type === 'application/json') return type
+  const end = type.indexOf(';')
+  return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
+}

@@ -1,0 +1,210 @@
+/** Checks of options and arguments, and the one form of their errors: what is wrong, what was found, what to do. */
+
+import { kindOf } from '../protocol/error.ts'
+import { type Clock, MAX_TIMER_MS } from './clock.ts'
+
+/**
+ * The error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
+ *
+ * @param rule What it must be, after the name: `must be a function`.
+ * @param found What it is instead: {@link show} of the value, or words where the value must not be shown.
+ * @param advice What to do, a whole sentence.
+ */
+export function invalidOption(name: string, rule: string, found: string, advice: string): TypeError {
+  return new TypeError(`\`${name}\` ${rule}. Got ${found}. ${advice}`)
+}
+
+/** A value as an error may show it: short, on one line. Not for secrets, write keys or URLs: see {@link kindOf}. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return value.length > 40 ? `a string of ${value.length} characters` : quote(value)
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
+  return kindOf(value)
+}
+
+export { kindOf }
+
+function quote(text: string): string {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
+}
+
+/** Lets an object of options pass, whose names are all known: a misspelt one would silently change nothing. */
+export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidOption(
+      `${caller}: options`,
+      'must be an object',
+      kindOf(options),
+      `Valid options: ${known.join(', ')}.`,
+    )
+  }
+  refuseUnknown(options, known)
+}
+
+/** What each option must be. Its names are all that there are. */
+export type OptionChecks<Options> = {
+  readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
+}
+
+/** Checks the options that are there, each by its check. */
+export function checkOptions<Options extends object>(
+  caller: string,
+  options: Options,
+  checks: OptionChecks<Options>,
+): void {
+  const names = Object.keys(checks) as (keyof Options & string)[]
+  requireOptions(caller, options, names)
+  for (const name of names) if (options[name] !== undefined) checks[name](name, options[name])
+}
+
+export function whole(least: number, most?: number): (name: string, value: unknown) => number {
+  return (name, value) => requireInteger(name, value, least, most)
+}
+
+export function aClock(_name: string, clock: unknown): void {
+  requireClock(clock as Clock)
+}
+
+export function anything(): void {}
+
+export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue
+    const near = nearest(name, known) ?? known.find((each) => isPart(each, name) || isPart(name, each))
+    const advice = `${near === undefined ? '' : `Did you mean \`${near}\`? `}Valid options: ${known.join(', ')}.`
+    throw invalidOption(prefix + name, 'is not an option', 'an unknown name', advice)
+  }
+}
+
+/** Whether a name is another one with more words: `secret` of `sharedSecret`. */
+function isPart(part: string, whole: string): boolean {
+  return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
+}
+
+/** The name that was probably meant: the closest one, at most two changes away. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const lower = name.toLowerCase()
+  for (let changes = 0; changes <= Math.min(2, lower.length - 1); changes++) {
+    const near = known.find((each) => isNear(lower, each.toLowerCase(), changes))
+    if (near !== undefined) return near
+  }
+  return undefined
+}
+
+function isNear(from: string, to: string, changes: number): boolean {
+  const at = from.split('').findIndex((char, index) => char !== to[index])
+  if (at === -1) return to.length - from.length <= changes
+  if (changes === 0) return false
+  const [fromRest, toRest] = [from.slice(at + 1), to.slice(at + 1)]
+  const left = changes - 1
+  return isNear(fromRest, toRest, left) || isNear(fromRest, to.slice(at), left) || isNear(from.slice(at), toRest, left)
+}
+
+export function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalidOption(name, 'must be a function', show(value), 'Pass a function.')
+}
+
+export function requireText(name: string, value: unknown, example = 'orders'): asserts value is string {
+  if (typeof value === 'string' && value !== '') return
+  throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
+}
+
+export function requireHandlerName(name: string, value: unknown): void {
+  requireText(name, value, 'crm')
+  if (HANDLER_NAME.test(value)) return
+  const rule = 'must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
+  throw invalidOption(name, rule, show(value), `Pass for example 'crm'.`)
+}
+
+const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
+
+export function requireSecret(name: string, value: unknown, what: string): asserts value is string {
+  if (typeof value === 'string' && value !== '') return
+  const advice = `Pass ${what}. If it is not set yet when this module is loaded, call this function later, at the first use.`
+  throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
+}
+
+export function requireKey(name: string, key: unknown): asserts key is string {
+  if (typeof key === 'string' && key !== '') return
+  const advice = 'Return what identifies the message, for example an order number.'
+  throw invalidOption(`${name}()`, 'must return a non-empty string', kindOf(key), advice)
+}
+
+export function requireBoolean(name: string, value: unknown): void {
+  if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
+}
+
+/** Lets a whole number from `least` to `most` pass. Default for `most`: what a timer holds, past which it fires at once. */
+export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+  const rule = `must be a whole number from ${least} to ${most}`
+  throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
+}
+
+export function requireTime(name: string, time: unknown): void {
+  if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
+  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
+}
+
+export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
+  if (values.includes(value as T)) return value as T
+  const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined
+  const list = values.map(show).join(', ')
+  const advice = near === undefined ? `Pass one of ${list}.` : `Did you mean ${show(near)}? Valid values: ${list}.`
+  throw invalidOption(name, `must be one of ${list}`, show(value), advice)
+}
+
+/** Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token. */
+export function requireUrl(
+  name: string,
+  value: unknown,
+  instead: string,
+  example = 'https://example.com/webhooks',
+): URL {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    const found =
+      url === null ? (typeof value === 'string' && value !== '' ? 'no valid URL' : kindOf(value)) : url.protocol
+    const advice = `Pass one that begins with http:// or https://, for example '${example}'.`
+    throw invalidOption(name, 'must be a full URL', found, advice)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalidOption(name, 'must hold no user name and password', 'a URL with them', instead)
+  }
+  if (url.hash !== '') {
+    throw invalidOption(name, 'must hold no fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
+  }
+  return url
+}
+
+/** Warns of a secret that looks as if it was read wrongly. It may be meant, so it is used as it is. Returns whether it warned. */
+export function warnOfSecret(name: string, secret: string | null | undefined): boolean {
+  if (typeof secret !== 'string') return false
+  const found = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
+  if (found === undefined) return false
+  const advice = 'Remove that where the secret is read, unless the other side has it too.'
+  process.emitWarning(`\`${name}\` is used exactly as it is. Got ${found}. ${advice}`, { code: 'HOOKLINE_SECRET' })
+  return true
+}
+
+const SUSPICIOUS: readonly (readonly [found: string, RegExp])[] = [
+  ['one that ends in a line break', /[\r\n]$/],
+  ['one with white space around it', /^\s|\s$/],
+  ['one in quotation marks', /^(["'`]).*\1$/s],
+]
+
+/** Whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
+}
+
+export function requireMethods<Name extends string>(
+  option: string,
+  value: { readonly [name in Name]?: unknown },
+  methods: readonly Name[],
+): void {
+  for (const name of methods) requireFunction(`${option}.${name}`, value?.[name])
+}
+
+export function requireClock(clock: Clock): void {
+  requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])
+}

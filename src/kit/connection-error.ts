@@ -1,0 +1,177 @@
+/** What an error of a connection means: its class, what is wrong, and what to do about it. */
+
+import { describeError } from '../protocol/error.ts'
+
+/** Why an attempt got no complete response. */
+export type AttemptError =
+  /** No complete response within 5 seconds, connecting included. */
+  | 'timeout'
+  /** The certificate has expired, is for another name, or cannot be verified. */
+  | 'tls'
+  /** The certificate is self-signed. No byte of the request was sent. */
+  | 'self_signed'
+  /** The host name did not resolve. */
+  | 'dns'
+  /** The address refused the connection or is unreachable. */
+  | 'refused'
+  /** The connection ended before the response was complete. */
+  | 'reset'
+  /** The response was not HTTP, or did not end within its limits. */
+  | 'http'
+  /** The server sent `100 Continue` or `101 Switching Protocols`, which nothing had asked for. */
+  | 'unexpected_continue'
+  /** The address is private and `allowPrivateAddresses` is false. No byte was sent. */
+  | 'private_address'
+  /** The sender was closed before the response was complete. */
+  | 'closed'
+
+export interface Explanation {
+  readonly error: AttemptError
+  /** The code of the error, or its name: nothing that a server wrote. */
+  readonly code: string
+  readonly rule: string
+  /** What was found instead. It may quote the server. */
+  readonly found: string
+  readonly advice: string
+}
+
+const FOUND_LENGTH = 200
+
+export function explainConnectionError(error: unknown): Explanation {
+  const code = codeOf(error)
+  const [, kind, rule, advice, found] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
+  return { error: kind, code, rule, found: found ?? textOf(error, code), advice }
+}
+
+/** The code of the error, of the first address that failed, or of the cause; else the name. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const { code, errors, cause } = error as { code?: unknown; errors?: readonly unknown[]; cause?: unknown }
+  if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(error.message)) return `${code}: ${error.message}`
+  if (typeof code === 'string') return code
+  if (error.name === 'HTTPParserError' && error.message.includes('EOF')) return 'ECONNRESET' // Ended between chunks.
+  const inner = errors?.[0] ?? cause
+  return inner === undefined ? error.name : codeOf(inner)
+}
+
+function textOf(error: unknown, code: string): string {
+  const text = describeError(error)
+    .replace(/[\s\p{C}]+/gu, ' ')
+    .replace(/[. ]+$/, '')
+  return text === '' ? code : text.slice(0, FOUND_LENGTH)
+}
+
+type Kind = readonly [pattern: RegExp, error: AttemptError, rule: string, advice: string, found?: string]
+
+/** By the code of the error. The first that fits counts. */
+const KINDS: readonly Kind[] = [
+  [
+    /^DEPTH_ZERO_SELF_SIGNED_CERT/,
+    'self_signed',
+    'The certificate must be signed by an authority',
+    'Install a certificate of an authority at the server: no option allows a self-signed one.',
+    'a self-signed one',
+  ],
+  [
+    /TIMEOUT|ETIMEDOUT/,
+    'timeout',
+    'The server must respond in time',
+    'Check that it can be reached, and let it respond before it does slow work.',
+  ],
+  [
+    /^(UNABLE_TO_|SELF_SIGNED_CERT_IN_CHAIN|CERT_UNTRUSTED|CERT_REJECTED)/,
+    'tls',
+    'The certificate must be signed by a trusted authority',
+    'Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
+    'one of an unknown authority',
+  ],
+  [
+    /^CERT_HAS_EXPIRED/,
+    'tls',
+    'The certificate must be valid now',
+    'Renew it at the server, and check the clock of this machine.',
+    'one that has expired',
+  ],
+  [
+    /^CERT_NOT_YET_VALID/,
+    'tls',
+    'The certificate must be valid now',
+    'Check the clock of this machine, and the certificate at the server.',
+    'one that is not valid yet',
+  ],
+  [
+    /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)/,
+    'tls',
+    'The certificate must be for the host of the URL',
+    'Use a host that the certificate names, or install a certificate for this one at the server.',
+  ],
+  [
+    // UNSPECIFIED: weak keys and digests, for instance.
+    /^(CERT_|CRL_|ERROR_IN_|INVALID_|PATH_LENGTH|UNSPECIFIED$|OUT_OF_MEM$)/,
+    'tls',
+    'The certificate must be usable for TLS',
+    'Replace it at the server by one that browsers accept.',
+  ],
+  [
+    /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/,
+    'tls',
+    'The TLS handshake must succeed',
+    'Check that the server speaks https at this port, with TLS 1.2 or later.',
+  ],
+  [
+    /^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL)/,
+    'dns',
+    'The host of the URL must resolve',
+    'Check its spelling, and the DNS of this machine.',
+  ],
+  [
+    /^ECONNREFUSED/,
+    'refused',
+    'The server must accept connections',
+    'Start it, or correct the host and the port of the URL.',
+  ],
+  [
+    /^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES|EPERM|EMFILE|ENFILE)/,
+    'refused',
+    'This machine must be able to connect to the server',
+    'Check its network and firewall, and its limit of open files.',
+  ],
+  [
+    /^UND_ERR_SOCKET: bad/,
+    'unexpected_continue',
+    'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
+    'Turn that off at the server.',
+    'one of them',
+  ],
+  [
+    /^(HOOKLINE_RESPONSE_TOO_LONG|UND_ERR_HEADERS_OVERFLOW)/,
+    'http',
+    'The response must be short',
+    'Let the server respond with a status and a short body.',
+  ],
+  [
+    /^(HPE_|HTTPParserError|ERR_ASSERTION)/,
+    'http',
+    'The response must be HTTP/1.1',
+    'Check that the URL leads to a web server. For an http:// URL, check that it does not expect TLS.',
+  ],
+  [
+    /^(UND_ERR_DESTROYED|UND_ERR_CLOSED)/,
+    'closed',
+    'The sender and its dispatcher must stay open until the response is complete',
+    'Close them later.',
+  ],
+  [
+    /^HOOKLINE_PRIVATE_ADDRESS$/,
+    'private_address',
+    'The server must have a public address',
+    'Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
+    'a private or reserved one',
+  ],
+  [
+    /^/,
+    'reset',
+    'The connection must stay open until the response is complete',
+    'See the logs of the server and of proxies in front of it. For an http:// URL, check that it does not expect TLS.',
+  ],
+]

@@ -1,0 +1,110 @@
+/** The log: one line for what went wrong, to a logger or the console. Bounded, escaped, and without anything of a message. */
+
+import { HooklineError } from '../protocol/error.ts'
+import { notify } from './callbacks.ts'
+import { requireMethods } from './checks.ts'
+import { type Clock, unref } from './clock.ts'
+import { createWarning, escaped } from './warning.ts'
+
+/** What receives the lines of Hookline: pino, or any object of its shape. */
+export interface Logger {
+  error(fields: object, text: string): unknown
+  warn(fields: object, text: string): unknown
+  info(fields: object, text: string): unknown
+}
+
+export interface Line {
+  readonly level: 'error' | 'warn'
+  readonly code: string
+  readonly text: string
+  readonly fields?: object
+  readonly thrown?: unknown
+  readonly count?: number
+}
+
+/** Writes lines. Never throws. */
+export interface Log {
+  /** Whether lines go nowhere, because a callback receives the errors. */
+  readonly isSilent: boolean
+  write(line: Line): void
+  /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
+  flush(): void
+}
+
+/** So many different lines of a code in a minute; then only how many more there were. */
+const MAX_LINES = 5
+const PERIOD_MS = 60_000
+const MAX_TEXT = 1_000
+const MAX_STACK = 4_000
+const MAX_ERRORS = 10
+
+interface Period {
+  readonly level: Line['level']
+  readonly texts: Set<string>
+  more: number
+}
+
+/** Creates the log. Without a logger the lines go to the console; `console` as the logger is the same. */
+export function createLog(logger: Logger | undefined, callback: unknown, clock: Clock): Log {
+  if (logger !== undefined) requireMethods('logger', logger, ['error', 'warn', 'info'])
+  const target = logger ?? (callback === undefined ? console : undefined)
+  const periods = new Map<string, Period>()
+  const warn = createWarning('logger', 'HOOKLINE_LOGGER')
+
+  function print({ level, code, text, fields, thrown }: Line): void {
+    const line = escaped(text.slice(0, MAX_TEXT).trimEnd())
+    const stack = stackOf(thrown).slice(0, MAX_STACK).split('\n').map(escaped).join('\n')
+    const write = (): unknown =>
+      target === console
+        ? console[level](`hookline: ${line}${stack && `\n${stack}`.replaceAll('\n', '\n    ')}`)
+        : target?.[level]({ code, ...fields, ...(stack && { stack }) }, line)
+    notify(write, warn)
+  }
+
+  function printMore(code: string, period: Period): void {
+    const { level, more } = period
+    period.more = 0
+    if (more > 0) print({ level, code, text: `${more} more ${code} in the last minute.`, fields: { more } })
+  }
+
+  function open(code: string, level: Line['level']): Period {
+    const period = { level, texts: new Set<string>(), more: 0 }
+    const end = (): void => {
+      periods.delete(code)
+      printMore(code, period)
+    }
+    unref(clock.setTimeout(end, PERIOD_MS))
+    periods.set(code, period)
+    return period
+  }
+
+  return {
+    isSilent: target === undefined,
+    write(line) {
+      if (target === undefined) return
+      const { code, level, text, count = 1 } = line
+      const period = periods.get(code) ?? open(code, level)
+      if (period.texts.size === MAX_LINES || period.texts.has(text)) {
+        period.more += count
+      } else {
+        period.texts.add(text)
+        print(line)
+      }
+    },
+    flush: () => periods.forEach((period, code) => void printMore(code, period)),
+  }
+}
+
+function stackOf(thrown: unknown, depth = 0): string {
+  if (thrown === undefined || depth > 3) return ''
+  try {
+    if (thrown instanceof AggregateError) {
+      const stacks = thrown.errors.slice(0, MAX_ERRORS).map((each) => stackOf(each, depth + 1))
+      return stacks.filter((stack) => stack !== '').join('\n')
+    }
+    const { stack = thrown, cause } = Object(thrown)
+    return `${thrown instanceof HooklineError ? thrown.message : stack}\n${stackOf(cause, depth + 1)}`.trim()
+  } catch {
+    return 'A value that cannot be shown was thrown.'
+  }
+}

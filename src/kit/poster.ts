@@ -1,0 +1,78 @@
+/** Posts to one URL what no sender posts, with any method, headers and bytes, over connections like those of a sender. Does not follow redirects. */
+
+import { Readable } from 'node:stream'
+import { systemClock } from './clock.ts'
+import { type AttemptError, explainConnectionError } from './connection-error.ts'
+import { createConnector } from './connector.ts'
+import { createDeadlines } from './deadlines.ts'
+import { type PostRequest, post, type ResponseHeaders } from './post.ts'
+import { Pool } from './undici.ts'
+
+/** A complete answer, or what went wrong. */
+export interface Exchange {
+  /** Undefined when `error` is set. */
+  readonly status?: number
+  readonly headers: ResponseHeaders
+  readonly body: Buffer
+  /** From connecting to the last byte, in milliseconds. */
+  readonly durationMs: number
+  readonly error?: AttemptError
+  /** What is wrong, what was found, what to do. It may quote the server: escape it. */
+  readonly reason?: string
+}
+
+interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'responseLimit'>> {
+  readonly signal?: AbortSignal
+  readonly isChunked?: boolean
+}
+
+/** From connecting to the last byte, as the destination has it ("Outbound event delivery", Errors). */
+const TIMEOUT_MS = 5_000
+
+/** The largest answer that is read of any request. */
+const MAX_RESPONSE_BYTES = 5_000_000
+
+/** As a sender connects: neither the environment nor the machine makes a self-signed certificate good. */
+const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
+
+export function createPoster({ origin, pathname, search, protocol, host, hostname, port }: URL, connections = 1) {
+  const pool = new Pool(origin, { connections, connect })
+  const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
+
+  return {
+    /** Never rejects. A stream needs a `Content-Length`, or is sent in chunks. */
+    post: (
+      body: Uint8Array | Readable,
+      headers: PostRequest['headers'],
+      { signal, isChunked = false, ...options }: PostOptions = {},
+    ) =>
+      new Promise<Exchange>((resolve) => {
+        const started = performance.now()
+        const sent = isChunked ? Readable.from([body]) : body
+        const request = { origin, path: pathname + search, headers, body: sent, ...options }
+        const pending = post(pool, request, timing, ({ status, headers, body, error }) => {
+          signal?.removeEventListener('abort', abort)
+          const durationMs = performance.now() - started
+          resolve(status === undefined ? failed(error, durationMs) : { status, headers, body, durationMs })
+        })
+        const abort = (): void => pending.stop(new Error('aborted'))
+        if (signal?.aborted) abort()
+        else signal?.addEventListener('abort', abort)
+      }),
+    /** Connects, with TLS for https, and sends nothing. Says what is wrong when that fails or takes more than 5 seconds. */
+    reach: () =>
+      new Promise<ReturnType<typeof explainConnectionError> | undefined>((resolve) => {
+        const target = { protocol, host, hostname, port: port || (protocol === 'https:' ? '443' : '80') }
+        connect(target, (error, socket) => {
+          socket?.destroy()
+          resolve(error === null ? undefined : explainConnectionError(error))
+        })
+      }),
+    close: () => pool.destroy(),
+  }
+}
+
+function failed(thrown: unknown, durationMs: number): Exchange {
+  const { error, rule, found, advice } = explainConnectionError(thrown)
+  return { headers: {}, body: Buffer.alloc(0), durationMs, error, reason: `${rule}. Got ${found}. ${advice}` }
+}

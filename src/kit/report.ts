@@ -1,0 +1,42 @@
+/** Reports errors: to the `onError` that a developer gave, and as lines of the log. */
+
+import type { HooklineError } from '../protocol/error.ts'
+import { notify } from './callbacks.ts'
+import { requireFunction } from './checks.ts'
+import type { Clock } from './clock.ts'
+import { createLog, type Line, type Log, type Logger } from './log.ts'
+import { createWarning } from './warning.ts'
+
+export interface ReportOptions<Request> {
+  readonly onError?: ((error: HooklineError, request: Request) => unknown) | undefined
+  readonly logger?: Logger | undefined
+}
+
+/** Reports an error. The caller may replace any part of its line; null: no line. Never throws, and nothing waits for it. */
+export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
+
+/** Prepares the reports of what has `onError` and `logger`. `shutting_down` makes no line: the sender sends again. */
+export function createReport<Request>(
+  { onError, logger }: ReportOptions<Request>,
+  clock: Clock,
+): { readonly report: Report<Request>; readonly log: Log } {
+  if (onError !== undefined) requireFunction('onError', onError)
+  const log = createLog(logger, onError, clock)
+  const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')
+  return {
+    log,
+    report(error, request, line) {
+      if (onError !== undefined) notify(() => onError(error, request), warn)
+      const { code, status, message, cause: thrown } = error
+      const level = status < 500 ? 'warn' : 'error'
+      if (code !== 'shutting_down' && line !== null)
+        log.write({ level, code, text: `${code}: ${message}`, thrown, ...line })
+    },
+  }
+}
+
+/** Reads the `onError` and `logger` of a queue: the function that gives an error to both. Never throws. */
+export function readOnError(options: ReportOptions<undefined>, clock: Clock): (error: HooklineError) => void {
+  const { report } = createReport(options, clock)
+  return (error) => report(error, undefined)
+}

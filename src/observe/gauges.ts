@@ -1,0 +1,46 @@
+/** Gauges of health checks: of an inbox, and of the queue of a destination. */
+
+import type { Attributes, Meter, ObservableGauge } from '@opentelemetry/api'
+import type { Health } from '../store/health.ts'
+
+/** Reads the health of a receiver or a destination: `() => receiver.health()`. */
+export type ReadHealth = () => Promise<Health> | Health
+
+/** Creates the gauges. They call the functions when metrics are collected. */
+export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record<string, ReadHealth>>): () => void {
+  const inbox = createGauges(meter, 'inbox')
+  const destination = createGauges(meter, 'destination')
+  const named: [ReadHealth, Attributes][] =
+    typeof checks === 'function'
+      ? [[checks, {}]]
+      : Object.entries(checks).map(([name, check]) => [check, { 'hookline.name': name }])
+
+  const read: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
+    await Promise.all(
+      named.map(async ([check, attributes]) => {
+        const health = await check()
+        if (health.status === 'unavailable') return // Its zeros are not measured.
+        const { waiting, active, deadLetters, oldest } = 'skipped' in health ? destination : inbox
+        result.observe(waiting, health.waiting, attributes)
+        result.observe(active, health.active, attributes)
+        result.observe(deadLetters, health.deadLetters, attributes)
+        result.observe(oldest, health.oldestDueAgeMs / 1000, attributes)
+      }),
+    )
+  }
+  const gauges = [...Object.values(inbox), ...Object.values(destination)]
+  meter.addBatchObservableCallback(read, gauges)
+  return () => meter.removeBatchObservableCallback(read, gauges)
+}
+
+function createGauges(meter: Meter, owner: 'inbox' | 'destination') {
+  const done = owner === 'inbox' ? 'handled' : 'sent'
+  const create = (name: string, description: string, unit = '{message}'): ObservableGauge =>
+    meter.createObservableGauge(`hookline.${owner}.${name}`, { description, unit })
+  return {
+    waiting: create('waiting', `Messages that wait to be ${done}, now or later.`),
+    active: create('active', `Messages that are being ${done}.`),
+    deadLetters: create('dead_letters', 'Messages that are dead letters.'),
+    oldest: create('oldest_due_age', 'Age of the oldest message that is due.', 's'),
+  }
+}

@@ -1,0 +1,136 @@
+/** inspectQueue(): what a receiver and a destination can do with their queue, without either of them. */
+
+import { aClock, checkOptions, requireMethods } from '../kit/checks.ts'
+import { type Clock, systemClock } from '../kit/clock.ts'
+import { bodyOf } from '../receive/envelope.ts'
+import {
+  type HandledMessage,
+  type HistoryFilter,
+  listHistory,
+  type Replay,
+  type ReplayOptions,
+  replay,
+} from '../receive/history.ts'
+import { readRetryState } from '../receive/inbox-state.ts'
+import { type DeadLetterMessage, failedIn, readDeadLetter, reasonOf, withText } from '../receive/stored-message.ts'
+import type { DestinationDeadLetter } from '../send/destination-types.ts'
+import type { Attempt } from '../send/sender-types.ts'
+import {
+  isFailureReason,
+  messageBytes,
+  readDeadLetter as readOfDestination,
+  readReason,
+} from '../send/stored-submission.ts'
+import { checkHealth, type Health } from '../store/health.ts'
+import { createLetters, type LetterCount, type LetterFilter, type LettersOwner, listLetters } from '../store/letters.ts'
+import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue-types.ts'
+
+/** Options of {@link inspectQueue}. */
+export interface InspectQueueOptions {
+  /** The clock of the queue. Default: the clock of the machine. */
+  readonly clock?: Clock
+}
+
+/** A dead letter of an inbox. */
+export interface InspectedInboxLetter extends DeadLetterMessage {
+  /** Undefined for a job that neither an inbox nor a destination can read: its error says why. */
+  readonly use: 'inbox' | undefined
+}
+
+/** A dead letter of a destination. Its attempts have no URL: the queue does not hold them. */
+export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
+  readonly use: 'destination'
+  /** The bytes of the message, as it was submitted. */
+  readonly bytes: Uint8Array
+  readonly attempts: readonly Omit<Attempt, 'url'>[]
+}
+
+export type InspectedLetter = InspectedInboxLetter | InspectedDestinationLetter
+
+/** Which dead letters of a queue are meant: those that match all that is given. */
+export interface InspectedLetterFilter extends LetterFilter {
+  /** Selects those whose last attempt failed in this named handler. */
+  readonly handler?: string
+}
+
+/** A queue as {@link inspectQueue} reads it. Without a log, `history` and `replay` throw a TypeError. */
+export interface InspectedQueue {
+  /** Reads the health of the queue. Never rejects, and takes a second at most. */
+  health(): Promise<Health>
+  /** Lists the dead letters, each once. Those that arrive meanwhile may be among them. */
+  deadLetters(
+    filter?: InspectedLetterFilter & Pick<DeadLetterPage, 'after' | 'newestFirst'>,
+  ): AsyncIterable<InspectedLetter>
+  /** Makes dead letters wait again: by their ids, all, or by a filter. Returns how many. */
+  redrive(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
+  /** Counts those that a redrive would make wait again, and changes nothing. */
+  redrive(
+    which: readonly string[] | 'all' | InspectedLetterFilter,
+    options: { readonly dryRun: true },
+  ): Promise<LetterCount>
+  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  drop(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
+  /** Lists the messages that were handled, the oldest first. */
+  history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
+  /**
+   * Gives copies of messages that were handled to the handlers of the workers, as `replay` of a receiver does. It cannot ask handlers which
+   * messages they match: a worker completes those that `handlers` do not match.
+   */
+  replay(options?: ReplayOptions): Promise<Replay>
+}
+
+/**
+ * Reads the queue of an inbox or a destination, and redrives, drops and replays, without the receiver or the destination: for scripts
+ * beside running workers. Open the queue with `observe: true`.
+ *
+ * @throws TypeError for what is no queue.
+ * @example
+ * const queue = sqliteQueue({ path: 'inbox.sqlite', name: 'inbox', observe: true })
+ * for await (const { id, reason, message } of inspectQueue(queue).deadLetters()) console.log(id, reason, message?.type)
+ */
+export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): InspectedQueue {
+  checkOptions('inspectQueue', options, { clock: aClock })
+  requireMethods('queue', queue, ['counts', 'deadLetters', 'redrive', 'drop'])
+  const { clock = systemClock } = options
+
+  const { redrive, drop } = createLetters<InspectedLetter, InspectedLetterFilter>(queue, OWNER)
+
+  function logFor(call: string): QueueLog {
+    if (queue.log !== undefined) return queue.log
+    throw new TypeError(`\`${call}\` needs an engine with a log. Got a queue without one. Use a queue of Hookline.`)
+  }
+
+  return {
+    health: () => checkHealth(() => queue.counts(), false, clock),
+    deadLetters: (filter = {}) => listLetters(queue, OWNER, filter),
+    redrive,
+    drop,
+    async *history(filter = {}) {
+      yield* listHistory(logFor('history'), filter)
+    },
+    async replay(replayOptions = {}) {
+      return replay({ queue, log: logFor('replay'), clock }, replayOptions)
+    },
+  }
+}
+
+/** Reads what both users of queues store: an inbox notes an error with each dead letter, and a destination has reasons of its own. */
+const OWNER: LettersOwner<InspectedLetter> = {
+  read(letter) {
+    const isOfInbox = hasError(letter)
+    if (isOfInbox || !isFailureReason(letter.reason)) {
+      return Object.assign(readDeadLetter(letter), { use: isOfInbox ? ('inbox' as const) : undefined })
+    }
+    const { attempts, ...read } = readOfDestination(letter, [])
+    const posted = attempts.map(({ url: _, ...attempt }) => attempt)
+    return withText({ ...read, use: 'destination', bytes: messageBytes(letter.body), attempts: posted })
+  },
+  reasonOf: (letter) => (hasError(letter) ? reasonOf(letter) : readReason(letter.reason)),
+  bodyOf,
+  filter: 'handler',
+  isOf: failedIn,
+}
+
+function hasError({ retryState }: DeadLetter): boolean {
+  return readRetryState(retryState).error !== undefined
+}

@@ -1,0 +1,52 @@
+/** observe(): makes spans and metrics of the diagnostics that receivers and destinations of this process publish. */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { metrics, trace } from '@opentelemetry/api'
+import { notify } from '../kit/callbacks.ts'
+import { requireFunction, requireMethods, requireOptions } from '../kit/checks.ts'
+import { createWarning } from '../kit/warning.ts'
+import { createDestinationTelemetry } from './destination-telemetry.ts'
+import { observeHealth, type ReadHealth } from './gauges.ts'
+import { createReceiverTelemetry } from './receiver-telemetry.ts'
+
+/** Options of `observe`. */
+export interface ObserveOptions {
+  /**
+   * Reads the health of a receiver or a destination, once for each collection of metrics: `() => receiver.health()`. Of several,
+   * an object of such functions: its names are the attribute `hookline.name`. Default: no such gauges.
+   */
+  readonly health?: ReadHealth | Readonly<Record<string, ReadHealth>>
+}
+
+/**
+ * Observes every receiver and destination of this process. Call it once, after setting OpenTelemetry up: instruments that
+ * were created before have no effect. Failures in OpenTelemetry become process warnings, `HOOKLINE_OTEL`.
+ *
+ * @returns A function that stops observing.
+ * @throws TypeError that names the option.
+ * @example
+ * const stop = observe({ health: () => receiver.health() })
+ */
+export function observe(options: ObserveOptions = {}): () => void {
+  requireOptions('observe', options, ['health'])
+  const { health } = options
+  if (typeof health === 'object' && health !== null) requireMethods('health', health, Object.keys(health))
+  else if (health !== undefined) requireFunction('health', health)
+  const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
+  const records = { ...createReceiverTelemetry(tracer, meter), ...createDestinationTelemetry(tracer, meter) }
+  const warn = createWarning('observe', 'HOOKLINE_OTEL')
+  const stopHealth = health && observeHealth(meter, health)
+
+  const stops = Object.entries(records).map(([name, record]) => {
+    // An error thrown by a subscriber would end the process.
+    const onEvent = (event: unknown): void => {
+      notify(() => record(event as never), warn)
+    }
+    subscribe(`hookline:${name}`, onEvent)
+    return () => unsubscribe(`hookline:${name}`, onEvent)
+  })
+  return () => {
+    for (const stop of stops) stop()
+    stopHealth?.()
+  }
+}

@@ -1,0 +1,11 @@
+/**
+ * OpenTelemetry: spans and metrics of the diagnostics that receivers and destinations publish.
+ *
+ * @module hookline/otel
+ */
+
+export type { ReadHealth } from './observe/gauges.ts'
+export { inTrace } from './observe/in-trace.ts'
+export { type ObserveOptions, observe } from './observe/observe.ts'
+export type { Handler } from './receive/selection.ts'
+export type { Health } from './store/health.ts'

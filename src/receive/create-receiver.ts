@@ -1,0 +1,165 @@
+/** createReceiver(): options, handlers and lifecycle around the receive algorithm. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { bodyTooLarge } from '../host/body.ts'
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import { invalidOption, kindOf, requireInteger, requireOptions, requireText } from '../kit/checks.ts'
+import { within } from '../kit/timeout.ts'
+import { requireBytes } from '../protocol/error.ts'
+import { checkHealth } from '../store/health.ts'
+import { createDeduplication } from './deduplication.ts'
+import { type AudienceHandlers, createHandlers } from './handlers.ts'
+import { createInbox, type Inbox } from './inbox.ts'
+import { tellOptions } from './inspected.ts'
+import { RequestReceiver } from './receive.ts'
+import { type ReceiverOptions, readOptions } from './receiver-options.ts'
+import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './receiver-types.ts'
+import type { CustomOption, EventSchemas, TraitSchemas } from './schema.ts'
+import type { StoredMessage } from './stored-message.ts'
+
+/**
+ * Creates a receiver of webhook messages.
+ *
+ * @throws TypeError that names the option, for a missing secret and any other mistake in the options.
+ * @example
+ * const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
+ * receiver.on('track', (message) => console.log(message.event))
+ */
+export function createReceiver<
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  const Events extends EventSchemas = {},
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  const Traits extends TraitSchemas = {},
+  const Custom extends CustomOption = undefined,
+>(options: ReceiverOptions<Events, Traits, Custom>): Receiver<Events, Traits, Custom> {
+  const settings = readOptions(options as ReceiverOptions)
+  const { limit, clock } = settings
+  const handlers = createHandlers(Object.keys(options.events ?? {}), settings.takesCustom)
+  const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
+  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
+  const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
+  let isStarted = false
+  let closed: Promise<readonly StoredMessage[]> | undefined
+
+  const receiver: Receiver = {
+    on: (...selection: unknown[]) => {
+      handlers.add(selection)
+      return receiver
+    },
+    off: (...selection: unknown[]) => {
+      handlers.remove(selection)
+      return receiver
+    },
+    onAudience: (name, audience, options) => {
+      handlers.addAudience(name, audience as AudienceHandlers, options)
+      return receiver
+    },
+    observe: (observer) => settings.tap.observers.add(observer),
+    handle: (request) => requests.handle(request),
+    get background() {
+      if (isStarted) return 'a started inbox'
+      return settings.inbox?.queue.isDurable === false ? 'an inbox in memory' : undefined
+    },
+    receive: async (bytes, headers, options) => {
+      requireBytes(bytes, 'receive: bytes')
+      const { path, query } = readReceiveOptions(options)
+      return requests.answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
+        if (bytes.length > limit) throw bodyTooLarge(limit)
+        return { bytes, source: 'argument' }
+      })
+    },
+    start() {
+      if (closed !== undefined) {
+        throw new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.')
+      }
+      const { start } = inboxFor('start')
+      if (isStarted) throw new TypeError('`start` can be called once. Got a second call. Remove one of the two.')
+      if (handlers.size === 0) {
+        const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
+        throw new TypeError(`\`start\` needs a handler. Got a receiver without one. ${advice}`)
+      }
+      start()
+      handlers.start()
+      isStarted = true
+    },
+    async *history(filter = {}) {
+      yield* inboxFor('history').history(filter)
+    },
+    replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
+    deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
+    redrive: (async (which: 'all', redriveOptions: { dryRun: true }) =>
+      inboxFor('redrive').redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
+    drop: async (which) => inboxFor('drop').drop(which),
+    forget: async (ids, options: ForgetOptions = {}) => {
+      requireOptions('forget', options, ['source'])
+      const { source } = options
+      if (source !== undefined) requireText('source', source, 'shop')
+      return inboxFor('forget').forget(ids, source)
+    },
+    health: async () => {
+      const health = await checkHealth(inbox?.counts, closed !== undefined, clock)
+      return { ...health, ignored: handlers.ignored, unplanned: settings.unplanned?.total ?? 0 }
+    },
+    close: async (options: ReceiverCloseOptions = {}) => {
+      requireOptions('close', options, ['graceMs'])
+      const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)
+      closed ??= end(graceMs)
+      return closed
+    },
+  }
+  tellOptions(receiver, { ...options } as ReceiverOptions)
+  return receiver as Receiver<Events, Traits, Custom>
+
+  function inboxFor(call: string): Inbox {
+    if (inbox !== undefined) return inbox
+    throw new TypeError(`\`${call}\` needs an inbox. Got a receiver without one. Pass \`inbox\` to createReceiver.`)
+  }
+
+  async function end(graceMs: number): Promise<readonly StoredMessage[]> {
+    const since = clock.monotonic()
+    await within(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
+    const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
+    await dedupe?.close(restMs)
+    const left = await inbox?.close(restMs) // Refuses what an engine that is silent has not stored.
+    await nextTurn() // Hosts write the last answers now.
+    settings.log.flush()
+    return left ?? []
+  }
+}
+
+const GRACE_MS = 10_000
+/** How long requests under way may take to be answered when the grace is shorter, in milliseconds. */
+const ANSWERS_MS = 300
+
+function readReceiveOptions(options: ReceiveOptions = {}) {
+  requireOptions('receive', options, ['path', 'query'])
+  const { path, query } = options
+  if (path !== undefined) requireText('path', path, '/webhooks')
+  if (query !== undefined && query !== '') requireText('query', query, 'source=shop')
+  return { path, query }
+}
+
+function readHeaders(headers: HeadersLike): EndpointHeaders {
+  if (typeof headers !== 'object' || headers === null) {
+    throw invalidOption(
+      'receive: headers',
+      'must be Headers or an object',
+      kindOf(headers),
+      'Pass those of the request.',
+    )
+  }
+  if (Symbol.iterator in headers) return lowerCased([...headers])
+  for (const name in headers) {
+    if (name !== name.toLowerCase()) return lowerCased(Object.entries(headers))
+  }
+  return headers
+}
+
+function lowerCased(entries: readonly (readonly [string, EndpointHeaders[string]])[]): EndpointHeaders {
+  const headers = new Map<string, EndpointHeaders[string]>()
+  for (const [name, value] of entries) {
+    const key = name.toLowerCase()
+    headers.set(key, headers.has(key) ? `${headers.get(key)}, ${value}` : value)
+  }
+  return Object.fromEntries(headers)
+}

@@ -1,0 +1,119 @@
+/** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
+
+import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import { within } from '../kit/timeout.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { idOfKey } from '../protocol/id.ts'
+import type { ReceivedMessage } from '../protocol/message.ts'
+import { type Deadline, LATE } from './deadline.ts'
+import type { Claim, Claimed, Dedupe } from './dedupe.ts'
+import type { Delivery } from './delivery.ts'
+import { keyWithin } from './received-delivery.ts'
+
+/** How duplicates are recognised. */
+export interface ReceiverDedupeOptions {
+  /** Remembers which messages were handled. */
+  readonly store: Dedupe
+  /** Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message before its schema. */
+  key?(message: ReceivedMessage, delivery: Delivery): string
+}
+
+export type Deduplication = ReturnType<typeof createDeduplication>
+
+export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
+  if (isStore(dedupe)) return { store: dedupe }
+  if (typeof dedupe !== 'object' || dedupe === null || !('store' in dedupe)) {
+    throw invalidOption('dedupe', 'must be a store or { store, key }', kindOf(dedupe), 'Pass memoryDedupe().')
+  }
+  refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
+  if (!isStore(dedupe.store)) {
+    throw invalidOption('dedupe.store', 'must be a store', kindOf(dedupe.store), 'Pass memoryDedupe().')
+  }
+  if (dedupe.key !== undefined) requireFunction('dedupe.key', dedupe.key)
+  return { ...dedupe }
+}
+
+function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
+  return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
+}
+
+export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock) {
+  let held = 0
+  let onIdle = (): void => {}
+
+  async function claim(id: string): Promise<Claim> {
+    try {
+      return await store.claim(id)
+    } catch (cause) {
+      const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
+      throw new HooklineError('dedupe_unavailable', message, { cause })
+    }
+  }
+
+  /** Ends a claim. The message is handled, or is not, whatever the store answers: its error is reported only. */
+  async function endClaim(
+    claimed: Claimed,
+    step: 'confirm' | 'release',
+    deadline: Deadline,
+    tellLate: (error: HooklineError) => void,
+  ): Promise<void> {
+    const explain = (cause: unknown): HooklineError => {
+      const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
+      return new HooklineError('dedupe_unavailable', message, { cause })
+    }
+    const isLate = Boolean(deadline.error)
+    deadline.stage = LATE.confirm
+    try {
+      const ending = claimed[step]()
+      await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
+    } catch (thrown) {
+      const isDeadline = !isLate && thrown === deadline.error
+      if (!isDeadline) tellLate(explain(thrown))
+      else if (step === 'confirm') tellLate(thrown as HooklineError)
+    }
+  }
+
+  return {
+    /** Returns the id that the key of a message makes; undefined without a key: its delivery has one. */
+    idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
+      if (key === undefined) return undefined
+      const chosen: unknown = key(message, delivery)
+      requireKey('dedupe.key', chosen)
+      return idOfKey(keyWithin(delivery.source, chosen)) // A key of any length fits the store.
+    },
+    /**
+     * Calls `handle` unless the message was handled before: returns whether it was. Holds the claim until it is handled, also past
+     * the deadline.
+     */
+    async handleOnce(
+      delivery: Delivery,
+      deadline: Deadline,
+      handle: () => unknown,
+      tellLate: (error: HooklineError) => void,
+    ): Promise<boolean> {
+      deadline.startStage(LATE.dedupe)
+      const claimed = await claim(delivery.id)
+      if (claimed === 'done') return true
+      if (claimed === 'in_progress') {
+        const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
+        throw new HooklineError('duplicate_in_progress', text)
+      }
+      held += 1
+      try {
+        await handle()
+        await endClaim(claimed, 'confirm', deadline, tellLate)
+      } catch (error) {
+        await endClaim(claimed, 'release', deadline, tellLate)
+        throw error
+      } finally {
+        if (--held === 0) onIdle()
+      }
+      return false
+    },
+    async close(graceMs: number): Promise<void> {
+      if (held > 0) await within(new Promise<void>((resolve) => (onIdle = resolve)), graceMs, clock)
+      await store.close()
+    },
+  }
+}

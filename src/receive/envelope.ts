@@ -1,0 +1,140 @@
+/** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
+
+import type { BodySource } from '../host/body.ts'
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { isObject } from '../protocol/json.ts'
+import type { Job } from '../store/queue-types.ts'
+import type { DeliveryMethod } from './delivery.ts'
+import type { DeliveryParts } from './received-delivery.ts'
+
+interface Head {
+  readonly hookline: number
+  readonly at: number
+  readonly source: BodySource
+  readonly signature: string | undefined
+  readonly hasHeader?: boolean | undefined
+  readonly secretIndex: number | undefined
+  readonly from?: string | undefined
+  /** Undefined for POST. */
+  readonly method?: string | undefined
+  readonly group?: string | undefined
+  readonly replay?: StoredReplay | undefined
+  readonly headers: EndpointHeaders
+}
+
+/** A replay, as its copies have it. */
+interface StoredReplay {
+  readonly id: string
+  /** When the message was handled before, in milliseconds since the epoch. */
+  readonly at: number
+  /** The handlers that it is for; undefined for all. */
+  readonly only?: readonly string[] | undefined
+}
+
+const VERSION = 1
+
+/** Names of headers that hold secrets, and nothing about the message. */
+const SECRET =
+  /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
+
+export function writeEnvelope(parts: DeliveryParts, group: string | undefined): Uint8Array {
+  const headers: Record<string, EndpointHeaders[string]> = {}
+  for (const name in parts.headers) if (!SECRET.test(name)) headers[name] = parts.headers[name]
+  const head: Head = {
+    hookline: VERSION,
+    at: parts.receivedAt,
+    source: parts.bodySource,
+    signature: parts.signature,
+    hasHeader: parts.verified === 'header' || undefined,
+    secretIndex: parts.secretIndex,
+    from: parts.source,
+    method: parts.method === 'POST' ? undefined : parts.method,
+    group,
+    headers,
+  }
+  return join(head, parts.bytes)
+}
+
+function join(head: Head, body: Uint8Array): Uint8Array {
+  const line = `${JSON.stringify(head)}\n`
+  const length = Buffer.byteLength(line)
+  const envelope = Buffer.allocUnsafe(length + body.length)
+  envelope.write(line)
+  envelope.set(body, length)
+  return envelope
+}
+
+/**
+ * The copy of a message for a replay, and its group.
+ *
+ * @throws HooklineError for what is no envelope.
+ */
+export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'body' | 'group'> {
+  const head = headOf(stored)
+  return { body: join({ ...head, replay }, bodyOf(stored)), group: head.group }
+}
+
+export function readEnvelope(stored: Uint8Array): DeliveryParts {
+  const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
+  const { at, source, signature, hasHeader, secretIndex, from, method = 'POST', replay, headers } = headOf(envelope)
+  return {
+    method: method as DeliveryMethod,
+    headers,
+    bytes: Buffer.from(bodyOf(envelope)), // A copy: a queue in memory needs the original for the next attempt.
+    bodySource: source,
+    receivedAt: at,
+    verified: signature !== undefined && (hasHeader ? 'header' : 'signature'),
+    signature,
+    secretIndex,
+    source: from,
+    replay: replay && { id: replay.id, handledAt: new Date(replay.at), handlers: replay.only },
+  }
+}
+
+export function sourceOf(stored: Uint8Array): string | undefined {
+  try {
+    return headOf(stored).from
+  } catch {
+    return undefined
+  }
+}
+
+export function bodyOf(stored: Uint8Array): Uint8Array {
+  return stored.subarray(stored.indexOf(LINE_FEED) + 1)
+}
+
+const LINE_FEED = 0x0a
+const decoder = new TextDecoder()
+
+function headOf(stored: Uint8Array): Head {
+  let head: unknown
+  try {
+    head = JSON.parse(decoder.decode(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))))
+  } catch {
+    // The message of JSON.parse quotes its input.
+  }
+  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('other bytes')
+  if (head.hookline !== VERSION) throw unreadable(`version ${head.hookline}`)
+  const isWhole =
+    Number.isFinite(new Date(head.at as number).getTime()) &&
+    typeof head.source === 'string' &&
+    isObject(head.headers) &&
+    (head.replay === undefined || isReplay(head.replay)) &&
+    [head.from, head.method, head.group].every((text) => text === undefined || typeof text === 'string') &&
+    (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
+  if (!isWhole) throw unreadable('one with missing fields')
+  return head as unknown as Head
+}
+
+function isReplay(replay: unknown): boolean {
+  const { id, at, only = [] } = isObject(replay) ? replay : {}
+  const isNamed = typeof id === 'string' && Number.isFinite(new Date(at as number).getTime())
+  return isNamed && Array.isArray(only) && only.every((name) => typeof name === 'string')
+}
+
+function unreadable(found: string): HooklineError {
+  const rule = `A message of an inbox must be an envelope of version ${VERSION}`
+  const message = `${rule}. Got ${found}. Redrive it with the release that wrote it, or drop it.`
+  return new HooklineError('internal', message)
+}

@@ -1,0 +1,144 @@
+/** What a receiver tells: one event for each thing that can happen, the same for observers and for the diagnostics channels. */
+
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import type { ReceivedMessage, TrackMessage } from '../protocol/message.ts'
+import type { Delivery, HandlerNames, ReceivedElement } from './delivery.ts'
+import type { DeadLetterMessage } from './stored-message.ts'
+
+/** The request that an error is about. Holds no body, because the body may not be authentic. */
+export interface FailedRequest {
+  /** The headers of the request, names in lower case. */
+  readonly headers: EndpointHeaders
+  /** The path that the endpoint saw; undefined for a message from an inbox. */
+  readonly path: string | undefined
+  /** The address of the connection, where the host knows it. */
+  readonly remoteAddress: string | undefined
+}
+
+/** A request, without its body. */
+export interface AnsweredRequest extends FailedRequest {
+  /** In upper case; undefined for one that was passed to `receive`. */
+  readonly method: string | undefined
+}
+
+/** A message is valid, and goes to its handlers or into the inbox next. It is authentic if `delivery.verified`. */
+export interface ReceivedEvent {
+  readonly message: ReceivedMessage
+  readonly delivery: Delivery
+}
+
+/** A request, or an element of its batch, was refused or could not be processed; no handler saw it. */
+export interface RefusedEvent {
+  readonly error: HooklineError
+  readonly request: FailedRequest
+}
+
+/** An authentic message is valid, and its event has no schema in `events`. Only for receivers with that option. */
+export interface UnplannedEvent {
+  readonly message: TrackMessage
+  readonly delivery: Delivery
+  /** How many of its event there have been since the receiver was created. */
+  readonly count: number
+}
+
+/** A message is in the inbox, as safe as its queue stores it, or was there already. */
+export interface StoredEvent {
+  /** Undefined for an authentic one that is invalid: it becomes a dead letter. */
+  readonly message: ReceivedMessage | undefined
+  readonly delivery: Delivery
+  /** How long storing took, in milliseconds. */
+  readonly durationMs: number
+}
+
+/** No handler matches a message. It is answered 200, and complete in an inbox. */
+export interface IgnoredEvent {
+  readonly message: ReceivedMessage
+  readonly delivery: Delivery
+  /** Whether it is in the inbox. */
+  readonly isStored: boolean
+}
+
+/** How one handler ended. */
+export interface HandlerRun {
+  /** What it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  readonly on: string
+  /** The name that it was registered with, else that of the function; empty without both. */
+  readonly name: string
+  /** In milliseconds. */
+  readonly durationMs: number
+  /** What it threw. Undefined when it succeeded. */
+  readonly error?: unknown
+}
+
+/** Every handler of a message succeeded. */
+export interface HandledEvent {
+  readonly message: ReceivedMessage
+  readonly delivery: Delivery
+  /** Which attempt this was, from 1 on; without an inbox always 1. */
+  readonly attempt: number
+  /** How long the handlers took, in milliseconds. */
+  readonly durationMs: number
+  /** One for each handler that ran, in the order of their ends. */
+  readonly runs: readonly HandlerRun[]
+  /** Whether it is in the inbox. */
+  readonly isStored: boolean
+}
+
+/** Handlers of a message failed, or took too long. */
+export interface FailedEvent extends Omit<HandledEvent, 'message'> {
+  /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
+  readonly message: ReceivedMessage | undefined
+  /**
+   * Which attempt this was, from 1 on; without an inbox always 1. For a message that is unreadable or
+   * whose claims were lost too often: how many attempts there were, 0 for none.
+   */
+  readonly attempt: number
+  readonly error: HooklineError
+  /** What comes next: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
+  readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
+  /** Undefined without named handlers, and without an inbox. */
+  readonly handlers?: HandlerNames | undefined
+}
+
+/** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
+export interface AnsweredEvent {
+  readonly request: AnsweredRequest
+  /** Its `bytes` are those of a refused request, too; empty when no body was read. */
+  readonly delivery: Delivery
+  /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
+  readonly message: ReceivedMessage | undefined
+  readonly status: number
+  /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
+  readonly error: HooklineError | undefined
+  /** From the arrival of the request to its answer, in milliseconds. */
+  readonly durationMs: number
+  /** The result of each element of a batch, in their order. Empty for a message that arrived alone. */
+  readonly elements: readonly ReceivedElement[]
+}
+
+/** `forget` was called: an observer forgets the messages of these users, too. */
+export interface ForgottenEvent {
+  /** As they were passed to `forget`. */
+  readonly ids: string | readonly string[]
+  /** Undefined: of all sources. */
+  readonly source: string | undefined
+}
+
+/**
+ * Observes one receiver. Each method is called at once, mostly before the answer goes out: keep it short. What it throws
+ * becomes a process warning.
+ */
+export interface ReceiverObserver {
+  received?(event: ReceivedEvent): void
+  refused?(event: RefusedEvent): void
+  unplanned?(event: UnplannedEvent): void
+  stored?(event: StoredEvent): void
+  handled?(event: HandledEvent): void
+  ignored?(event: IgnoredEvent): void
+  failed?(event: FailedEvent): void
+  /** A message became a dead letter: after `failed`, unless its queue could not read it. */
+  dead?(letter: DeadLetterMessage): void
+  answered?(event: AnsweredEvent): void
+  forgotten?(event: ForgottenEvent): void
+}

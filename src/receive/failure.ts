@@ -1,0 +1,39 @@
+/** Errors that end a message, for its owner and for its sender. */
+
+import { describeError, HooklineError } from '../protocol/error.ts'
+import { locateIssues } from './schema-issues.ts'
+
+/**
+ * What went wrong, for the owner: of handlers that failed, what the first one threw; of a schema, where the value does not fit. The message of
+ * the error is answered. Never throws, whatever was thrown.
+ */
+export function explainError(thrown: unknown): string {
+  if (!(thrown instanceof HooklineError)) return describeError(thrown)
+  const { code, message, cause, issues } = thrown
+  if (issues !== undefined && issues.length > 0) return `${message} At ${locateIssues(issues)}.`
+  if (code !== 'handler_failed' || !(cause instanceof AggregateError)) return message
+  const [first, ...others] = cause.errors
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  return `${nameOf(first)}: ${describeError(first)}`.slice(0, MAX_LENGTH) + more
+}
+
+const MAX_LENGTH = 500
+
+function nameOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.name) : typeof thrown
+  } catch {
+    return 'Error'
+  }
+}
+
+/** Whether the message is at fault: sending it again would not help. */
+export function isUnusable(error: unknown): error is HooklineError {
+  return error instanceof HooklineError && error.status < 500
+}
+
+export function toError(thrown: unknown): HooklineError {
+  if (thrown instanceof HooklineError) return thrown
+  const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'
+  return new HooklineError('internal', message, { cause: thrown })
+}

@@ -1,0 +1,343 @@
+/** The history of an inbox: what its log has, as its owner sees it; and replays, which give copies of it to the handlers. */
+
+import { randomUUID } from 'node:crypto'
+import {
+  invalidOption,
+  kindOf,
+  requireBoolean,
+  requireFunction,
+  requireHandlerName,
+  requireInteger,
+  requireOptions,
+  show,
+} from '../kit/checks.ts'
+import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
+import { idOfKey } from '../protocol/id.ts'
+import type { ReceivedMessage } from '../protocol/message.ts'
+import { readIds } from '../store/arguments.ts'
+import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../store/filter.ts'
+import type { Job, LogEntry, Queue, QueueLog, StoredJob } from '../store/queue-types.ts'
+import { letOthersRun, PAGE, type PageBounds, pagesOf, walkLog } from '../store/walk.ts'
+import { bodyOf, copyFor } from './envelope.ts'
+import { readNote } from './inbox-state.ts'
+import { readStored, type StoredMessage, tryParse } from './stored-message.ts'
+
+/** A message in the history: it was handled, and is kept. */
+export interface HandledMessage extends StoredMessage {
+  /** The message before any schema; undefined when the bytes are not a valid one. */
+  readonly message: ReceivedMessage | undefined
+  readonly handledAt: Date
+  /** The named handlers that handled it; the empty name is that of all without one. Empty without names. */
+  readonly handlers: readonly string[]
+  /** Whether no handler matched. */
+  readonly ignored: boolean
+  /** Its place in the history, for `after`. */
+  readonly cursor: string
+}
+
+/** Which messages of the history to list. */
+export interface HistoryFilter extends MessageFilter {
+  /** Selects the messages with these ids. */
+  readonly ids?: readonly string[]
+  /** Those that this named handler handled. */
+  readonly handler?: string
+  /** Those behind the one with this cursor. */
+  readonly after?: string
+  /** The most to list. Default: all. */
+  readonly limit?: number
+  /** Ends the list when it aborts: the next step rejects with its reason. */
+  readonly signal?: AbortSignal
+}
+
+/** What to replay, and how. */
+export interface ReplayOptions extends MessageFilter {
+  /**
+   * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended: it skips the
+   * copies that the queue knows, those of the dedupe window among them. Default: a new UUID, which cannot be continued.
+   */
+  readonly id?: string
+  /** Selects the messages that were handled before this time. Default: the time of this call. */
+  readonly until?: Date
+  /** Selects the messages with these ids. */
+  readonly ids?: readonly string[]
+  /** Calls these named handlers alone, for the messages that they match. Default: all handlers that match. */
+  readonly handlers?: readonly string[]
+  /** The most messages a second. Default: as fast as they are handled. */
+  readonly maxPerSecond?: number
+  /** Counts, and changes nothing. Default false. */
+  readonly dryRun?: boolean
+  /** Stops the replay when it aborts; the call rejects with its reason. Another call with the same id goes on. */
+  readonly signal?: AbortSignal
+  /** Called with how many messages this call has given to the handlers so far, about each 100. */
+  readonly onProgress?: (count: number) => void
+}
+
+/** What a replay did; of a dry run, what it would do. */
+export interface Replay {
+  readonly id: string
+  /** How many messages this call gave to the handlers. BullMQ and pg-boss count those, too, that an earlier call with the id gave. */
+  readonly count: number
+  /**
+   * Of these, how many there are of each type. `invalid` counts those that are no valid message; `unreadable`, which is not in `count`, those
+   * that another release wrote: they are left alone.
+   */
+  readonly types: Readonly<Record<string, number>>
+  /** Of the track messages, how many there are of each event. */
+  readonly events: Readonly<Record<string, number>>
+  /** How many each named handler had handled. */
+  readonly handlers: Readonly<Record<string, number>>
+}
+
+function readHandled(entry: LogEntry): HandledMessage {
+  const { handlers = [], ignored = false } = readNote(entry.note)
+  const stored = readStored(entry)
+  const message = stored.receivedAt && tryParse(stored.bytes)
+  const { handledAt, cursor } = entry
+  return Object.assign(stored, { message, handledAt, handlers, ignored, cursor })
+}
+
+/** @throws TypeError that names the filter. */
+function requireHistoryFilter(filter: HistoryFilter): void {
+  requireOptions('history', filter, [...MESSAGE_FILTERS, 'ids', 'handler', 'after', 'limit', 'signal'])
+  requireFilter('history', filter)
+  const { ids, handler, limit, signal } = filter
+  requireIds('history: ids', ids)
+  requireSignal('history: signal', signal)
+  if (handler !== undefined) requireHandlerName('history: handler', handler)
+  if (limit !== undefined) requireInteger('history: limit', limit, 1)
+}
+
+/** @throws TypeError (as a rejection) that names the filter. */
+export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
+  requireHistoryFilter(filter)
+  const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
+  const { handler } = others
+  const isMeant = matchEntry(others)
+  const isAll = Object.values(others).every((value) => value === undefined)
+  const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
+  let count = 0
+  for await (const entry of walkLog(log, { since, until, after }, bounds)) {
+    signal?.throwIfAborted()
+    if (handler !== undefined && !readNote(entry.note).handlers?.includes(handler)) continue
+    if (!isMeant(entry)) continue
+    await letOthersRun()
+    yield readHandled(entry)
+    count += 1
+    if (count === left) return
+  }
+}
+
+/** By all but the times, by which an engine lists. */
+function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
+  const meant = ids && new Set(ids)
+  const matches = matchMessage(filter)
+  return ({ id, body }) => (meant === undefined || meant.has(id)) && matches(bodyOf(body))
+}
+
+export interface ReplayContext {
+  readonly queue: Pick<Queue, 'counts' | 'push'>
+  readonly log: QueueLog
+  readonly clock: Clock
+  /** Throws for the name of a handler that does not exist. Default: any name may. */
+  readonly requireNames?: (handlers: readonly string[]) => void
+  /** Whether one of these handlers matches a message. Default: they do. */
+  readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean
+}
+
+const REPLAY = [
+  ...MESSAGE_FILTERS,
+  'id',
+  'ids',
+  'handlers',
+  'maxPerSecond',
+  'dryRun',
+  'signal',
+  'onProgress',
+] as const satisfies (keyof ReplayOptions)[]
+const ID = /^[\w.-]{1,100}$/
+
+/** @throws TypeError that names the option. */
+function requireReplayOptions(options: ReplayOptions): void {
+  requireOptions('replay', options, REPLAY)
+  requireFilter('replay', options)
+  const { id, ids, handlers, maxPerSecond, dryRun, signal, onProgress } = options
+  if (dryRun !== undefined) requireBoolean('replay: dryRun', dryRun)
+  if (id !== undefined && !(typeof id === 'string' && ID.test(id))) {
+    throw invalidOption(
+      'replay: id',
+      'must be 1 to 100 of the characters A-Za-z0-9._-',
+      show(id),
+      "Pass one such as 'fix-42'.",
+    )
+  }
+  requireIds('replay: ids', ids)
+  requireTexts('replay: handlers', handlers)
+  if (maxPerSecond !== undefined) requireInteger('replay: maxPerSecond', maxPerSecond, 1)
+  requireSignal('replay: signal', signal)
+  if (onProgress !== undefined) requireFunction('replay: onProgress', onProgress)
+}
+
+function requireIds(option: string, ids: unknown): void {
+  requireTexts(option, ids)
+  if (ids !== undefined) readIds(ids as readonly string[])
+}
+
+function requireTexts(option: string, list: unknown): void {
+  const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
+  if (list === undefined || isList) return
+  throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass one at least, or leave it out.')
+}
+
+function requireHandlerNames(names: readonly string[]): void {
+  for (const name of names) requireHandlerName('replay: handlers', name)
+}
+
+function requireSignal(option: string, signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return
+  throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
+}
+
+/** The most copies that a replay pushes before it waits. */
+const AT_ONCE = 100
+/** The most jobs that may wait beyond those that waited at first: copies behind others of their groups are not due, and would fill the queue. */
+const MAX_MORE = 1_000
+const LATE_MS = 250
+const LOOK_MS = 20
+
+/** The copy of a message, and what is counted of it. */
+interface Copy {
+  readonly job: Job
+  readonly type: string
+  readonly event: string | undefined
+  readonly handlers: readonly string[]
+}
+
+/**
+ * Pushes copies, whose ids are made of that of the replay and those of the messages: a queue that knows one skips it.
+ *
+ * @throws TypeError (as a rejection) that names the option.
+ */
+export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
+  requireReplayOptions(options)
+  const { queue, log, clock, requireNames = requireHandlerNames, isFor = () => true } = context
+  const { id = randomUUID(), since, until = new Date(clock.now() + 1), handlers } = options
+  const { maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
+  if (handlers !== undefined) requireNames(handlers)
+  const isMeant = matchEntry(options)
+  const types = new Map<string, number>()
+  const events = new Map<string, number>()
+  const handledBy = new Map<string, number>()
+  const limit = dryRun ? PAGE.limit : Math.min(AT_ONCE, maxPerSecond)
+  let count = 0
+  let nextAt = clock.monotonic()
+  let given = limit // Since it waited. It waits at first.
+  let givenAt: number | undefined // When the latest copies were there, by the time of the engine.
+  let fewest = Number.POSITIVE_INFINITY // Messages that waited for their first attempt.
+
+  /** Undefined for an entry that is not to be replayed. */
+  async function copyOf(entry: LogEntry): Promise<Copy | undefined> {
+    if (!isMeant(entry)) return undefined
+    const { receivedAt, bytes } = readStored(entry)
+    if (receivedAt === undefined) {
+      increment(types, 'unreadable')
+      return undefined
+    }
+    await letOthersRun()
+    if (handlers !== undefined && !isFor(entry, handlers)) return undefined
+    await letOthersRun()
+    const message = tryParse(bytes)
+    const copy = copyFor({ id, at: entry.handledAt.getTime(), only: handlers }, entry.body)
+    return {
+      job: { id: idOfKey(JSON.stringify(['replay', id, entry.id])), ...copy },
+      type: message?.type ?? 'invalid',
+      event: message?.type === 'track' ? message.event : undefined,
+      handlers: readNote(entry.note).handlers ?? [],
+    }
+  }
+
+  async function give(copies: readonly Copy[]): Promise<void> {
+    if (dryRun) return add(copies)
+    const known = new Set(await queue.push(copies.map(({ job }) => job)))
+    const taken = copies.filter(({ job }) => !known.has(job.id))
+    given += taken.length
+    givenAt = undefined
+    nextAt = Math.max(nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
+    add(taken)
+    onProgress?.(count)
+  }
+
+  function add(copies: readonly Copy[]): void {
+    for (const { type, event, handlers } of copies) {
+      increment(types, type)
+      if (event !== undefined) increment(events, event)
+      for (const name of handlers) if (name !== '') increment(handledBy, name)
+    }
+    count += copies.length
+  }
+
+  /** New messages go first: the next copies follow when the latest are taken, and no message is late. */
+  async function untilNoneIsLate(): Promise<void> {
+    for (;;) {
+      signal?.throwIfAborted()
+      const waitMs = nextAt - clock.monotonic()
+      if (waitMs > 0) {
+        await wait(Math.min(waitMs, MAX_TIMER_MS))
+        continue
+      }
+      const { waiting, retrying = waiting, oldestDueAt, asOf } = await queue.counts()
+      givenAt ??= asOf.getTime()
+      fewest = Math.min(fewest, waiting - retrying)
+      const dueAt = oldestDueAt?.getTime()
+      const isNoneLate = dueAt === undefined || (dueAt > givenAt && asOf.getTime() - dueAt < LATE_MS)
+      if (isNoneLate && waiting - retrying < fewest + MAX_MORE) break
+      await wait(LOOK_MS)
+    }
+    given = 0
+  }
+
+  function wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clock.clearTimeout(timer)
+        signal?.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = clock.setTimeout(end, ms)
+      signal?.addEventListener('abort', end)
+    })
+  }
+
+  /** Waits before it reads, so that what is forgotten meanwhile is not given. */
+  async function listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
+    const rest = { since, until, ...(last && { after: last.cursor }) }
+    if (!dryRun && given >= limit) {
+      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
+      if (next === undefined) return []
+      await untilNoneIsLate()
+    }
+    return log.list({ ...rest, ...bounds })
+  }
+
+  signal?.throwIfAborted()
+  for await (const page of pagesOf(listNext, { ...PAGE, limit })) {
+    const copies: Copy[] = []
+    for (const entry of page) {
+      await letOthersRun()
+      signal?.throwIfAborted()
+      const copy = await copyOf(entry)
+      if (copy !== undefined) copies.push(copy)
+    }
+    if (copies.length > 0) await give(copies)
+  }
+  return {
+    id,
+    count,
+    types: Object.fromEntries(types),
+    events: Object.fromEntries(events),
+    handlers: Object.fromEntries(handledBy),
+  }
+}
+
+function increment(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1)
+}

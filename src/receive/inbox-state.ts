@@ -1,0 +1,119 @@
+/** The retry state of a message, which the queue stores between attempts and with a dead letter; and its note in the log. */
+
+import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
+import { isObject } from '../protocol/json.ts'
+import type { HandlerNames } from './delivery.ts'
+import { explainError } from './failure.ts'
+
+/**
+ * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
+ * Where claims are leases the code is `lease_lapsed` in place of `crashed`: a process died, blocked its event loop or lost the engine.
+ */
+export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
+
+/** What one handler threw. */
+export interface StoredErrorCause {
+  /** The name of the error, `TypeError` for instance, or the type of a value that is no Error. */
+  readonly name: string
+  /** The first 500 characters of its message. */
+  readonly message: string
+  /** The first 2 000 characters of its stack. */
+  readonly stack?: string
+}
+
+/** Why an attempt failed, as it is stored. */
+export interface StoredError {
+  readonly code: HooklineErrorCode
+  /** Of handlers that failed: what the first one threw. */
+  readonly message: string
+  /** The field at fault, as a dotted path, where there is one. */
+  readonly path?: string
+  /** What handlers threw, at most 10 of them; or another cause. */
+  readonly causes: readonly StoredErrorCause[]
+}
+
+export interface RetryState {
+  readonly attempts: number
+  /** How often a shutdown released the message before its attempt ended. */
+  readonly releases: number
+  readonly error?: StoredError
+  readonly handlers?: HandlerNames
+}
+
+/** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */
+export function readRetryState(stored: Uint8Array | undefined, otherwise: RetryState = INITIAL): RetryState {
+  return stored === undefined ? INITIAL : (parse(stored) ?? otherwise)
+}
+
+export function writeRetryState(state: RetryState): Uint8Array {
+  return Buffer.from(JSON.stringify(state))
+}
+
+export const INITIAL: RetryState = { attempts: 0, releases: 0 }
+const decoder = new TextDecoder()
+
+function parse(bytes: Uint8Array): RetryState | undefined {
+  try {
+    const state: unknown = JSON.parse(decoder.decode(bytes))
+    const isWhole = isObject(state) && Number.isInteger(state.attempts) && Number.isInteger(state.releases)
+    return isWhole ? (state as unknown as RetryState) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function toStoredError(error: HooklineError): StoredError {
+  const { code, path, cause } = error
+  const message = explainError(error)
+  const thrown: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
+  const causes = thrown.filter((each) => each !== undefined).slice(0, MAX_CAUSES)
+  return { code, message, ...(path !== undefined && { path }), causes: causes.map(toStoredCause) }
+}
+
+const MAX_CAUSES = 10
+
+function toStoredCause(thrown: unknown): StoredErrorCause {
+  try {
+    if (!(thrown instanceof Error)) return { name: typeof thrown, message: cut(thrown, 500) }
+    const { name, message, stack } = thrown
+    return { name: cut(name, 100), message: cut(message, 500), ...(stack && { stack: cut(stack, 2_000) }) }
+  } catch {
+    return { name: typeof thrown, message: 'The thrown value cannot be converted to text.' }
+  }
+}
+
+function cut(value: unknown, length: number): string {
+  return String(value).slice(0, length)
+}
+
+/** The note of a handled message in the log. It is empty for handlers without names. */
+export interface Note {
+  readonly handlers?: readonly string[]
+  readonly ignored?: true
+}
+
+const NOTHING = new Uint8Array()
+
+export function writeNote(note: Note): Uint8Array {
+  const text = JSON.stringify(note)
+  return text === '{}' ? NOTHING : Buffer.from(text)
+}
+
+export function readNote(bytes: Uint8Array): Note {
+  if (bytes.byteLength === 0) return {} // Most have nothing, and a walk reads many.
+  try {
+    const note: unknown = JSON.parse(decoder.decode(bytes))
+    if (!isObject(note)) return {}
+    const { handlers, ignored } = note
+    return {
+      ...(isTexts(handlers) && { handlers }),
+      ...(ignored === true && { ignored }),
+    }
+  } catch {
+    return {}
+  }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+}

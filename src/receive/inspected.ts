@@ -1,0 +1,48 @@
+/** What an inspector reads of a receiver: its secrets, and what has a schema. Nothing leads to them from the receiver itself. */
+
+import { SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
+import type { ReceiverOptions } from './receiver-options.ts'
+import { isSourceSecrets, type SourceRequest } from './secrets.ts'
+
+/** Those of each receiver; of what `createReceiver` did not make, none. */
+const optionsOf = new WeakMap<object, ReceiverOptions>()
+
+/** Lets {@link secretsOf} and {@link schemasOf} read the options of a receiver. */
+export function tellOptions(receiver: object, options: ReceiverOptions): void {
+  optionsOf.set(receiver, options)
+}
+
+/**
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls
+ * the functions that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes.
+ * An empty list for a receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did
+ * not make.
+ */
+export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
+  const secret = optionsOf.get(receiver)?.secret
+  const read = async () => {
+    if (typeof secret === 'function') return secret()
+    if (!isSourceSecrets(secret)) return secret
+    const name = secret.source(request)
+    return name && name.length <= SOURCE_NAME_LIMIT ? secret.secrets(name) : undefined
+  }
+  return [await read()].flat().filter((each) => each !== undefined)
+}
+
+/** What has a schema. */
+export interface Schemas {
+  /** The events; undefined without `events`. */
+  readonly events: readonly string[] | undefined
+  /** Of `identify` and `group`; undefined without `traits`. */
+  readonly traits: readonly string[] | undefined
+  readonly custom: boolean
+}
+
+export function schemasOf(receiver: object): Schemas {
+  const { events, traits, custom } = optionsOf.get(receiver) ?? {}
+  return {
+    events: events && Object.keys(events),
+    traits: traits && Object.keys(traits),
+    custom: custom !== undefined && typeof custom !== 'boolean',
+  }
+}

@@ -1,0 +1,70 @@
+/** The lines of the log about a delivery: its error, which one it is, and what follows. */
+
+import { KEEP_THE_BYTES } from '../host/body.ts'
+import type { Line } from '../kit/log.ts'
+import { shownUrl } from '../kit/shown.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import type { ReceivedMessage } from '../protocol/message.ts'
+import type { Delivery, HandlerNames } from './delivery.ts'
+import { explainError, isUnusable } from './failure.ts'
+
+type LineOf = Required<Pick<Line, 'text' | 'fields'>>
+
+/** What an error is about. */
+export interface Subject {
+  readonly delivery: Delivery
+  /** Undefined when it could not be parsed. */
+  readonly message: Pick<ReceivedMessage, 'type'> | undefined
+}
+
+/** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
+export function describe(
+  error: HooklineError,
+  { delivery, message: subject }: Subject,
+  next = '',
+  more: object = {},
+  path?: string,
+): LineOf {
+  const code = path === undefined ? error.code : `${error.code} at ${path}`
+  const message = explainError(error).replace(/[^.]$/, '$&.')
+  const type = subject?.type
+  if (!delivery.verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
+  const { id } = delivery
+  const of = type === undefined ? '' : ` (${type})`
+  return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
+}
+
+/** `Failed: crm. Done: mail. `, or nothing without named handlers. */
+export function describeHandlers(handlers: HandlerNames | undefined): string {
+  if (handlers === undefined) return ''
+  const { done, failed } = handlers
+  return sentence('Failed', failed) + sentence('Done', done)
+}
+
+function sentence(how: string, names: readonly string[]): string {
+  const all = names.map((name) => name || 'those without a name').join(', ')
+  return all === '' ? '' : `${how}: ${all}. `
+}
+
+const MAX_PATH = 100
+
+export function describeRequest(
+  error: HooklineError,
+  subject: Subject,
+  path: string | undefined,
+  onRejected: unknown,
+): LineOf {
+  const isLost = subject.delivery.verified && isUnusable(error) && onRejected === undefined
+  const shown = path === undefined ? undefined : shownUrl(path).slice(0, MAX_PATH)
+  return describe(error, subject, isLost ? LOST : '', shown === undefined ? {} : { path: shown }, shown)
+}
+
+const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'
+
+export const MISMATCH =
+  'X-Signature must match the body. Got one that does not. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'
+
+export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
+
+export const NO_HANDLER =
+  'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

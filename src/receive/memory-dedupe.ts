@@ -1,0 +1,150 @@
+/** Remembers handled messages in memory: for a receiver that runs in one process. */
+
+import { aClock, checkOptions, type OptionChecks, whole } from '../kit/checks.ts'
+import { type Clock, systemClock } from '../kit/clock.ts'
+import { HooklineError } from '../protocol/error.ts'
+import type { Dedupe } from './dedupe.ts'
+
+/** The options of `memoryDedupe`. */
+export interface MemoryDedupeOptions {
+  /** How long a handled message is remembered, in milliseconds. Default 24 hours. */
+  readonly dedupeWindowMs?: number
+  /**
+   * How long a claim holds that is neither confirmed nor released, in milliseconds. Default 60 000. Set it longer than your
+   * slowest handler takes: once it has expired, a copy of the message is handled while the first is still running.
+   */
+  readonly leaseMs?: number
+  /**
+   * The most keys, of messages that are being handled and of those that were. Default 100 000. When the store is full, it
+   * forgets the message that was handled longest ago: a later copy of it is handled again. It never forgets a message that
+   * is being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
+   */
+  readonly maxKeys?: number
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
+const CHECKS: OptionChecks<MemoryDedupeOptions> = {
+  dedupeWindowMs: whole(1, Number.MAX_SAFE_INTEGER),
+  leaseMs: whole(1, Number.MAX_SAFE_INTEGER),
+  maxKeys: whole(1, 2 ** 24 - 1), // The capacity of a Map.
+  clock: aClock,
+}
+
+/**
+ * Creates an in-memory store. Uses a monotonic clock.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const receiver = createReceiver({ secret, dedupe: memoryDedupe() })
+ */
+export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
+  checkOptions('memoryDedupe', options, CHECKS)
+  const { dedupeWindowMs = 24 * 60 * 60_000, leaseMs = 60_000, maxKeys = 100_000, clock = systemClock } = options
+  const claims = createExpiring()
+  const done = createExpiring()
+  let isClosed = false
+
+  function makeRoom(): boolean {
+    if (claims.size + done.size < maxKeys) return true
+    const oldest = done.oldest()
+    if (oldest !== undefined) done.remove(oldest)
+    return oldest !== undefined
+  }
+
+  function confirm(key: string): void {
+    const now = clock.monotonic()
+    if (done.get(key, now) === undefined && makeRoom()) done.add(key, now + dedupeWindowMs)
+  }
+
+  return {
+    claim(key) {
+      if (isClosed) {
+        const message = 'The dedupe store is closed. Got a call after close(). Create a new store.'
+        throw new HooklineError('shutting_down', message)
+      }
+      const now = clock.monotonic()
+      forgetEnded(claims, now)
+      forgetEnded(done, now)
+      if (done.get(key, now) !== undefined) return 'done'
+      if (claims.get(key, now) !== undefined) return 'in_progress'
+      if (!makeRoom()) {
+        const message = `At most \`maxKeys\` (${maxKeys}) messages are handled at a time. Got one more. Raise \`maxKeys\`.`
+        throw new HooklineError('dedupe_unavailable', message)
+      }
+      const claim = claims.add(key, now + leaseMs)
+      let isOver = false
+      return {
+        confirm() {
+          if (isOver || isClosed) return
+          isOver = true
+          const holder = claims.get(key, clock.monotonic())
+          if (holder !== undefined && holder !== claim) return
+          claims.remove(claim)
+          confirm(key)
+        },
+        release() {
+          isOver = true
+          claims.remove(claim)
+        },
+      }
+    },
+    close() {
+      isClosed = true
+      claims.clear()
+      done.clear()
+    },
+  }
+}
+
+interface Ending {
+  readonly key: string
+  readonly until: number
+}
+
+/** Keys with the time when each ends. They must be added in the order in which they end. */
+function createExpiring() {
+  const entries = new Map<string, Ending>()
+  // Kept between calls: a new iterator would step over every entry removed since the Map was last compacted.
+  let iterator = entries.values()
+  let first: Ending | undefined
+
+  return {
+    get size() {
+      return entries.size
+    },
+    get(key: string, now: number): Ending | undefined {
+      const entry = entries.get(key)
+      return entry !== undefined && entry.until > now ? entry : undefined
+    },
+    oldest(): Ending | undefined {
+      if (first !== undefined && entries.get(first.key) === first) return first
+      let next = iterator.next()
+      if (next.done) {
+        iterator = entries.values()
+        next = iterator.next()
+      }
+      first = next.value
+      return first
+    },
+    add(key: string, until: number): Ending {
+      const entry = { key, until }
+      entries.delete(key) // The new entry goes to the end.
+      entries.set(key, entry)
+      return entry
+    },
+    remove(entry: Ending): void {
+      if (entries.get(entry.key) === entry) entries.delete(entry.key)
+    },
+    clear: () => entries.clear(),
+  }
+}
+
+/** Forgets up to two keys that ended. A claim adds at most one, so this keeps pace. */
+function forgetEnded(keys: ReturnType<typeof createExpiring>, now: number): void {
+  for (let left = 2; left > 0; left -= 1) {
+    const oldest = keys.oldest()
+    if (oldest === undefined || oldest.until > now) return
+    keys.remove(oldest)
+  }
+}

@@ -1,0 +1,107 @@
+/** The delivery that a handler gets, made of what arrived and of what was checked. */
+
+import { hash } from 'node:crypto'
+import type { BodySource } from '../host/body.ts'
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import { idOfDigest } from '../protocol/id.ts'
+import type { Deadline } from './deadline.ts'
+import type { Delivery, DeliveryMethod, DeliveryReplay, TransactionClient } from './delivery.ts'
+
+/** What arrived. Nothing of it is authentic yet. */
+interface Arrival {
+  readonly method: DeliveryMethod
+  readonly headers: EndpointHeaders
+  readonly bytes: Uint8Array
+  readonly bodySource: BodySource
+  /** In milliseconds since the epoch. */
+  readonly receivedAt: number
+}
+
+/** What was checked, and with which secret. */
+export interface Proof {
+  readonly verified: Delivery['verified']
+  /** The signature, or the one that the header would have made; undefined when nothing was checked. */
+  readonly signature: string | undefined
+  readonly secretIndex: number | undefined
+  readonly source: string | undefined
+}
+
+export const NO_PROOF: Proof = { verified: false, signature: undefined, secretIndex: undefined, source: undefined }
+
+/** What a delivery is made of. It is what an inbox stores, too. */
+export interface DeliveryParts extends Arrival, Proof {
+  /** Default: made of the signature, else of the bytes. */
+  readonly id?: string | undefined
+  readonly replay?: DeliveryReplay | undefined
+  readonly db?: TransactionClient | undefined
+}
+
+/** Computes its costly fields when they are read. Its private fields are in no JSON, and on no console. */
+export class ReceivedDelivery implements Delivery {
+  readonly method: DeliveryMethod
+  readonly headers: EndpointHeaders
+  readonly bytes: Uint8Array
+  readonly bodySource: BodySource
+  readonly verified: Delivery['verified']
+  readonly source: string | undefined
+  readonly secretIndex: number | undefined
+  readonly replay: DeliveryReplay | undefined
+  readonly #parts: DeliveryParts
+  readonly #deadline: Deadline | undefined
+  #id: string | undefined
+
+  /** @param deadline Aborts its signal. Default: nothing does. */
+  constructor(parts: DeliveryParts, deadline?: Deadline) {
+    this.method = parts.method
+    this.headers = parts.headers
+    this.bytes = parts.bytes
+    this.bodySource = parts.bodySource
+    this.verified = parts.verified
+    this.source = parts.source
+    this.secretIndex = parts.secretIndex
+    this.replay = parts.replay
+    this.#parts = parts
+    this.#deadline = deadline
+    this.#id = parts.id
+  }
+
+  get id(): string {
+    this.#id ??= idOfDigest(digestOf(this.#parts))
+    return this.#id
+  }
+
+  get receivedAt(): Date {
+    return new Date(this.#parts.receivedAt)
+  }
+
+  get signal(): AbortSignal {
+    return this.#deadline?.signal ?? new AbortController().signal
+  }
+
+  get db(): TransactionClient | undefined {
+    return this.#parts.db
+  }
+
+  /** Returns what a log may hold: the body as text, and no headers, which may hold secrets. */
+  toJSON(): object {
+    const { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
+    return { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
+  }
+}
+
+/** Makes a key of the application one of the source: two sources may use the same keys. */
+export function keyWithin(source: string | undefined, key: string): string {
+  return source === undefined ? key : JSON.stringify([source, key])
+}
+
+/** Returns 32 hexadecimal digits or more that a retry of the delivery has again. */
+function digestOf({ method, signature, source, bytes }: DeliveryParts): string {
+  const other = method === 'POST' ? '' : `${method} ` // The same bytes by another method are no copy.
+  // Anyone can send these bytes: they must not make the id that a key of the application makes.
+  if (signature === undefined) return sha256(`${other}unsigned ${sha256(bytes)}`)
+  return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
+}
+
+function sha256(data: Uint8Array | string): string {
+  return hash('sha256', data)
+}

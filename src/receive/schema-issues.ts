@@ -1,0 +1,51 @@
+/** What a schema found, in words: their codes for anyone, and where they are for the owner. Keys are data of a message, too. */
+
+import type { SchemaIssue } from '../protocol/error.ts'
+
+const MAX_ISSUES = 3
+/** A value may be nested as deeply as its body is long. */
+const MAX_DEPTH = 10
+const MAX_CODES = 5
+
+/** Counts issues by their codes: `3 issues: invalid_type (2), too_small`. */
+export function countIssues(issues: readonly SchemaIssue[]): string {
+  const counts = Map.groupBy(issues, codeOf)
+  const codes = [...counts].flatMap(([code, { length }]) => code && (length === 1 ? code : `${code} (${length})`))
+  const shown = codes.filter((code) => code !== undefined).slice(0, MAX_CODES)
+  return `${issues.length} ${issues.length === 1 ? 'issue' : 'issues'}${shown.length === 0 ? '' : `: ${shown.join(', ')}`}`
+}
+
+/** Says where the first issues are: `items.0.sku (too_small), prices.* (invalid_type), and 2 more`. */
+export function locateIssues(issues: readonly SchemaIssue[]): string {
+  const shown = issues.slice(0, MAX_ISSUES).map((issue) => {
+    const { keys, code } = readIssue(issue)
+    const names = [...keys.slice(0, MAX_DEPTH).map(showKey), ...(keys.length > MAX_DEPTH ? ['…'] : [])]
+    return `${names.join('.') || 'the whole'}${code === undefined ? '' : ` (${code})`}`
+  })
+  const more = issues.length - shown.length
+  return [...new Set(shown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
+}
+
+/** Reads where an issue is, and its code: names that look like no field are `*`, and indexes are numbers. */
+export function readIssue(issue: SchemaIssue): {
+  readonly keys: readonly (string | number)[]
+  readonly code: string | undefined
+} {
+  const keys = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part))
+  return { keys: keys.map((key) => (typeof key === 'number' ? key : showKey(key))), code: codeOf(issue) }
+}
+
+/** Libraries have a code beside what the standard asks for: zod and arktype as `code`, valibot as `type`. */
+function codeOf(issue: SchemaIssue): string | undefined {
+  const { code, type } = issue as SchemaIssue & { readonly code?: unknown; readonly type?: unknown }
+  const found = code ?? type
+  return typeof found === 'string' && /^[a-z][\w.-]{0,39}$/i.test(found) ? found : undefined
+}
+
+/** A key that looks like the name of a field; `*` in place of any other, such as an address, a number of a card or a log line. */
+function showKey(key: PropertyKey): string {
+  const name = String(key)
+  return FIELD_NAME.test(name) ? name : '*'
+}
+
+const FIELD_NAME = /^(?!.*\p{Nd}{4})[\p{L}\p{M}\p{Nd} _-]{1,40}$/u

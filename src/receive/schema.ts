@@ -1,0 +1,130 @@
+/** Schemas of the user, any that implement Standard Schema: for the properties of an event, the traits of a user or group. */
+
+import { isThenable } from '../kit/callbacks.ts'
+import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
+import { HooklineError, type SchemaIssue } from '../protocol/error.ts'
+import { isObject } from '../protocol/json.ts'
+import type { CustomMessage, Fields, ReceivedMessage } from '../protocol/message.ts'
+import { countIssues } from './schema-issues.ts'
+
+/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
+export interface Schema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+/** What a schema returns for a value: its output, or the faults. */
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+/** Schemas of track properties, by event name; the output of each is an object. */
+export type EventSchemas = Readonly<Record<string, Schema<object>>>
+
+/**
+ * Schemas of traits, by the message type that carries them. An audience sync sends messages with one trait, which must match
+ * too: make optional what only some messages carry.
+ */
+export interface TraitSchemas {
+  /** The traits of a user. */
+  readonly identify?: Schema<object>
+  /** The traits of a group. */
+  readonly group?: Schema<object>
+}
+
+/** What a receiver takes beside the seven messages: any other JSON (`true`), or what matches a schema. */
+export type CustomOption = boolean | Schema | undefined
+
+/** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
+export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
+
+/** The custom message of a receiver with this option, with the output of its schema; none without the option. */
+export type CustomOf<Custom> = 0 extends 1 & Custom
+  ? CustomMessage
+  : Custom extends Schema
+    ? CustomMessage<OutputOf<Custom>>
+    : Custom extends true
+      ? CustomMessage
+      : never
+
+/** The output of a schema of any value. */
+export type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer O }
+    ? O
+    : unknown
+  : never
+
+/** Validates a message: returns it with the output of its schema, or the message itself when it has no schema. */
+export type Validate = (message: ReceivedMessage) => ReceivedMessage | PromiseLike<ReceivedMessage>
+
+export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}, custom?: CustomOption): Validate {
+  const byEvent = readSchemas('events', events)
+  const byType = readSchemas('traits', traits as EventSchemas, ['identify', 'group'])
+  const ofCustom = typeof custom === 'boolean' ? undefined : custom
+  if (ofCustom !== undefined) requireSchema('custom', ofCustom)
+
+  return (message) => {
+    if (message.type === 'custom') return validateField(message, 'body', ofCustom)
+    if (message.type === 'track') return validateField(message, 'properties', byEvent.get(message.event))
+    if (message.type === 'identify' || message.type === 'group') {
+      return validateField(message, 'traits', byType.get(message.type))
+    }
+    return message
+  }
+}
+
+function readSchemas(
+  option: string,
+  schemas: Readonly<Record<string, Schema>>,
+  known?: readonly string[],
+): Map<string, Schema> {
+  const isOne = isSchema(schemas)
+  if (isOne || !isPlainObject(schemas)) {
+    const found = isOne ? 'a schema' : kindOf(schemas)
+    throw invalidOption(option, 'must be a plain object of schemas', found, 'Pass { name: schema }.')
+  }
+  if (known !== undefined) refuseUnknown(schemas, known, `${option}.`)
+  const entries = Object.entries(schemas)
+  for (const [name, schema] of entries) requireSchema(`${option}['${name}']`, schema)
+  return new Map(entries)
+}
+
+function requireSchema(option: string, schema: unknown): void {
+  if (isSchema(schema)) return
+  const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
+  throw invalidOption(option, 'must implement Standard Schema', kindOf(schema), advice)
+}
+
+function isSchema(value: unknown): boolean {
+  return typeof (value as Partial<Schema> | null | undefined)?.['~standard']?.validate === 'function'
+}
+
+function isPlainObject(value: unknown): boolean {
+  return isObject(value) && !(Symbol.iterator in value)
+}
+
+function validateField(
+  message: ReceivedMessage,
+  field: 'properties' | 'traits' | 'body',
+  schema: Schema | undefined,
+): ReceivedMessage | PromiseLike<ReceivedMessage> {
+  if (schema === undefined) return message
+  const given = (message as unknown as Record<string, unknown>)[field]
+  const fields = field === 'body' ? given : (given ?? {})
+  const result = schema['~standard'].validate(fields)
+  const finish = (result: SchemaResult<unknown>): ReceivedMessage => {
+    if (result.issues !== undefined) throw mismatch(field, [...result.issues])
+    if ('value' in result) return { ...message, [field]: result.value }
+    throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
+  }
+  return isThenable(result) ? result.then(finish) : finish(result)
+}
+
+function mismatch(field: string, issues: readonly SchemaIssue[]): HooklineError {
+  const text = `\`${field}\` must match its schema. Got ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
+  return new HooklineError('schema_mismatch', text, { path: field, issues })
+}

@@ -1,0 +1,280 @@
+/** The shared secret in each form of the option: constant, from a provider whose answer is cached, or one for each source. */
+
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import {
+  invalidOption,
+  isToken,
+  kindOf,
+  refuseUnknown,
+  requireBoolean,
+  requireFunction,
+  requireOptions,
+  show,
+  warnOfSecret,
+} from '../kit/checks.ts'
+import { type Clock, inBackground } from '../kit/clock.ts'
+import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { HooklineError } from '../protocol/error.ts'
+import {
+  SECRET_COOLDOWN_MS,
+  SECRET_MAX_AGE_MS,
+  SECRET_RETRY_MS,
+  SOURCE_NAME_LIMIT,
+  SOURCES_LIMIT,
+  UNKNOWN_SOURCES_LIMIT,
+} from '../protocol/limits.ts'
+import { createKeys, type Key } from '../protocol/signature.ts'
+
+/** One shared secret, or several while one replaces another. */
+export type Secrets = string | readonly (string | undefined)[]
+
+/** Provides the shared secret, for instance from a vault. */
+export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
+
+/** The header that a sender adds to each request, in place of a signature. */
+export interface HeaderKey {
+  /** The name of the header, in any case. */
+  readonly name: string
+  /** Its value, of ASCII characters: as `secret`, without sources. */
+  readonly value: Secrets | SecretProvider | undefined
+}
+
+/** A request whose source is to be named. Nothing of it is authentic yet. */
+export interface SourceRequest {
+  /** The path as the adapter has it: below where a router mounted it, without the query. */
+  readonly path: string
+  /** The query as it was sent, without its `?`; empty when there is none. */
+  readonly query: string
+  /** Names in lower case. */
+  readonly headers: EndpointHeaders
+}
+
+/** The secrets of many sources that post to one receiver. */
+export interface SourceSecrets {
+  /**
+   * Names the source of a request; undefined when it is none of yours. Called for each request that has a signature, forged
+   * ones too: look at the path, the query or a header and nothing else. A name has at most 200 characters.
+   */
+  readonly source: (request: SourceRequest) => string | undefined
+  /** Provides the secret of a source; undefined when there is no such source. Its answer is cached by the name. */
+  readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
+}
+
+/** The keys of a source. Both functions throw or reject with `secret_unavailable` when the provider fails. */
+interface SourceKeys {
+  /** The name of the source; undefined for a receiver with one, and for what is no source. */
+  readonly source: string | undefined
+  /** Returns the keys, none for a source without a secret. Returns a promise only while a provider is asked. */
+  keys(): readonly Key[] | Promise<readonly Key[]>
+  /** After a mismatch: asks the provider for a newer secret. Undefined when it was asked a moment ago. */
+  newerKeys(): Promise<readonly Key[]> | undefined
+}
+
+/** Finds the keys that a request may be signed with. */
+export type FindKeys = (request: SourceRequest) => SourceKeys
+
+export function readSecret(
+  {
+    secret,
+    header,
+    allowUnsigned = false,
+  }: {
+    secret?: Parameters<typeof createFindKeys>[0]
+    header?: HeaderKey | undefined
+    allowUnsigned?: boolean | undefined
+  },
+  clock: Clock,
+): FindKeys | undefined {
+  requireBoolean('allowUnsigned', allowUnsigned)
+  if (header !== undefined) {
+    const other = secret === undefined ? allowUnsigned && 'allowUnsigned' : 'secret'
+    if (other) throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
+    requireOptions('header', header, ['name', 'value'])
+    if (!isToken(header.name)) {
+      throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass 'X-Webhook-Key'.")
+    }
+    return createFindKeys(header.value, clock, 'header.value')
+  }
+  if (!allowUnsigned) return createFindKeys(secret, clock)
+  if (secret !== undefined) {
+    throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
+  }
+  return undefined
+}
+
+function createFindKeys(
+  secret: Secrets | SecretProvider | SourceSecrets | undefined,
+  clock: Clock,
+  option = 'secret',
+): FindKeys {
+  const read = createReader(option)
+  if (typeof secret === 'function') {
+    const cache = createSecretCache(async () => read((await secret()) as Secrets), clock)
+    const keys = { source: undefined, ...cache }
+    return () => keys
+  }
+  if (option === 'secret' && isSourceSecrets(secret)) {
+    refuseUnknown(secret, ['source', 'secrets'], 'secret.')
+    requireFunction('secret.source', secret.source)
+    requireFunction('secret.secrets', secret.secrets)
+    return createFindKeysOfSource(secret, read, clock)
+  }
+  if (typeof secret === 'object' && !Array.isArray(secret)) {
+    const rule = 'must be text, a list of it, a function or { source, secrets }'
+    throw invalidOption(option, rule, kindOf(secret), 'Pass text, or the function that reads it.')
+  }
+  if (secret === undefined || secret === '') {
+    const later = 'a function that returns it, where it is not set yet when this module is loaded'
+    const what = option === 'secret' ? 'the shared secret of the destination' : 'what the sender sends in it'
+    const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
+    throw invalidOption(option, 'is required', kindOf(secret), advice)
+  }
+  const keys = constantKeys(read(secret))
+  return () => keys
+}
+
+type Read = (secrets: Secrets) => readonly Key[]
+
+function createReader(option: string): Read {
+  let hasWarned = false
+  return (secrets) => {
+    const keys = createKeys(secrets, option)
+    const list = typeof secrets === 'string' ? [secrets] : (secrets as readonly string[])
+    const nameOf = (index: number): string => (list === secrets ? `${option}[${index}]` : option)
+    hasWarned = hasWarned || list.some((secret, index) => warnOfSecret(nameOf(index), secret))
+    return keys
+  }
+}
+
+export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
+  return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
+}
+
+function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): FindKeys {
+  const known = new Map<string, SecretCache>()
+  /** Names that a secret is asked for, or that have none: forged requests make up any number of them. */
+  const unknown = new Map<string, SecretCache>()
+
+  function cacheOf(given: string): SecretCache {
+    const found = known.get(given) ?? unknown.get(given)
+    if (found !== undefined) return found
+    makeRoom()
+    const name = copyOf(given)
+    const load = async (): Promise<readonly Key[]> => {
+      const answer = await secrets(name)
+      const keys = answer === undefined ? [] : read(answer)
+      if (keys.length > 0 && unknown.delete(name)) keep(name, cache)
+      return keys
+    }
+    const cache = createSecretCache(load, clock)
+    unknown.set(name, cache)
+    return cache
+  }
+
+  function makeRoom(): void {
+    if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
+    for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
+    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Got one more. Send the message again.`
+    throw new HooklineError('secret_unavailable', text)
+  }
+
+  function keep(name: string, cache: SecretCache): void {
+    const [oldest] = known.keys()
+    if (oldest !== undefined && known.size >= SOURCES_LIMIT) known.delete(oldest)
+    known.set(name, cache)
+  }
+
+  return (request) => {
+    const name = nameOf(source, request)
+    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return NO_SOURCE
+    return { source: name, ...cacheOf(name) }
+  }
+}
+
+function constantKeys(keys: readonly Key[]): SourceKeys {
+  return { source: undefined, keys: () => keys, newerKeys: () => undefined }
+}
+
+const NO_SOURCE = constantKeys([])
+
+/** The same text in memory of its own: what was cut out of the target of a request keeps the whole of it. */
+function copyOf(name: string): string {
+  return Buffer.from(name, 'utf16le').toString('utf16le')
+}
+
+/** Throws `secret_unavailable` for a function that throws, or that returns neither a string nor undefined. */
+function nameOf(source: SourceSecrets['source'], request: SourceRequest): string | undefined {
+  try {
+    const name: unknown = source(request)
+    if (name === undefined || typeof name === 'string') return name
+    const advice = 'Return undefined for a request of no source of yours.'
+    throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
+  } catch (cause) {
+    const text =
+      'The source of the request must have a name. Got an error or another value. See `cause` of this error in `onError`.'
+    throw new HooklineError('secret_unavailable', text, { cause })
+  }
+}
+
+type SecretCache = ReturnType<typeof createSecretCache>
+
+/** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
+export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
+  let keys: readonly Key[] = []
+  let loadedAt = Number.NEGATIVE_INFINITY
+  let askedAt = Number.NEGATIVE_INFINITY
+  let failure: HooklineError | undefined
+  let pending: Promise<readonly Key[]> | undefined
+
+  const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
+
+  async function loadOnce(): Promise<readonly Key[]> {
+    const time = clock.monotonic()
+    askedAt = time
+    try {
+      const loaded = await load()
+      if (time < loadedAt) return keys // A later call was answered first.
+      keys = loaded
+      loadedAt = time
+      failure = undefined
+      return keys
+    } catch (cause) {
+      const text =
+        'The secret provider must return a secret. Got an error or no secret. See `cause` of this error in `onError`.'
+      const error = new HooklineError('secret_unavailable', text, { cause })
+      if (time >= loadedAt) failure = error
+      throw error
+    }
+  }
+
+  /** Shares one call among all requests that wait. Of a call that hangs nothing is left after the cooldown but itself. */
+  function ask(): Promise<readonly Key[]> {
+    if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
+    const asked = askInTime().finally(() => {
+      if (pending === asked) pending = undefined
+    })
+    pending = asked
+    return asked
+  }
+
+  async function askInTime(): Promise<readonly Key[]> {
+    const loaded = await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))
+    if (loaded !== TIMED_OUT) return loaded
+    const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
+    throw new HooklineError('secret_unavailable', text)
+  }
+
+  return {
+    isAsking: () => pending !== undefined,
+    keys(): readonly Key[] | Promise<readonly Key[]> {
+      if (isWithin(SECRET_MAX_AGE_MS, loadedAt)) return keys
+      if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
+      return ask()
+    },
+    newerKeys(): Promise<readonly Key[]> | undefined {
+      if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask()
+      if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
+      return undefined
+    },
+  }
+}

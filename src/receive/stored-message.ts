@@ -1,0 +1,107 @@
+/** What an inbox stores, as its owner sees it: messages and dead letters. */
+
+import type { EndpointHeaders } from '../host/endpoint.ts'
+import type { ReceivedMessage } from '../protocol/message.ts'
+import { parseReceived } from '../protocol/parse.ts'
+import type { LetterFilter } from '../store/letters.ts'
+import type { DeadLetter } from '../store/queue-types.ts'
+import type { Delivery, HandlerNames } from './delivery.ts'
+import { readEnvelope } from './envelope.ts'
+import { type DeadLetterReason, readRetryState, type StoredError } from './inbox-state.ts'
+
+/** A message as the inbox stores it. */
+export interface StoredMessage {
+  /** Its id in the queue. */
+  readonly id: string
+  /** The exact bytes of the body; everything that is stored when it is unreadable. `JSON.stringify` has them as text. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
+  readonly headers: EndpointHeaders
+  /** The source of the message, of a receiver with many. */
+  readonly source: string | undefined
+  /** What was checked: see {@link Delivery.verified}. */
+  readonly verified: Delivery['verified']
+  /** When the request arrived; undefined when it is unreadable. */
+  readonly receivedAt: Date | undefined
+  /** The replay whose copy this is; undefined for a message as it arrived. */
+  readonly replay: Delivery['replay']
+}
+
+/** Which dead letters of an inbox are meant: those that match all that is given. */
+export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
+  /** Those in whose last attempt this named handler failed. */
+  readonly handler?: string
+}
+
+/** A message that is not retried until it is redriven. */
+export interface DeadLetterMessage extends StoredMessage {
+  /** The message before any schema; undefined when the bytes are not a valid one. */
+  readonly message: ReceivedMessage | undefined
+  readonly reason: DeadLetterReason
+  /** The latest error. */
+  readonly error: StoredError
+  /** Which named handlers are done and which failed in the last attempt; the empty name is that of all without one. Undefined without names. */
+  readonly handlers?: HandlerNames
+  /** How many attempts failed. */
+  readonly attempts: number
+  /** When it became a dead letter. */
+  readonly failedAt: Date
+}
+
+export function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
+  try {
+    const { bytes, headers, source, verified, receivedAt, replay } = readEnvelope(body)
+    return withText({ id, bytes, headers, source, verified, receivedAt: new Date(receivedAt), replay })
+  } catch {
+    const unknown = { source: undefined, receivedAt: undefined, replay: undefined }
+    return withText({ id, bytes: body, headers: {}, verified: false, ...unknown })
+  }
+}
+
+/** Has JSON write the bytes as text, in place of a number for each. */
+export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
+  const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
+  return Object.defineProperty(stored, 'toJSON', { value: toJSON })
+}
+
+export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
+  const stored = readStored(letter)
+  const { attempts, error, handlers } = readRetryState(letter.retryState)
+  const message = stored.receivedAt && tryParse(stored.bytes, !INVALID.includes(error?.code))
+  const named = handlers && { handlers }
+  return Object.assign(stored, {
+    message,
+    ...explain(letter.reason, error),
+    ...named,
+    attempts,
+    failedAt: letter.failedAt,
+  })
+}
+
+export function reasonOf({ reason, retryState }: DeadLetter): DeadLetterReason {
+  return explain(reason, readRetryState(retryState).error).reason
+}
+
+/** Whether a named handler failed in the last attempt. */
+export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
+  return readRetryState(retryState).handlers?.failed.includes(handler) === true
+}
+
+/** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
+function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
+  if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
+    return { reason: reason as DeadLetterReason, error }
+  }
+  return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
+}
+
+/** What a receiver without `custom` refuses: no custom message. */
+const INVALID: readonly (string | undefined)[] = ['body_not_json', 'message_invalid', 'message_type_unknown']
+
+export function tryParse(bytes: Uint8Array, takesCustom = true): ReceivedMessage | undefined {
+  try {
+    return parseReceived(bytes, takesCustom)
+  } catch {
+    return undefined
+  }
+}

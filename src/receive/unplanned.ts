@@ -1,0 +1,42 @@
+/** Counts the events that have no schema in `events`, and reports each of their messages. */
+
+import { notify } from '../kit/callbacks.ts'
+import { createWarning } from '../kit/warning.ts'
+import type { ReceivedMessage, TrackMessage } from '../protocol/message.ts'
+import type { Delivery } from './delivery.ts'
+import type { EventSchemas } from './schema.ts'
+import type { Tap } from './tap.ts'
+
+/** Receives such a message, and how many of its event there have been. */
+export type OnUnplanned = (message: TrackMessage, unplanned: { readonly count: number }) => unknown
+
+/** So many events are counted by name: a sender may make a new name for each message. */
+const MAX_EVENTS = 1_000
+/** What is longer is not kept. */
+const MAX_NAME = 200
+
+export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned | undefined, tap: Tap) {
+  const planned = new Set(Object.keys(events))
+  /** All events that are not counted by name share one count, that of undefined. */
+  const counts = new Map<string | undefined, number>()
+  const warn = createWarning('onUnplanned', 'HOOKLINE_ON_UNPLANNED')
+  let total = 0
+
+  return {
+    get total(): number {
+      return total
+    },
+    /** Counts an authentic message unless it is planned. */
+    count(message: ReceivedMessage, delivery: Delivery): void {
+      if (message.type !== 'track' || !delivery.verified || planned.has(message.event)) return
+      const { event } = message
+      const isNamed = counts.has(event) || (counts.size < MAX_EVENTS && event.length <= MAX_NAME)
+      const key = isNamed ? event : undefined
+      const count = (counts.get(key) ?? 0) + 1
+      counts.set(key, count)
+      total += 1
+      tap.publish('unplanned', { message, delivery, count })
+      notify(() => onUnplanned?.(message, { count }), warn)
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/** Audiences and computed traits: queues an identify call for each change since the previous sync. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import { traitName } from '../protocol/audience.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { type Composed, composeCall } from './compose-call.ts'
+import type { Destination, Queued, SyncOptions } from './destination-types.ts'
+
+export interface SyncTarget {
+  readonly clock: Clock
+  push(composed: readonly Composed[]): Promise<readonly Queued[]>
+  isEmpty(): Promise<boolean>
+}
+
+interface Change<Value> {
+  readonly userId: string
+  readonly value: Value
+  readonly isRemoved: boolean
+}
+
+const CHUNK = 500
+
+const FULL_MS = 1_000
+
+export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
+  return {
+    syncAudience: async (name, members, options = {}) => {
+      refuseUnknown(options, ['previous'])
+      const current = mapMembers(members, 'members')
+      const synced = mapMembers(options.previous ?? [], 'previous')
+      await sync<boolean>(target, traitName(name), current, synced, false)
+      return new Set(synced.keys())
+    },
+    syncTrait: async <Value>(
+      name: string,
+      values: Iterable<readonly [string, Value]>,
+      options: SyncOptions<Iterable<readonly [string, Value]>> = {},
+    ) => {
+      refuseUnknown(options, ['previous'])
+      const current = mapValues(values, 'values')
+      const synced = mapValues(options.previous ?? [], 'previous')
+      await sync<Value | null>(target, traitName(name), current, synced, null)
+      return synced
+    },
+  }
+}
+
+function mapMembers(members: Iterable<string>, name: string): Map<string, boolean> {
+  if (!isIterable(members)) {
+    throw invalidOption(name, 'must be a list or a Set', kindOf(members), "Pass user ids, for example ['user-1'].")
+  }
+  return new Map(Array.from(members, (userId) => [requireUserId(userId, name), true]))
+}
+
+/** The values are copied, so that the next sync sees values that the caller changes in place. */
+function mapValues<Value>(values: Iterable<readonly [string, Value]>, name: string): Map<string, Value> {
+  if (!isIterable(values)) throw invalidValues(name, kindOf(values))
+  return new Map(
+    Array.from(values, (entry) => {
+      if (!Array.isArray(entry)) throw invalidValues(name, `an entry that is ${kindOf(entry)}`)
+      return [requireUserId(entry[0], name), structuredClone(entry[1])]
+    }),
+  )
+}
+
+function isIterable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
+}
+
+function invalidValues(name: string, found: string): TypeError {
+  return invalidOption(name, 'must be a Map or a list of pairs', found, "Pass pairs, for example [['user-1', 12]].")
+}
+
+function requireUserId(userId: unknown, name: string): string {
+  if (typeof userId === 'string' && userId !== '') return userId
+  const found = `a user id that is ${kindOf(userId)}`
+  throw invalidOption(name, 'must have non-empty strings as user ids', found, 'Pass every user id as a string.')
+}
+
+/**
+ * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued.
+ * Waits while the queue is full.
+ */
+async function sync<Value>(
+  { clock, push, isEmpty }: SyncTarget,
+  trait: string,
+  current: ReadonlyMap<string, Value>,
+  synced: Map<string, Value>,
+  removed: Value,
+): Promise<void> {
+  const changes = findChanges(current, synced, removed)
+  let size = CHUNK
+  for (let start = 0; start < changes.length; ) {
+    const chunk = changes.slice(start, start + size)
+    const calls = chunk.map(({ userId, value }) =>
+      composeCall('identify', { userId, traits: { [trait]: value } }, clock),
+    )
+    try {
+      const results = await push(calls)
+      for (const [index, change] of chunk.entries()) if (results[index]?.queued === true) apply(synced, change)
+      start += size
+      await nextTurn() // A large audience must not delay the rounds under way.
+    } catch (error) {
+      if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
+      if (chunk.length === 1 && (await isEmpty())) throw error // The queue will never have room for it.
+      size = Math.ceil(chunk.length / 2)
+      await new Promise<void>((resolve) => void clock.setTimeout(resolve, FULL_MS))
+    }
+  }
+}
+
+function findChanges<Value>(
+  current: ReadonlyMap<string, Value>,
+  synced: ReadonlyMap<string, Value>,
+  removed: Value,
+): readonly Change<Value>[] {
+  const changed = [...current]
+    .filter(([userId, value]) => !synced.has(userId) || JSON.stringify(synced.get(userId)) !== JSON.stringify(value))
+    .map(([userId, value]) => ({ userId, value, isRemoved: false }))
+  const missing = [...synced.keys()].filter((userId) => !current.has(userId))
+  return [...changed, ...missing.map((userId) => ({ userId, value: removed, isRemoved: true }))]
+}
+
+function apply<Value>(synced: Map<string, Value>, { userId, value, isRemoved }: Change<Value>): void {
+  if (isRemoved) synced.delete(userId)
+  else synced.set(userId, value)
+}

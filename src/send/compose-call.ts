@@ -1,0 +1,48 @@
+/** The message of a call, checked and completed, and its bytes. */
+
+import { invalidOption, kindOf, requireOneOf } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import { distinctTime } from '../kit/distinct-time.ts'
+import { compose, serialise } from '../protocol/compose.ts'
+import { describeError, HooklineError } from '../protocol/error.ts'
+import type { Message, MessageType } from '../protocol/message.ts'
+import { MESSAGE_TYPES } from '../protocol/type-table.ts'
+
+export interface Composed {
+  readonly message: Message
+  readonly bytes: Uint8Array
+  /** When it was composed, in milliseconds since the epoch. */
+  readonly at: number
+  readonly id?: string | undefined
+  readonly source?: string | undefined
+}
+
+/**
+ * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of
+ * its user has: it has no other field, and a receiver takes the same bytes for one delivery.
+ */
+export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
+  if (typeof call !== 'object' || call === null) {
+    const advice = "Pass fields, for example { userId: 'u1' }."
+    throw invalidOption(`${type}: call`, 'must be an object', kindOf(call), advice)
+  }
+  try {
+    const at = clock.now()
+    const { userId, timestamp } = call as Partial<Message>
+    const isNew = type === 'delete' && timestamp === undefined && typeof userId === 'string'
+    const message = compose(type, call, isNew ? distinctTime(clock, userId) : at)
+    return { message, bytes: serialise(message), at }
+  } catch (error) {
+    throw new TypeError(describeFault(type, error))
+  }
+}
+
+export function composeMessage(message: Message, clock: Clock): Composed {
+  return composeCall(requireOneOf('message.type', message?.type, MESSAGE_TYPES), message, clock)
+}
+
+function describeFault(type: MessageType, error: unknown): string {
+  if (error instanceof HooklineError) return `${type}: ${error.message}`
+  const [found] = describeError(error).split('\n')
+  return `${type}: the call cannot be written as JSON. Got ${found}. Pass plain data without cycles and BigInt values.`
+}

@@ -1,0 +1,88 @@
+/** createSender(): one message, one round, now. */
+
+import { Readable } from 'node:stream'
+import { checkOptions, refuseUnknown, requireInteger, warnOfSecret } from '../kit/checks.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { createMethods, MESSAGE_TYPES } from '../protocol/type-table.ts'
+import { type Composed, composeCall, composeMessage } from './compose-call.ts'
+import { readSenderOptions, SENDER_CHECKS, type SenderOptions } from './sender-options.ts'
+import type { Attempt, Round, Sender, SendOptions } from './sender-types.ts'
+import { type Tampering, tamper } from './tamper.ts'
+import { createTransport } from './transport.ts'
+import type { Target } from './webhooks.ts'
+
+/**
+ * Creates a sender ("Outbound event delivery", Outbound delivery): each message is one signed POST to every URL at once,
+ * with 5 seconds for each response. The round holds the results; failed attempts never throw.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const sender = createSender({ webhooks: [{ url: 'http://localhost:3000/webhooks' }], sharedSecret: 'secret' })
+ * const round = await sender.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12 } })
+ */
+export function createSender(options: SenderOptions): Sender {
+  checkOptions('createSender', options, SENDER_CHECKS)
+  const settings = readSenderOptions(options)
+  const { targets, clock } = settings
+  warnOfSecret('sharedSecret', options.sharedSecret)
+  const transport = createTransport(settings)
+  let closed: Promise<void> | undefined
+
+  /** Hot path: one promise for a message. What its function throws rejects it. */
+  function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
+    return new Promise((resolve, reject) => {
+      if (options !== undefined) refuseUnknown(options, ['tamper'])
+      const { message, bytes } = compose()
+      if (closed !== undefined) {
+        throw new HooklineError('shutting_down', 'The sender is closed. Got a call after close(). Create a new sender.')
+      }
+      const end = (attempts: readonly Attempt[]): void =>
+        resolve({ ok: attempts.some(({ ok }) => ok), message, attempts })
+      if (options?.tamper === undefined) transport.postRound(bytes, targets, end)
+      else postTampered(bytes, options.tamper).then(end, reject)
+    })
+  }
+
+  async function postTampered(original: Uint8Array, way: Tampering): Promise<readonly Attempt[]> {
+    const { bytes, signature, isChunked, copies } = tamper(original, transport.sign(original), way)
+    const rounds: Attempt[][] = []
+    for (let copy = 0; copy < copies; copy++) {
+      const posts = targets.map((target) => {
+        const body = isChunked ? Readable.from(inChunks(bytes)) : bytes
+        return transport.post(target, { headers: transport.headersFor(target, signature), body })
+      })
+      rounds.push(await Promise.all(posts))
+    }
+    return rounds.flat()
+  }
+
+  return {
+    ...createMethods(MESSAGE_TYPES, (type, call) => send(() => composeCall(type, call, clock))),
+    send: (message, options) => send(() => composeMessage(message, clock), options),
+    request(message, options = {}) {
+      refuseUnknown(options, ['tamper', 'webhook'])
+      const { webhook = 0, tamper: way } = options
+      const target = targets[requireInteger('webhook', webhook, 0, targets.length - 1)] as Target
+      const original = composeMessage(message, clock).bytes
+      const { bytes, signature, isChunked, copies } = tamper(original, transport.sign(original), way)
+      const headers = toObject(transport.headersFor(target, signature))
+      return { url: target.url, method: 'POST', headers, body: new Uint8Array(bytes), isChunked, copies }
+    },
+    close: () => {
+      closed ??= transport.close()
+      return closed
+    },
+  }
+}
+
+/** The body in at least two chunks, so that its length is not known beforehand. */
+function* inChunks(bytes: Uint8Array): Generator<Uint8Array> {
+  const middle = bytes.length >> 1
+  yield bytes.subarray(0, middle)
+  yield bytes.subarray(middle)
+}
+
+function toObject(headers: readonly string[]): Record<string, string> {
+  const pairs = headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1] as string]] : []))
+  return Object.fromEntries(pairs as [string, string][])
+}

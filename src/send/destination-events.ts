@@ -1,0 +1,86 @@
+/** What is reported of a destination: to its callbacks, on diagnostics channels, and to the observers of one destination. */
+
+import type { Message } from '../protocol/message.ts'
+import type { CircuitEvent } from './circuit.ts'
+import type { Attempt } from './sender-types.ts'
+
+/** Why a message is not queued or, when a `filter` leaves it out, not sent. */
+export type SkipReason =
+  /** The destination is disabled. */
+  | 'switched_off'
+  /** The integrations of the message exclude `Webhooks`. */
+  | 'not_selected'
+  /** The message is older than `historicalAfterMs`. */
+  | 'historical'
+  /** A `filter` leaves it out. */
+  | 'filtered'
+
+/** `hookline:skipped`: a destination did not queue or did not send a message. */
+export interface SkippedEvent {
+  readonly message: Message
+  readonly reason: SkipReason
+  /** When it was given to the destination, in milliseconds since the epoch, by its clock. */
+  readonly at: number
+  /** Set for a message that was queued: a `filter` leaves it out. */
+  readonly id?: string
+}
+
+/** Why a message is no longer retried. */
+export type FailureReason =
+  /** Every URL gave a final response. */
+  | 'refused'
+  /** Four hours have passed since the first attempt. */
+  | 'window_over'
+  /** The destination was disabled when the four hours ended. */
+  | 'switched_off'
+  /** The circuits of its URLs were open when its four hours ended. */
+  | 'circuit_open'
+  /** A `filter` or `transform` threw. The dead letter has the message as it was given. */
+  | 'transform_failed'
+  /** The stored job was lost or changed in the queue, so it cannot be sent. */
+  | 'unreadable'
+
+/** The state of a message after a round. */
+export interface DeliveryReport {
+  readonly status: 'delivered' | 'retrying' | 'failed'
+  readonly id: string
+  /** A getter that parses the message: spreading the report or writing it as JSON omits it. Throws when `reason` is `unreadable`. */
+  readonly message: Message
+  /** The attempts of this round; empty when the message failed without another round. */
+  readonly latest: readonly Attempt[]
+  /** All attempts since the message was queued, in order. Those of earlier rounds have no body and no reason. */
+  readonly attempts: readonly Attempt[]
+  /** When the next round begins; set while `retrying`. */
+  readonly retryAt?: Date
+  /** Why the message failed; set when `failed`. */
+  readonly reason?: FailureReason
+  /** What `filter` or `transform` threw; set with `transform_failed`. */
+  readonly error?: unknown
+}
+
+/** A message was queued: with a `db`, as far as your transaction commits. */
+export interface QueuedEvent {
+  readonly id: string
+  readonly message: Message
+  /** The message as it was given, before `filter` and `transform`. */
+  readonly bytes: Uint8Array
+  /** In milliseconds since the epoch, by the clock of the destination. */
+  readonly at: number
+}
+
+/** A round ended, or the message failed without one. */
+export interface ObservedReport extends DeliveryReport {
+  /** What is signed and posted; the message as it was given when its functions failed. */
+  readonly bytes: Uint8Array
+}
+
+/** Observes one destination. Each method is called at once: keep it short. What it throws becomes a process warning. */
+export interface DestinationObserver {
+  queued?(event: QueuedEvent): void
+  skipped?(event: SkippedEvent): void
+  /** The report is the one of `onAttempt`: its `message` and `bytes` are getters, a copy by spread loses them. */
+  attempted?(report: ObservedReport): void
+  circuit?(event: CircuitEvent): void
+  /** `forget` was called: an observer forgets the messages of these users, too. */
+  forgotten?(event: { readonly ids: string | readonly string[] }): void
+}

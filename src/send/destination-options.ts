@@ -1,0 +1,184 @@
+/** The options of createDestination(), checked once. */
+
+import {
+  anything,
+  checkOptions,
+  invalidOption,
+  kindOf,
+  type OptionChecks,
+  requireBoolean,
+  requireFunction,
+  requireOneOf,
+  requireOptions,
+  whole,
+} from '../kit/checks.ts'
+import { createLog, type Log, type Logger } from '../kit/log.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Key } from '../protocol/signature.ts'
+import { checkGroupBy } from '../store/groups.ts'
+import { memoryQueue } from '../store/memory/memory-queue.ts'
+import type { Queue } from '../store/queue-types.ts'
+import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
+import type { DeliveryReport } from './destination-events.ts'
+import type { DestinationChanges, DestinationDeadLetter } from './destination-types.ts'
+import type { MessageFunctions } from './message-functions.ts'
+import { readKey, readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from './sender-options.ts'
+import { readWebhooks } from './webhooks.ts'
+
+/** Options of `createDestination`. */
+export interface DestinationOptions extends SenderOptions {
+  /** Whether the destination starts enabled, also after a restart: the queue does not store the switch. Default true. */
+  readonly enabled?: boolean
+  /**
+   * A message whose `timestamp` is more than so many milliseconds ago when it is submitted is historical: it is not queued
+   * ("Go client library", What the service does 7). A message without a timestamp is new, and a `delete` is queued whatever
+   * its timestamp. Default: none, which accepts messages of any age.
+   */
+  readonly historicalAfterMs?: number
+  /** Stores messages until they are delivered; one queue serves one destination. Default: a `memoryQueue`, which ends with the process. */
+  readonly queue?: Queue
+  /** The most messages that are posted at a time. A URL that does not respond holds a message for 5 seconds. Default 50. */
+  readonly concurrency?: number
+  /**
+   * The most posts a second to each URL, from this process, on average: a tenth of them may be posted at once. Default: no
+   * limit.
+   */
+  readonly maxPerSecond?: number
+  /**
+   * When the circuit of a URL opens, which holds messages for a URL that fails, and how it probes. False never holds a message.
+   * Default: opens after 10 failures in a row, a 429 or a `Retry-After`, and probes after a second, up to every 30 seconds.
+   */
+  readonly circuit?: CircuitOptions | false
+  /**
+   * Whether messages are queued while the destination is off, and held for up to four hours; or not queued. Default `drop`.
+   */
+  readonly whenDisabled?: 'drop' | 'hold'
+  /**
+   * Returns whether a message is sent. It is called once, when the message is to be posted first, before `transform`; it may return a
+   * promise. What it throws makes the message a dead letter, `transform_failed`: a redrive calls it again.
+   */
+  readonly filter?: MessageFunctions['filter']
+  /** Returns the message to send in place of another, which it may change. Called as `filter` is: each attempt posts the same. */
+  readonly transform?: MessageFunctions['transform']
+  /**
+   * Names the group of a message, such as its user. Gets the message as it was submitted. The messages of a group are posted one at a time, in the order of
+   * submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   */
+  readonly groupBy?: (message: Message) => string | null | undefined
+  /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
+  readonly random?: () => number
+  /**
+   * Receives a report after every round: delivered, retrying or failed, with all attempts so far. Not awaited. Default: prints
+   * a line for each failed round, see `logger`.
+   */
+  readonly onAttempt?: (report: DeliveryReport) => unknown
+  /** Receives each opening and each closing of a circuit. Not awaited. */
+  readonly onCircuit?: (event: CircuitEvent) => unknown
+  /**
+   * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
+   * before the queue has recorded it.
+   */
+  readonly onDeadLetter?: (letter: DestinationDeadLetter) => unknown
+  /**
+   * Receives the lines about failed rounds: pino, or any object of its shape. Default: the console, at most a few lines a
+   * minute; with `onAttempt` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
+}
+
+export interface DestinationSettings extends SenderSettings {
+  readonly enabled: boolean
+  readonly historicalAfterMs: number | undefined
+  readonly whenDisabled: 'drop' | 'hold'
+  readonly functions: MessageFunctions
+  readonly queue: Queue
+  readonly concurrency: number
+  readonly groupBy: DestinationOptions['groupBy']
+  readonly random: () => number
+  readonly maxPerSecond: number | undefined
+  readonly circuit: Readonly<Required<CircuitOptions>>
+  readonly onCircuit: DestinationOptions['onCircuit']
+  readonly onAttempt: DestinationOptions['onAttempt']
+  readonly onDeadLetter: DestinationOptions['onDeadLetter']
+  readonly log: Log
+}
+
+const CHECKS: OptionChecks<DestinationOptions> = {
+  ...SENDER_CHECKS,
+  enabled: requireBoolean,
+  historicalAfterMs: whole(1, Number.MAX_SAFE_INTEGER),
+  queue: requireQueue,
+  concurrency: whole(1),
+  maxPerSecond: whole(1),
+  circuit: anything,
+  whenDisabled: (name, value) => requireOneOf(name, value, ['drop', 'hold']),
+  filter: requireFunction,
+  transform: requireFunction,
+  groupBy: anything,
+  random: requireFunction,
+  onAttempt: requireFunction,
+  onCircuit: requireFunction,
+  onDeadLetter: requireFunction,
+  logger: anything,
+}
+
+function requireQueue(name: string, value: unknown): void {
+  const queue = value as Partial<Queue> | null
+  if (typeof queue?.push === 'function' && typeof queue.work === 'function') return
+  const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
+  throw invalidOption(name, 'must be a queue', kindOf(queue), advice)
+}
+
+export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
+  checkOptions('createDestination', options, CHECKS)
+  const sender = readSenderOptions(options)
+  const {
+    enabled = true,
+    whenDisabled = 'drop',
+    historicalAfterMs,
+    concurrency = 50,
+    random = Math.random,
+    maxPerSecond,
+    circuit,
+  } = options
+  const { onAttempt, onCircuit, onDeadLetter } = options
+  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy } = options
+  checkGroupBy('', groupBy, queue)
+  return {
+    ...sender,
+    connections: Number.POSITIVE_INFINITY, // The concurrency limits them.
+    enabled,
+    historicalAfterMs,
+    whenDisabled,
+    functions: { filter: options.filter, transform: options.transform },
+    queue,
+    concurrency,
+    groupBy,
+    random: () => readShare(random()),
+    maxPerSecond,
+    circuit: readCircuitOptions(circuit),
+    onAttempt,
+    onCircuit,
+    onDeadLetter,
+    log: createLog(options.logger, onAttempt, sender.clock),
+  }
+}
+
+/** Returns the settings with these changes, which are checked as at creation. */
+export function applyChanges(settings: DestinationSettings, changes: DestinationChanges): DestinationSettings {
+  requireOptions('update', changes, ['webhooks', 'sharedSecret', 'enabled'] satisfies (keyof DestinationChanges)[])
+  if ('enabled' in changes) requireBoolean('enabled', changes.enabled)
+  const { enabled = settings.enabled } = changes
+  const targets = 'webhooks' in changes ? readWebhooks(changes.webhooks) : settings.targets
+  const key = 'sharedSecret' in changes ? readNewKey(changes.sharedSecret) : settings.key
+  return { ...settings, targets, key, enabled }
+}
+
+function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
+  return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
+}
+
+/** A number outside the range, or NaN, would retry at once or never. */
+function readShare(share: number): number {
+  return share >= 0 && share < 1 ? share : Math.random()
+}

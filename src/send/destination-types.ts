@@ -1,0 +1,175 @@
+/** The public types of a destination. */
+
+import type { Message } from '../protocol/message.ts'
+import type { Health } from '../store/health.ts'
+import type { LetterCount, LetterFilter } from '../store/letters.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '../store/queue-types.ts'
+import type { UrlHealth } from './circuit.ts'
+import type { DestinationObserver, FailureReason, SkipReason } from './destination-events.ts'
+import type { Attempt, CallMethods } from './sender-types.ts'
+import type { Webhook } from './webhooks.ts'
+
+/** Whether a destination queued a message. */
+export type Queued =
+  | { readonly queued: true /** Identifies the message in reports and dead letters. */; readonly id: string }
+  | { readonly queued: false; readonly reason: Exclude<SkipReason, 'filtered'> }
+
+/** A message to queue. */
+export interface Submission {
+  readonly message: Message
+  /** Identifies the message to the caller: submitted again under the same key, it is queued once. Default: no key. */
+  readonly key?: string
+  /** Where it comes from, for `filter` and `transform`: stored with the message, and not sent. Default: unknown. */
+  readonly source?: string
+}
+
+/** A message that failed and is not retried until it is redriven. */
+export interface DestinationDeadLetter {
+  readonly id: string
+  /** As it was submitted. Undefined when the reason is `unreadable`. */
+  readonly message: Message | undefined
+  readonly reason: FailureReason
+  readonly attempts: readonly Attempt[]
+  readonly failedAt: Date
+  /** The first 500 characters of what `filter` or `transform` threw, as text; set with `transform_failed`. */
+  readonly error?: string
+  /** The first 2 000 characters of its stack, if it has one. */
+  readonly stack?: string
+}
+
+/** Which dead letters of a destination are meant: those that match all that is given. */
+export interface DestinationLetterFilter extends LetterFilter<FailureReason> {
+  /** Those that an attempt at this URL failed for. */
+  readonly url?: string
+}
+
+/** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
+export interface SyncOptions<Previous> {
+  /** What the previous sync returned. Default: nothing, for the first sync. */
+  readonly previous?: Previous
+}
+
+/** Options of {@link Destination.close}. */
+export interface DestinationCloseOptions {
+  /** How long rounds may still take, in milliseconds. Default 5000. */
+  readonly graceMs?: number
+}
+
+/** The health of a destination and its queue. */
+export interface DestinationHealth extends Health {
+  /** One for each URL, in the order of the webhooks. */
+  readonly urls: readonly UrlHealth[]
+  /** Messages that were not queued, or not sent, since the destination was created, by reason. */
+  readonly skipped: Readonly<Record<SkipReason, number>>
+  /** How often `filter` or `transform` failed in this process, and its message became a dead letter. */
+  readonly transformFailed: number
+}
+
+/** The settings that {@link Destination.update} changes. */
+export interface DestinationChanges {
+  readonly webhooks?: readonly Webhook[]
+  /**
+   * Null sends unsigned from now on. The type admits undefined so that `process.env.X` compiles; a secret that is given as
+   * undefined or empty is a TypeError.
+   */
+  readonly sharedSecret?: string | null | undefined
+  readonly enabled?: boolean
+}
+
+/** Queues messages, at once or in a transaction of yours, and delivers each at least once, or reports that it failed. */
+export interface Destination extends CallMethods<Queued, [options?: PushOptions]> {
+  /** Whether messages are queued and sent. */
+  readonly enabled: boolean
+  /**
+   * Queues a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
+   *
+   * @throws TypeError (as a rejection) that names the field, or the option: also for a `db` while the queue has no transactions.
+   * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
+   */
+  send(message: Message, options?: PushOptions): Promise<Queued>
+  /** Queues messages, all of them or none. Throws as {@link send} does. */
+  submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]>
+  /**
+   * Queues an `identify` for each user who entered (true) or left (false) an audience since the previous sync; the first time,
+   * for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full. While
+   * the destination is disabled nothing is queued, and the next sync makes up for it.
+   *
+   * @param name The name of the audience. The trait is its snake_case form.
+   * @param members The user ids of all current members.
+   * @returns The members to pass as `previous` next time.
+   * @throws TypeError (as a rejection) for a name without letters or digits, or a user id that is not a non-empty string.
+   */
+  syncAudience(
+    name: string,
+    members: Iterable<string>,
+    options?: SyncOptions<Iterable<string>>,
+  ): Promise<ReadonlySet<string>>
+  /**
+   * Queues an `identify` for each user whose value of a computed trait changed since the previous sync, with null for a user who
+   * no longer has a value. Otherwise like {@link syncAudience}.
+   *
+   * @param name The name of the trait. The key is its snake_case form.
+   * @param values The value of each user id. Values are compared as JSON.
+   * @returns The values to pass as `previous` next time.
+   */
+  syncTrait<Value>(
+    name: string,
+    values: Iterable<readonly [userId: string, value: Value]>,
+    options?: SyncOptions<Iterable<readonly [userId: string, value: Value]>>,
+  ): Promise<ReadonlyMap<string, Value>>
+  /** Enables the destination. Messages that were held are sent within 10 seconds. */
+  enable(): void
+  /**
+   * Disables the destination: messages are not queued, unless `whenDisabled` is `hold`, and queued ones are held, for four hours. Then
+   * they fail with `switched_off`. The queue does not store the switch: after a restart the option `enabled`
+   * decides, so keep the switch with your other settings and pass it.
+   */
+  disable(): void
+  /**
+   * Changes the URLs, the secret or the switch while the destination runs; those that are left out stay. Queued messages use the new
+   * settings from their next attempt on. An attempt under way ends with the settings that it began with, and counts.
+   *
+   * A message in retry keeps its four hours and its schedule. It goes to the URLs of that time, in any order: a new URL gets it,
+   * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
+   * fails with `refused`.
+   *
+   * @throws TypeError that names the option, as at creation. Nothing has changed then.
+   * @throws HooklineError `shutting_down` after {@link close}.
+   * @example
+   * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })
+   */
+  update(changes: DestinationChanges): void
+  /**
+   * Calls the methods of `observer` with what happens at this one destination; the diagnostics channels are for all destinations of
+   * the process. There may be several observers. Returns what removes this one.
+   *
+   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   */
+  observe(observer: DestinationObserver): () => void
+  /** Reads the health of the destination and its queue. Never rejects, and takes a second at most. */
+  health(): Promise<DestinationHealth>
+  /** Lists the messages that failed, the oldest first. */
+  deadLetters(page?: DeadLetterPage & DestinationLetterFilter): Promise<readonly DestinationDeadLetter[]>
+  /** Queues dead letters again, with four new hours: by their ids, all, or by a filter. Returns how many. */
+  redrive(which: readonly string[] | 'all' | DestinationLetterFilter): Promise<number>
+  /** Counts those that a redrive would queue again, and changes nothing. */
+  redrive(
+    which: readonly string[] | 'all' | DestinationLetterFilter,
+    options: { readonly dryRun: true },
+  ): Promise<LetterCount>
+  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
+  /**
+   * Deletes what is stored of a user: messages that wait and dead letters that were submitted with one of these as `userId`,
+   * `anonymousId` or, of an alias, previous id. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   *
+   * A message that is being posted at that moment is counted as `active`: when no URL takes it, it waits again, so call
+   * `forget` again until `active` is 0.
+   */
+  forget(ids: string | readonly string[]): Promise<Forgotten>
+  /**
+   * Stops queueing messages and gives those that are due the grace to be delivered. Returns the undelivered messages that
+   * would be lost with this process; a durable queue loses none.
+   */
+  close(options?: DestinationCloseOptions): Promise<readonly Message[]>
+}

@@ -1,0 +1,57 @@
+/** Refuses connections to addresses that are not on the public internet, when `allowPrivateAddresses` is false. */
+
+import dns, { type LookupAddress } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Connector } from '../kit/connector.ts'
+import { isPublicAddress } from './public-address.ts'
+
+type LookUpAll = (
+  hostname: string,
+  options: dns.LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+/**
+ * Wraps a connector so that it refuses private addresses in URLs and destroys sockets that are connected to one. Names are
+ * checked before connecting by {@link createGuardedLookup}, which the connector must use.
+ */
+export function guardConnector(connect: Connector): Connector {
+  return (target, callback) => {
+    const host = target.hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return callback(refused(), null)
+    connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      const address = socket.remoteAddress
+      if (address !== undefined && isPublicAddress(address)) return callback(null, socket)
+      socket.destroy()
+      callback(address === undefined ? closed() : refused(), null)
+    })
+  }
+}
+
+/** Creates a lookup that refuses a name if any of its addresses is private: such a name cannot be trusted. */
+export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    lookUpAll(hostname, { ...options, all: true } as dns.LookupAllOptions, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error !== null || first === undefined) return callback(error ?? unresolved(), '', 0)
+      if (!addresses.every(({ address }) => isPublicAddress(address))) return callback(refused(), '', 0)
+      if (options.all) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
+  }
+}
+
+/** A closed socket has no address. */
+function closed(): NodeJS.ErrnoException {
+  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
+}
+
+function unresolved(): NodeJS.ErrnoException {
+  return Object.assign(new Error('no address'), { code: 'ENODATA' })
+}
+
+/** It does not show the address, which a stranger who gave the URL need not learn. */
+function refused(): NodeJS.ErrnoException {
+  return Object.assign(new Error('a private or reserved address'), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
+}

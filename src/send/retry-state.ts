@@ -1,0 +1,107 @@
+/** The retry state of a destination: what is kept with a job between rounds, and its form in the queue. */
+
+import { describeError } from '../protocol/error.ts'
+import type { Attempt, AttemptError } from './sender-types.ts'
+import type { Target } from './webhooks.ts'
+
+export interface RetryState {
+  readonly rounds: number
+  readonly attempts: readonly Attempt[]
+  /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
+  readonly next: Readonly<Record<string, number | 'never'>>
+  /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
+  readonly startedAt?: number
+  /** What the functions made of the message: each attempt posts it. */
+  readonly body?: string
+  /** The error of its functions. */
+  readonly thrown?: StoredThrown
+}
+
+interface StoredThrown {
+  readonly message: string
+  readonly stack?: string
+}
+
+export function toStoredThrown(thrown: unknown): StoredThrown {
+  const message = describeError(thrown).slice(0, 500)
+  try {
+    const stack: unknown = thrown instanceof Error ? thrown.stack : undefined
+    return typeof stack === 'string' ? { message, stack: stack.slice(0, 2_000) } : { message }
+  } catch {
+    return { message } // A getter of it throws.
+  }
+}
+
+const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
+
+/** The JSON in the queue. Compact: while an endpoint is unreachable, it stays there for hours. */
+interface StoredState {
+  readonly rounds: number
+  readonly ids: readonly string[]
+  readonly kept: readonly StoredAttempt[]
+  readonly next: RetryState['next']
+  readonly startedAt?: number
+  readonly body?: string
+  readonly thrown?: StoredThrown
+}
+
+/** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
+type StoredAttempt = readonly [
+  index: number,
+  at: number,
+  durationMs: number,
+  outcome: number | AttemptError,
+  ...detail: string[],
+]
+
+export function writeRetryState(
+  { rounds, attempts, next, startedAt, body, thrown }: RetryState,
+  targets: readonly Target[],
+): Uint8Array {
+  const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
+    const index = targets.findIndex(({ shown }) => shown === url)
+    const detail = status === undefined ? reason : body
+    return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
+  })
+  const state: StoredState = {
+    rounds,
+    ids: targets.map(({ id }) => id),
+    kept,
+    next,
+    ...(startedAt && { startedAt }),
+    ...(body && { body }),
+    ...(thrown && { thrown }),
+  }
+  return encoder.encode(JSON.stringify(state))
+}
+
+/** Decodes a retry state. An unreadable one counts as a job before its first round. */
+export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
+  if (bytes === undefined) return INITIAL
+  try {
+    const { rounds, ids, kept, next, startedAt, body, thrown } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
+    return {
+      rounds,
+      attempts: kept.map((attempt) => readAttempt(attempt, urls)),
+      next: { ...next },
+      ...(startedAt && { startedAt }),
+      ...(body && { body }),
+      ...(thrown && { thrown }),
+    }
+  } catch {
+    return INITIAL
+  }
+}
+
+function readAttempt(
+  [index, at, durationMs, outcome, detail]: StoredAttempt,
+  urls: readonly (string | undefined)[],
+): Attempt {
+  const attempt = { url: urls[index] ?? 'a URL that was removed', at: new Date(at), durationMs, ok: false }
+  if (typeof outcome === 'number') return { ...attempt, status: outcome, body: detail ?? '' }
+  return { ...attempt, error: outcome, ...(detail !== undefined && { reason: detail }), body: '' }
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()

@@ -1,0 +1,110 @@
+/** When a message is retried, and at which URLs: a pure policy. */
+
+import { backoff } from '../kit/backoff.ts'
+import { isTransient } from '../kit/retry.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../protocol/limits.ts'
+import type { RetryState } from './retry-state.ts'
+import type { Attempt, AttemptError } from './sender-types.ts'
+import type { Target } from './webhooks.ts'
+
+export const MAX_DELAY_MS: number = 30 * 60_000
+
+const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
+
+const MIN_DELAY_MS = 1_000
+
+/**
+ * When the last round may begin, in milliseconds after the first attempt: its responses, too, must come within the four
+ * hours ("Outbound event delivery", Errors).
+ */
+export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
+
+/**
+ * How long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each
+ * round up to 30 minutes, but at least a second. The last delay is shortened to fit into the four hours.
+ */
+export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
+  const leftMs = LAST_START_MS - elapsedMs
+  if (leftMs < MIN_DELAY_MS) return undefined
+  return Math.min(leftMs, Math.max(MIN_DELAY_MS, backoff(round, { ...BACKOFF, random })))
+}
+
+/** How an attempt ended. */
+interface Outcome {
+  readonly status?: number | undefined
+  /** An {@link AttemptError}. */
+  readonly error?: string | undefined
+}
+
+/**
+ * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final, and so are the errors
+ * that the next attempt would meet again.
+ */
+export function isRetryable({ status, error }: Outcome): boolean {
+  if (status === undefined)
+    return error !== 'self_signed' && error !== 'private_address' && error !== 'unexpected_continue'
+  return isTransient(status)
+}
+
+export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
+  return targets.filter(({ id }) => {
+    const at = next[id] ?? 0
+    return at !== 'never' && at <= now
+  })
+}
+
+/** When the next round is due, in milliseconds since the epoch; undefined when every URL gave a final response. */
+export function findNextTime(
+  targets: readonly Target[],
+  { next }: Pick<RetryState, 'next'>,
+  now: number,
+): number | undefined {
+  const times = targets.map(({ id }) => next[id] ?? now).filter((time) => time !== 'never')
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+export type NextStep =
+  | { readonly retryAt: Date; readonly state: RetryState }
+  | { readonly failure: 'refused' | 'window_over'; readonly state: RetryState }
+
+interface RoundContext {
+  readonly startedAt: number
+  readonly now: number
+  readonly random: number
+  /** The targets whose turn it was, and that were not tried. Default: none. */
+  readonly held?: readonly Target[]
+}
+
+/**
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the
+ * schedule, or later if `Retry-After` asks for it, within the four hours; one that was held goes along.
+ */
+export function planNextStep(
+  targets: readonly Target[],
+  before: RetryState,
+  chosen: readonly Target[],
+  attempts: readonly Attempt[],
+  { startedAt, now, random, held = [] }: RoundContext,
+): NextStep {
+  const rounds = before.rounds + 1
+  const delayMs = nextDelay(rounds, now - startedAt, random)
+  const next: Record<string, number | 'never'> = { ...before.next }
+  for (const { id } of held) next[id] = delayMs === undefined ? 'never' : now + delayMs
+  for (const [index, { id }] of chosen.entries()) {
+    const attempt = attempts[index] as Attempt
+    const asked = Math.min(now + (attempt.retryAfterMs ?? 0), startedAt + LAST_START_MS)
+    next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
+  }
+  const { body } = before
+  const all = [...before.attempts.map(withoutDetail), ...attempts]
+  const state = { rounds, attempts: all, next, ...(body !== undefined && { body }) }
+  const at = findNextTime(targets, state, now)
+  if (at !== undefined) return { retryAt: new Date(at), state }
+  const isOver = delayMs === undefined && (held.length > 0 || attempts.some(isRetryable)) // Else the URLs that failed were removed meanwhile.
+  return { failure: isOver ? 'window_over' : 'refused', state }
+}
+
+function withoutDetail({ url, at, durationMs, ok, status, error }: Attempt): Attempt {
+  const attempt = { url, at, durationMs, ok, body: '' }
+  return status === undefined ? { ...attempt, error: error as AttemptError } : { ...attempt, status }
+}

@@ -1,0 +1,103 @@
+/** The options of createSender(), checked once. */
+
+import type { ConnectionOptions } from 'node:tls'
+import {
+  aClock,
+  anything,
+  invalidOption,
+  isToken,
+  type OptionChecks,
+  requireBoolean,
+  requireSecret,
+  show,
+  whole,
+} from '../kit/checks.ts'
+import { type Clock, systemClock } from '../kit/clock.ts'
+import type { DispatcherLike } from '../kit/post.ts'
+import { readCertificates, requireDispatcher } from '../kit/transport-options.ts'
+import { RESPONSE_TIME_MS, USER_AGENT } from '../protocol/limits.ts'
+import { createKeys, type Key } from '../protocol/signature.ts'
+import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
+
+/** Options of `createSender`. */
+export interface SenderOptions {
+  /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each. */
+  readonly webhooks: readonly Webhook[]
+  /**
+   * Signs every request, as `X-Signature` ("Outbound event delivery", Authentication). Leave it out to send unsigned. The type
+   * admits undefined so that `process.env.X` compiles; a secret that is given as undefined or empty is a TypeError.
+   */
+  readonly sharedSecret?: string | undefined
+  /** The product token of the header `User-Agent`. Default `Hookline`, which sends `Hookline/1.0`. */
+  readonly userAgent?: string
+  /** The timeout of an attempt, connecting included, in milliseconds: at most 5000. Default 5000. */
+  readonly timeoutMs?: number
+  /** Certificates of a private authority (PEM), trusted instead of the public ones. */
+  readonly ca?: NonNullable<ConnectionOptions['ca']>
+  /** Whether to connect to private, loopback and other special addresses. Default true; pass false for URLs of strangers. */
+  readonly allowPrivateAddresses?: boolean
+  /**
+   * A Dispatcher of undici that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
+   * certificates itself, as far as the environment allows it; `close` leaves it open. Default: up to 128 connections to each origin.
+   */
+  readonly dispatcher?: DispatcherLike
+  /** The source of time. Default: the system clock. */
+  readonly clock?: Clock
+}
+
+export interface SenderSettings {
+  readonly targets: readonly Target[]
+  readonly key: Key | undefined
+  readonly userAgent: string
+  readonly timeoutMs: number
+  readonly connections: number
+  readonly ca: readonly string[] | undefined
+  readonly allowPrivateAddresses: boolean
+  readonly dispatcher: DispatcherLike | undefined
+  readonly clock: Clock
+}
+
+/** The most connections to one origin. Further attempts wait, and their timeout begins afterwards. */
+const CONNECTIONS = 128
+
+export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
+  webhooks: anything,
+  sharedSecret: anything,
+  userAgent: requireProduct,
+  timeoutMs: whole(1, RESPONSE_TIME_MS),
+  ca: anything,
+  allowPrivateAddresses: requireBoolean,
+  dispatcher: anything,
+  clock: aClock,
+}
+
+function requireProduct(name: string, value: unknown): void {
+  if (isToken(value)) return
+  const advice = "Pass a name without a version, for example 'Hookline'."
+  throw invalidOption(name, 'must be a product token', show(value), advice)
+}
+
+/** @param options Checked by {@link SENDER_CHECKS}. */
+export function readSenderOptions(options: SenderOptions): SenderSettings {
+  const { userAgent, timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
+  const { ca, dispatcher, clock = systemClock } = options
+  requireDispatcher(dispatcher, { ca: ca !== undefined, 'allowPrivateAddresses: false': !allowPrivateAddresses })
+  return {
+    targets: readWebhooks(options.webhooks),
+    // An option that is there and undefined is a variable that is not set, not the wish to send unsigned.
+    key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'leave the option out') : undefined,
+    userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
+    timeoutMs,
+    connections: CONNECTIONS,
+    ca: readCertificates(ca),
+    allowPrivateAddresses,
+    dispatcher,
+    clock,
+  }
+}
+
+/** @param unsigned How to send unsigned. */
+export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
+  requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
+  return createKeys(sharedSecret)[0]
+}

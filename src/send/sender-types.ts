@@ -1,0 +1,89 @@
+/** The public types of a sender. */
+
+import type { AttemptError } from '../kit/connection-error.ts'
+import type { Calls } from '../protocol/calls.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Tampering } from './tamper.ts'
+
+export type { AttemptError }
+
+/** One POST to one URL. */
+export interface Attempt {
+  /** The webhook URL. Its query reads `?…`, because it may hold a token. */
+  readonly url: string
+  /** When the attempt began. */
+  readonly at: Date
+  /** From connecting to the last byte, in milliseconds. */
+  readonly durationMs: number
+  /** Whether the endpoint accepted the message: any 2xx. */
+  readonly ok: boolean
+  /** The status of the response; absent when `error` is set. */
+  readonly status?: number
+  /** Why there was no complete response. */
+  readonly error?: AttemptError
+  /** The error in words, for people: what must be so, what was found, what to do. */
+  readonly reason?: string
+  /** The first 256 bytes of the response body. */
+  readonly body: string
+  /** How long `Retry-After` asks to wait, in milliseconds. */
+  readonly retryAfterMs?: number
+}
+
+/** One attempt at every URL. */
+export interface Round {
+  /** Whether any URL accepted the message ("Outbound event delivery", Errors: one is enough). */
+  readonly ok: boolean
+  /** The message as it was sent. */
+  readonly message: Message
+  /** One attempt for each URL, in the order of the webhooks. */
+  readonly attempts: readonly Attempt[]
+}
+
+/** One method for each of the seven message types. `Options` are its arguments behind the call. */
+export type CallMethods<Result, Options extends readonly unknown[] = []> = {
+  readonly [Type in keyof Calls]: (call: Calls[Type], ...options: Options) => Promise<Result>
+}
+
+/** Options of {@link Sender.send}. */
+export interface SendOptions {
+  /** Sends the message incorrectly on purpose, to test an endpoint. */
+  readonly tamper?: Tampering
+}
+
+/** Options of {@link Sender.request}. */
+export interface RequestOptions extends SendOptions {
+  /** The index of the webhook. Default 0. */
+  readonly webhook?: number
+}
+
+/** A request that is not sent: pass it to `fetch`, or its parts to another HTTP client. */
+export interface SenderRequest {
+  readonly url: string
+  readonly method: 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  /** The exact bytes of the body. */
+  readonly body: Uint8Array<ArrayBuffer>
+  /** Whether to send the body in chunks, without its length. */
+  readonly isChunked: boolean
+  /** How many times to send the request. */
+  readonly copies: number
+}
+
+/** Sends each message once to every URL. */
+export interface Sender extends CallMethods<Round> {
+  /**
+   * Sends a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
+   *
+   * @throws TypeError (as a rejection) that names the field, for an invalid message.
+   * @throws HooklineError (as a rejection) `shutting_down` after {@link close}.
+   */
+  send(message: Message, options?: SendOptions): Promise<Round>
+  /**
+   * Creates the request for a message without sending it.
+   *
+   * @throws TypeError that names the field or the option.
+   */
+  request(message: Message, options?: RequestOptions): SenderRequest
+  /** Waits for the rounds under way and closes the connections. Later calls reject with `shutting_down`. */
+  close(): Promise<void>
+}

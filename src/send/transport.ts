@@ -1,0 +1,79 @@
+/** The transport of a sender and a destination: signs bytes and posts them over its connections. */
+
+import { createConnector } from '../kit/connector.ts'
+import { createDeadlines } from '../kit/deadlines.ts'
+import type { DispatcherLike } from '../kit/post.ts'
+import { Client } from '../kit/undici.ts'
+import { RESPONSE_LIMIT } from '../protocol/limits.ts'
+import { type AttemptRequest, type Connection, createOriginLimiter, type OriginLimiter } from './origin-limiter.ts'
+import { createGuardedLookup, guardConnector } from './private-address.ts'
+import type { SenderSettings } from './sender-options.ts'
+import type { Attempt } from './sender-types.ts'
+import type { Target } from './webhooks.ts'
+
+export type Transport = ReturnType<typeof createTransport>
+
+export function createTransport(settings: SenderSettings) {
+  const { targets, key, userAgent, timeoutMs, clock, dispatcher, connections } = settings
+  const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
+  const limiters = new Map<string, OriginLimiter>()
+  for (const origin of new Set(targets.map((target) => target.origin))) {
+    const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutClosing(dispatcher)
+    limiters.set(origin, createOriginLimiter(open, connections, timing))
+  }
+  const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
+  const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
+
+  const sign = (bytes: Uint8Array): string | undefined => key?.sign(bytes)
+  const limiterOf = ({ origin }: Target): OriginLimiter => limiters.get(origin) as OriginLimiter
+
+  /** The headers of a request: names and values in turns. */
+  function headersFor(target: Target, signature: string | undefined): readonly string[] {
+    const headers = fixed.get(target) as readonly string[]
+    return signature === undefined ? headers : [...headers, 'X-Signature', signature]
+  }
+
+  return {
+    headersFor,
+    sign,
+    /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
+    postRound(bytes: Uint8Array, chosen: readonly Target[], done: (attempts: readonly Attempt[]) => void): void {
+      const signature = sign(bytes)
+      const attempts: Attempt[] = []
+      let left = chosen.length
+      for (const [index, target] of chosen.entries()) {
+        const request = { headers: headersFor(target, signature), body: bytes }
+        limiterOf(target).post(target, request, (attempt) => {
+          attempts[index] = attempt
+          left -= 1
+          if (left === 0) done(attempts)
+        })
+      }
+    },
+    post: (target: Target, request: AttemptRequest): Promise<Attempt> =>
+      new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
+    abort(): void {
+      for (const limiter of limiters.values()) limiter.abort()
+    },
+    async close(): Promise<void> {
+      const all = [...limiters.values()]
+      await Promise.all(all.map((limiter) => limiter.drain()))
+      await Promise.all(all.map((limiter) => limiter.destroy()))
+    },
+  }
+}
+
+function withoutClosing(dispatcher: DispatcherLike): Connection {
+  return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
+}
+
+/**
+ * Returns what opens a connection. Hot path: a pool of undici takes a turn of the event loop more for each request, and looks through all
+ * its connections for one that is free.
+ */
+function createOpener(origin: string, { ca, allowPrivateAddresses, timeoutMs }: SenderSettings): () => Connection {
+  const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
+  const plain = createConnector({ ca, timeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
+  const connect = allowPrivateAddresses ? plain : guardConnector(plain)
+  return () => new Client(origin, { connect, allowH2: false })
+}

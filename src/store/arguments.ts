@@ -1,0 +1,195 @@
+/** Checks the options of a queue, its store and the arguments of its calls: the same for every engine. */
+
+import { isUint8Array } from 'node:util/types'
+import {
+  aClock,
+  anything,
+  invalidOption,
+  kindOf,
+  type OptionChecks,
+  refuseUnknown,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireMethods,
+  requireOptions,
+  requireText,
+  requireTime,
+  show,
+  whole,
+} from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Logger } from '../kit/log.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import type { CheckedLogPage, CheckedPage, QueueStore } from './queue-store.ts'
+import type {
+  DeadLetterPage,
+  HistoryOptions,
+  Job,
+  LogPage,
+  PushOptions,
+  Queue,
+  StoredDeadLetterFilter,
+} from './queue-types.ts'
+import type { PageBounds } from './walk.ts'
+
+/** What `createQueue` takes beside the store. */
+export interface CreateQueueOptions {
+  /** Names the queue in its errors. */
+  readonly name: string
+  /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
+  readonly pollMs?: number | undefined
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number | undefined
+  /**
+   * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
+   * tries again by itself. Default: prints a line for each, see `logger`.
+   */
+  readonly onError?: ((error: HooklineError) => unknown) | undefined
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger | undefined
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock | undefined
+}
+
+/** The checks of the options that engines share. */
+export const QUEUE_CHECKS: OptionChecks<CreateQueueOptions> = {
+  name: requireText,
+  pollMs: whole(1),
+  deadLetterRetentionMs: whole(1, Number.MAX_SAFE_INTEGER),
+  onError: anything,
+  logger: anything,
+  clock: aClock,
+}
+
+/** The options over the defaults, which also stand for those that are undefined. */
+export function withDefaults<Options extends object, Defaults extends Partial<Options>>(
+  options: Options,
+  defaults: Defaults,
+): Omit<Options, keyof Defaults> & Defaults {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
+}
+
+export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
+  if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
+  for (const job of jobs) requireJob(job)
+  if (!hasGroups && jobs.some(({ group }) => group !== undefined)) {
+    throw invalidOption('group', 'needs an engine with groups', `queue ${name}, whose engine has none`, GROUP_ADVICE)
+  }
+  const ids = new Set<string>()
+  return jobs.filter(({ id }) => ids.size < ids.add(id).size)
+}
+
+function requireJob(job: Job): void {
+  requireId('id', job?.id)
+  if (!isUint8Array(job.body)) {
+    throw invalidOption('body', 'must be a Uint8Array', kindOf(job.body), 'Pass bytes, for example Buffer.from(text).')
+  }
+  requireTime('notBefore', job.notBefore)
+  if (job.group !== undefined) requireText('group', job.group)
+}
+
+export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
+
+export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
+  if (options === undefined) return undefined
+  requireOptions('push', options, ['db'])
+  if (!('db' in options)) return undefined
+  const db: unknown = options.db
+  if (typeof db !== 'object' || db === null) {
+    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass one of your database, or leave it out.')
+  }
+  if (hasTransactions) return db
+  const advice = 'Use pgBossQueue or sqliteQueue, or leave `db` out.'
+  throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
+}
+
+/** @returns Undefined for all. */
+export function readIds(ids: readonly string[] | 'all'): readonly string[] | undefined {
+  if (ids === 'all') return undefined
+  if (!Array.isArray(ids))
+    throw invalidOption('ids', "must be a list of ids or 'all'", show(ids), "Pass [id] or 'all'.")
+  for (const id of ids) requireId('ids', id)
+  return [...new Set(ids)]
+}
+
+export function readFilter(
+  which: readonly string[] | 'all' | StoredDeadLetterFilter,
+): StoredDeadLetterFilter | undefined {
+  if (typeof which !== 'object' || which === null || Array.isArray(which)) return undefined
+  refuseUnknown(which, ['olderThan', 'reason', 'matches'])
+  const { olderThan, reason, matches } = which as StoredDeadLetterFilter
+  if (olderThan === undefined && reason === undefined && matches === undefined) {
+    const advice = "To drop all dead letters, pass 'all'."
+    throw invalidOption('drop', 'must be given `olderThan` or `reason`', 'neither', advice)
+  }
+  requireTime('olderThan', olderThan)
+  if (reason !== undefined) requireText('reason', reason, 'handler_failed')
+  if (matches !== undefined) requireFunction('matches', matches)
+  return which as StoredDeadLetterFilter
+}
+
+export function readPage(page: DeadLetterPage): CheckedPage {
+  const { after, newestFirst = false } = page
+  if (after !== undefined) requireId('after', after)
+  requireBoolean('newestFirst', newestFirst)
+  return { after, newestFirst, ...readBounds(page) }
+}
+
+export function readLogPage(page: LogPage): CheckedLogPage {
+  requireOptions('log', page, ['since', 'until', 'after', 'limit', 'maxBytes'])
+  const { since, until, after } = page
+  requireTime('since', since)
+  requireTime('until', until)
+  if (after !== undefined) requireCursor('after', after)
+  return { since, until, after, ...readBounds(page) }
+}
+
+function readBounds({ limit = 100, maxBytes = Number.MAX_SAFE_INTEGER }: Partial<PageBounds>): PageBounds {
+  requireInteger('maxBytes', maxBytes, 1, Number.MAX_SAFE_INTEGER)
+  return { limit: requireInteger('limit', limit, 1), maxBytes }
+}
+
+const CURSOR = /^\d{1,20}(-\d{1,20})?$/
+
+function requireCursor(name: string, cursor: unknown): void {
+  if (typeof cursor === 'string' && CURSOR.test(cursor)) return
+  throw invalidOption(name, 'must be a cursor of this history', show(cursor), 'Pass the `cursor` of a listed job.')
+}
+
+export function readHistory(name: string, history: HistoryOptions, { log }: Pick<Queue, 'log'>): HistoryOptions {
+  requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
+  if (log === undefined) {
+    const advice = 'Use a queue of Hookline, or give the store a `log`.'
+    throw invalidOption(name, 'needs a queue with a log', 'one without', advice)
+  }
+  requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
+  if (history.maxBytes !== undefined) requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)
+  return history
+}
+
+/** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+function requireId(name: string, value: unknown): void {
+  if (typeof value === 'string' && UUID.test(value)) return
+  throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
+}
+
+export function requireStore(store: QueueStore): void {
+  if (typeof store !== 'object' || store === null) {
+    throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
+  }
+  requireMethods('store', store, ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'])
+  requireMethods('store', store, ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'])
+  if (store.leaseMs === undefined) return
+  requireInteger('store.leaseMs', store.leaseMs, 3)
+  requireFunction('store.renew', store.renew)
+}

@@ -1,0 +1,110 @@
+/** A job as BullMQ stores it: its data, and in its progress what is known of claims that have not ended. */
+
+import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
+import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
+
+/** Bytes are in base64: each of its characters stands for itself in JSON. */
+interface Data {
+  readonly body: string
+  readonly retryState?: string | undefined
+  readonly dueAt?: number
+}
+
+/** An outcome replaces it; a claim that ends without one leaves it to the next. */
+interface Progress {
+  /** How many claims have begun. */
+  readonly claims?: number
+  readonly firstAt?: number
+  /** When it was redriven. */
+  readonly dueAt?: number
+}
+
+export interface BullmqClaim extends ClaimedJob {
+  readonly job: StoredJob
+  readonly token: string
+  /** By the monotonic clock. */
+  readonly claimedAt: number
+  /** Whether the progress counts this claim. */
+  isCounted: boolean
+  isLogged: boolean
+}
+
+export type BulkJob = { readonly name: string; readonly data: Data; readonly opts: BulkJobOptions }
+
+const JOB_NAME = 'hookline'
+
+/** While a job exists its id is taken; once it is complete the deduplication remembers the id. */
+export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
+  const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
+  const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs }, ...(delay > 0 && { delay }) }
+  return { name: JOB_NAME, data: { body: encode(body) }, opts }
+}
+
+/** Undefined for a job that Hookline did not write. */
+export function toClaim(job: StoredJob, token: string, claimedAt: number): BullmqClaim | undefined {
+  if (!isOurs(job)) return undefined
+  const { id = '', processedOn = 0 } = job
+  const { claims = 0, firstAt = processedOn } = progressOf(job)
+  const retryState = decode(job.data.retryState)
+  const times = { firstAt: new Date(firstAt), dueAt: new Date(dueAtOf(job)) }
+  return {
+    id,
+    body: bodyOf(job),
+    claimCount: claims + 1,
+    ...times,
+    retryState,
+    job,
+    token,
+    claimedAt,
+    isCounted: false,
+    isLogged: false,
+  }
+}
+
+export function bodyOf(job: StoredJob): Uint8Array {
+  return isOurs(job) ? Buffer.from(job.data.body, 'base64') : Buffer.from(JSON.stringify(job.data))
+}
+
+export function toDeadLetter(job: StoredJob): DeadLetter {
+  const { id = '', finishedOn = 0, failedReason: reason = '' } = job
+  const retryState = isOurs(job) ? decode(job.data.retryState) : undefined
+  return { id, body: bodyOf(job), reason, retryState, failedAt: new Date(finishedOn) }
+}
+
+export function dueAtOf(job: StoredJob): number {
+  const { dueAt } = isOurs(job) ? (job.data as Data) : {}
+  return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
+}
+
+/** What the data becomes. Undefined: the job begins anew once it is redriven. */
+export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
+  const { body } = job.data as Data
+  return { body, ...(retryState && { retryState: encode(retryState) }), ...(dueAt !== undefined && { dueAt }) }
+}
+
+/** @param isCounted Whether this claim counts for the next one. */
+export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
+  const claims = isCounted ? claimCount : claimCount - 1
+  return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
+}
+
+/** BullMQ would store its stack as well, which tells nothing. */
+export function failure(reason: string): Error {
+  return Object.assign(new UnrecoverableError(reason), { stack: '' })
+}
+
+export function isOurs({ name, data }: StoredJob): boolean {
+  return name === JOB_NAME && typeof data?.body === 'string'
+}
+
+function progressOf({ progress }: StoredJob): Progress {
+  return typeof progress === 'object' && progress !== null ? progress : {}
+}
+
+function encode(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+function decode(text: string | undefined): Uint8Array | undefined {
+  return text === undefined ? undefined : Buffer.from(text, 'base64')
+}

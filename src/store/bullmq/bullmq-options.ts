@@ -1,0 +1,134 @@
+/** The options of a queue on BullMQ, checked once. */
+
+import type { Redis, RedisOptions } from 'ioredis'
+import {
+  anything,
+  checkOptions,
+  invalidOption,
+  kindOf,
+  type OptionChecks,
+  requireBoolean,
+  requireText,
+  show,
+  whole,
+} from '../../kit/checks.ts'
+import { systemClock } from '../../kit/clock.ts'
+import type { Logger } from '../../kit/log.ts'
+import { readOnError } from '../../kit/report.ts'
+import type { HooklineError } from '../../protocol/error.ts'
+import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+
+/** What `bullmqQueue` takes. */
+export interface BullmqQueueOptions {
+  /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
+  readonly name: string
+  /**
+   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it, whose options count. The
+   * queue opens a connection of its own, and while it has a handler a second one. The type admits undefined so that `process.env.X` compiles; a missing
+   * connection is a TypeError.
+   */
+  readonly connection: string | RedisOptions | Redis | undefined
+  /** The beginning of all keys: `<prefix>:` those of BullMQ, `<prefix>-hookline` those of Hookline. Default `bull`, as in BullMQ. */
+  readonly prefix?: string
+  /**
+   * How long a claim outlives its process, in milliseconds. The queue renews it while the handler runs. The job is claimed
+   * again after at most 5/4 of this time and one `pollMs`, by the first worker with room for it. Default 20 000.
+   */
+  readonly leaseMs?: number
+  /** How often to look for jobs that are due, in milliseconds. Pushes of other processes are announced. Default 100. */
+  readonly pollMs?: number
+  /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
+  readonly dedupeWindowMs?: number
+  /**
+   * Whether to use a Redis that deletes keys when its memory is full, and with them jobs or the ids of the dedupe window.
+   * Default false: each call rejects with `queue_unavailable` while its `maxmemory-policy` is another one than `noeviction`.
+   */
+  readonly allowEviction?: boolean
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
+  /**
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
+   * claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
+   * `queue_unavailable`. Default false.
+   */
+  readonly observe?: boolean
+  /**
+   * How long Redis may be silent, in milliseconds, before its connection is closed and calls reject with `queue_unavailable`. Default
+   * 3 000.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
+   * queue tries again by itself. Default: prints a line for each, see `logger`.
+   */
+  readonly onError?: (error: HooklineError) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
+}
+
+export type BullmqSettings = ReturnType<typeof readOptions>
+
+type Where = NonNullable<BullmqQueueOptions['connection']>
+
+const { clock: _, ...SHARED } = QUEUE_CHECKS
+const CHECKS: OptionChecks<BullmqQueueOptions> = {
+  ...SHARED,
+  connection: anything,
+  prefix: requireText,
+  leaseMs: whole(100),
+  dedupeWindowMs: whole(1, Number.MAX_SAFE_INTEGER),
+  allowEviction: requireBoolean,
+  observe: requireBoolean,
+  timeoutMs: whole(1),
+}
+const DEFAULTS = {
+  prefix: 'bull',
+  leaseMs: 20_000,
+  pollMs: 100,
+  dedupeWindowMs: 24 * 60 * 60_000,
+  allowEviction: false,
+  observe: false,
+  timeoutMs: 3_000,
+}
+
+/** Checks and completes the options. @throws TypeError that names the option, and never quotes a URL. */
+export function readOptions(options: BullmqQueueOptions) {
+  checkOptions('bullmqQueue', options, CHECKS)
+  const { name, connection } = options
+  requireText('name', name)
+  if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
+  requireConnection(connection)
+  const settings = withDefaults<BullmqQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
+  return { ...settings, connection, onError: readOnError(options, systemClock) }
+}
+
+export function isInstance(connection: Where): connection is Redis {
+  return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
+}
+
+function requireConnection(connection: unknown): asserts connection is Where {
+  const isUrl = typeof connection === 'string'
+  if (isUrl ? !isRedisUrl(connection) : typeof connection !== 'object' || connection === null) {
+    const rule = 'must be a URL of Redis, options of ioredis or an instance of it'
+    const found = isUrl && connection !== '' ? 'a string that is no such URL' : kindOf(connection)
+    throw invalidOption('connection', rule, found, "Pass a URL, for example 'redis://localhost:6379'.")
+  }
+  const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)
+  if (keyPrefix === undefined || keyPrefix === '') return
+  const advice = 'Remove it from the options of ioredis, and pass it as `prefix` to bullmqQueue.'
+  throw invalidOption('connection', 'must have no keyPrefix', 'one', advice)
+}
+
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:$/.test(URL.parse(text)?.protocol ?? '')
+}
+
+function readIoredisOptions(connection: RedisOptions | Redis): RedisOptions {
+  return isInstance(connection) ? connection.options : connection
+}

@@ -1,0 +1,91 @@
+/** What a Redis must be like before a queue uses it: one that keeps what it acknowledges, and this queue to this version. */
+
+import type { Redis } from 'ioredis'
+import type { QueueUse } from '../queue-types.ts'
+import { doesNotExist, requireNote } from '../use.ts'
+import { type Check, connect, isReply, keyOf, namesKeyOf, refused } from './bullmq-connection.ts'
+import { type BullmqQueueOptions, type BullmqSettings, readOptions } from './bullmq-options.ts'
+
+const VERSION = 1
+
+export function createCheck({ name, prefix, allowEviction, observe }: BullmqSettings): Check {
+  const warnings = new Set<string>()
+
+  function warn(code: string, message: string): void {
+    if (warnings.has(code)) return
+    warnings.add(code)
+    process.emitWarning(`Queue ${name}: ${message}`, { code })
+  }
+
+  function requireNoEviction(memory: string): void {
+    const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
+    if (policy === undefined) {
+      const what = 'Redis does not tell whether it deletes jobs when it is full'
+      warn('HOOKLINE_REDIS_EVICTION', `${what}. Got no maxmemory-policy. Make sure that it is noeviction.`)
+    } else if (policy !== 'noeviction' && !/^maxmemory:0\s/m.test(memory)) {
+      const advice = 'Set it to noeviction. If jobs may be lost, pass `allowEviction: true`.'
+      throw refused(name, 'Redis deletes jobs when it is full', `maxmemory-policy ${policy}`, advice)
+    }
+  }
+
+  function reportPersistence(persistence: string): void {
+    const aof = /^aof_enabled:(\d)/m.exec(persistence)?.[1]
+    if (aof === '1') return
+    const message =
+      aof === undefined
+        ? 'Redis does not tell whether it keeps jobs when it restarts. Got no aof_enabled. Make sure that it does.'
+        : 'Redis loses jobs when it restarts. Got appendonly no. Set appendonly to yes.'
+    warn('HOOKLINE_REDIS_PERSISTENCE', message)
+  }
+
+  async function checkNote(client: Redis, use: QueueUse | undefined): Promise<void> {
+    const key = keyOf(prefix, name)
+    if (!observe) {
+      await client.hsetnx(key, 'version', VERSION)
+      if (use !== undefined) await client.hsetnx(key, 'use', use)
+      await client.sadd(namesKeyOf(prefix), name)
+    }
+    const [version, foundUse] = await client.hmget(key, 'version', 'use')
+    requireNote(name, VERSION, version == null ? undefined : { use: foundUse, version: Number(version) }, use)
+  }
+
+  return async ({ client }, use) => {
+    if (observe) {
+      const names = await findNames(client, prefix)
+      if (!names.includes(name)) throw doesNotExist(name, names)
+    } else {
+      const [memory, persistence] = await Promise.all(['memory', 'persistence'].map((part) => readInfo(client, part)))
+      if (!allowEviction) requireNoEviction(memory ?? '')
+      reportPersistence(persistence ?? '')
+    }
+    await checkNote(client, use)
+  }
+}
+
+async function readInfo(client: Redis, part: string): Promise<string> {
+  try {
+    return await client.info(part)
+  } catch (error) {
+    if (!isReply(error)) throw error
+    return ''
+  }
+}
+
+async function findNames(client: Redis, prefix: string): Promise<string[]> {
+  return (await client.smembers(namesKeyOf(prefix))).sort()
+}
+
+/**
+ * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ *
+ * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
+ */
+export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
+  const settings = readOptions({ ...options, name: 'any', observe: true })
+  const connection = connect(settings, async () => {})
+  try {
+    return await connection.call(({ client }) => findNames(client, settings.prefix))
+  } finally {
+    await connection.close()
+  }
+}

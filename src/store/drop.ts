@@ -1,0 +1,61 @@
+/** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
+
+import type { DeadLetter, Forgotten, Queue, QueueLog, StoredDeadLetterFilter, StoredJob } from './queue-types.ts'
+import { PAGE, walk, walkLetters, walkLog } from './walk.ts'
+
+export interface Stored extends Pick<Queue, 'deadLetters'> {
+  jobs(): AsyncIterable<readonly StoredJob[]>
+  remove(ids: readonly string[]): Promise<number>
+  drop(ids: readonly string[]): Promise<number>
+  readonly log: (QueueLog & { remove(cursors: readonly string[]): Promise<number> }) | undefined
+}
+
+export async function dropMatching(
+  { deadLetters, drop }: Pick<Stored, 'deadLetters' | 'drop'>,
+  filter: StoredDeadLetterFilter,
+): Promise<number> {
+  return changeSome(await findIds(deadLetters, filter), drop)
+}
+
+/** Finds all before any is changed: one that is gone is no place to go on from. */
+export async function findIds(
+  deadLetters: Stored['deadLetters'],
+  { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},
+): Promise<string[]> {
+  const isMeant = (letter: DeadLetter): boolean => (reason === undefined || letter.reason === reason) && matches(letter)
+  const ids: string[] = []
+  for await (const letter of walkLetters(deadLetters)) {
+    if (letter.failedAt >= olderThan) break
+    if (isMeant(letter)) ids.push(letter.id)
+  }
+  return ids
+}
+
+/** Changes so many at once as a page has. */
+export async function changeSome(
+  ids: readonly string[],
+  change: (ids: readonly string[]) => Promise<number>,
+): Promise<number> {
+  let count = 0
+  for (let start = 0; start < ids.length; start += PAGE.limit) {
+    count += await change(ids.slice(start, start + PAGE.limit))
+  }
+  return count
+}
+
+export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
+  const found = new Set<string>()
+  for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
+  // With no id, too: a store may have copies of what is complete to overwrite.
+  const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
+  const dropped = await dropMatching(stored, { matches }) // Later: a job that failed meanwhile is among them,
+  const logged = await removeLogged(stored, matches) // and one that succeeded.
+  return { deleted: removed + dropped + logged, active: found.size - removed }
+}
+
+async function removeLogged({ log }: Stored, matches: (job: StoredJob) => boolean): Promise<number> {
+  if (log === undefined) return 0
+  const cursors: string[] = []
+  for await (const entry of walkLog(log)) if (matches(entry)) cursors.push(entry.cursor)
+  return changeSome(cursors, log.remove)
+}

@@ -1,0 +1,27 @@
+/** The option `groupBy` of inboxes and destinations. */
+
+import { hash } from 'node:crypto'
+import { invalidOption, kindOf, requireFunction } from '../kit/checks.ts'
+import { GROUP_ADVICE } from './arguments.ts'
+import type { Queue } from './queue-types.ts'
+
+/** @throws TypeError that names the option, in `place`. */
+export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Queue): void {
+  if (groupBy === undefined) return
+  requireFunction(`${place}groupBy`, groupBy)
+  if (hasGroups !== true)
+    throw invalidOption(`${place}groupBy`, 'needs a queue with groups', 'another one', GROUP_ADVICE)
+}
+
+/** What a `groupBy` returned. */
+export function readGroup(place: string, group: unknown): string | undefined {
+  if (group === undefined || group === null || group === '') return undefined
+  if (typeof group === 'string') return group
+  const advice = 'Return what identifies the group, for example the userId.'
+  throw invalidOption(`${place}groupBy()`, 'must return a string, null or undefined', kindOf(group), advice)
+}
+
+/** Stored in place of the name, which may be that of a person: 12 hexadecimal digits. Two names with one digest are one group. */
+export function digestOf(group: string): string {
+  return hash('sha1', group, 'hex').slice(0, 12)
+}

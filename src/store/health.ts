@@ -1,0 +1,85 @@
+/** What a queue counts, and the health of a receiver or a destination that follows, for a health check of its process. */
+
+import type { Clock } from '../kit/clock.ts'
+import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { HooklineError } from '../protocol/error.ts'
+
+/** How many jobs there are. */
+export interface QueueCounts {
+  /** Jobs that wait to be claimed, now or later. */
+  readonly waiting: number
+  /** Of those, the jobs that were claimed before: they wait for their next attempt. Undefined where the engine cannot say it cheaply. */
+  readonly retrying?: number
+  /** Jobs that are claimed, by any worker. */
+  readonly active: number
+  readonly deadLetters: number
+  /**
+   * When the oldest due job came due; undefined when none is due. Jobs that wait behind others of their groups are not due; pg-boss
+   * counts them.
+   */
+  readonly oldestDueAt: Date | undefined
+  /** When the engine counted. */
+  readonly asOf: Date
+  /** Why the last push of this process failed, for a minute. Undefined when it succeeded. */
+  readonly pushError?: string
+}
+
+/** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
+export interface Health {
+  /**
+   * Whether to send traffic: false once `close` was called, while the queue does not answer, and when the last message, less than a
+   * minute ago, could not be stored.
+   */
+  readonly ready: boolean
+  /**
+   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` when the last message
+   * could not be stored, and while the circuit of a URL is not closed. Dead letters are a count, and change no status.
+   */
+  readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
+  /** Why the queue is unavailable, or why the last message, less than a minute ago, could not be stored. */
+  readonly reason?: string
+  /** Messages in the queue that wait to be handled or sent, now or later. */
+  readonly waiting: number
+  /** Of those, the messages that were tried before. Undefined where the engine of the queue does not say it. */
+  readonly retrying?: number
+  /** Messages that are being handled or sent, by any worker of the queue. */
+  readonly active: number
+  readonly deadLetters: number
+  /** How long the oldest due message has been due, in milliseconds; 0 when none is due. */
+  readonly oldestDueAgeMs: number
+  /** When the queue counted; undefined without a queue and while it is unavailable. */
+  readonly asOf: Date | undefined
+}
+
+const TIMEOUT_MS = 1_000
+type Counted = Omit<QueueCounts, 'asOf'> & Pick<Health, 'asOf'>
+const NO_JOBS: Counted = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined, asOf: undefined }
+
+export async function checkHealth(
+  readCounts: (() => Promise<QueueCounts>) | undefined,
+  isClosing: boolean,
+  clock: Clock,
+  hasOpenCircuit = false,
+): Promise<Health> {
+  const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
+  const counted = await within(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
+    return error instanceof HooklineError ? error : new Error('The queue failed.') // It may quote anything.
+  })
+  const answer = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
+  const counts = answer instanceof Error ? NO_JOBS : answer
+  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError } = counts
+  const reason = answer instanceof Error ? answer.message : pushError
+  const isDegraded = reason !== undefined || hasOpenCircuit
+  const state = answer instanceof Error ? 'unavailable' : isDegraded ? 'degraded' : 'ok'
+  return {
+    ready: !isClosing && reason === undefined,
+    status: isClosing ? 'closing' : state,
+    ...(reason !== undefined && { reason }),
+    waiting,
+    ...(retrying !== undefined && { retrying }),
+    active,
+    deadLetters,
+    oldestDueAgeMs: oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime()),
+    asOf,
+  }
+}

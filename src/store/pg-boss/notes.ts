@@ -1,0 +1,49 @@
+/** What pg-boss cannot keep of a job between its claims, in a table of Hookline's own: it changes no job that is claimed. */
+
+import type { Db } from 'pg-boss'
+import type { Settings } from './pg-boss-options.ts'
+
+export interface Note {
+  /** When a handler saw the job first. */
+  readonly first: Date | null
+  /** How many of its claims no handler saw. */
+  readonly uncounted: number
+  readonly state: Uint8Array | null
+}
+
+export type Notes = ReturnType<typeof createNotes>
+
+export function createNotes({ name, schema }: Settings) {
+  const table = `${schema}.hookline_retry`
+  return {
+    async read(ids: readonly string[], db: Db): Promise<Map<string, Note>> {
+      if (ids.length === 0) return new Map()
+      const { rows } = await db.executeSql(
+        `SELECT id::text, first_at AS first, uncounted, state FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[])`,
+        [name, ids],
+      )
+      return new Map(rows.map(({ id, ...note }) => [id, note]))
+    },
+    async write(notes: ReadonlyMap<string, Note>, db: Db): Promise<void> {
+      if (notes.size === 0) return
+      const rows = [...notes].map(([id, { first, uncounted, state }]) => {
+        return {
+          queue: name,
+          id,
+          first_at: first,
+          uncounted,
+          state: state && `\\x${Buffer.from(state).toString('hex')}`,
+        }
+      })
+      await db.executeSql(
+        `INSERT INTO ${table} SELECT * FROM json_populate_recordset(null::${table}, $1)
+        ON CONFLICT (queue, id) DO UPDATE SET first_at = excluded.first_at, uncounted = excluded.uncounted, state = excluded.state`,
+        [JSON.stringify(rows)],
+      )
+    },
+    async delete(ids: readonly string[], db: Db): Promise<void> {
+      if (ids.length === 0) return
+      await db.executeSql(`DELETE FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[])`, [name, ids])
+    },
+  }
+}

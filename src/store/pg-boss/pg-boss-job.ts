@@ -1,0 +1,113 @@
+/** A job as pg-boss has it, and as a worker holds it. */
+
+import type { Job as FetchedJob, JobInsert } from 'pg-boss'
+import type { Clock } from '../../kit/clock.ts'
+import { digestOf } from '../groups.ts'
+import type { ClaimedJob, Job } from '../queue-types.ts'
+import type { Note } from './notes.ts'
+import { lanesOf } from './pg-boss-tables.ts'
+
+/** The `data` of a job. Bytes are base64, because U+0000 in JSON fails an insert. */
+interface Data {
+  /** When it was pushed, in microseconds since the epoch: orders jobs that are claimed together. */
+  readonly at: number
+  readonly body: string
+  /** The first digit of its id: `findJobs` lists the jobs of one digit at a time. */
+  readonly part: string
+  /** The retry state of a job that was redriven. */
+  readonly state?: string
+}
+
+/** With its `retryCount`: the calls of pg-boss change nothing once this attempt is over. */
+export interface PgBossClaim extends ClaimedJob {
+  readonly retryCount: number
+  readonly lane: string
+  readonly data: Data
+  readonly group: string | undefined
+  /** Whether a handler of Hookline can read it. */
+  readonly isOurs: boolean
+  note: Note
+  /** Whether the table has a note of it. */
+  isNoted: boolean
+}
+
+export const PARTS = '0123456789abcdef'
+
+/** A job for one of the two queues of pg-boss. */
+export interface Pushed extends JobInsert<Data> {
+  readonly id: string
+}
+
+/** @param at When it was pushed, in microseconds. */
+export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
+  return {
+    ...toInsert(id, body, at),
+    ...(notBefore !== undefined && { startAfter: secondsUntil(notBefore, clock) }),
+    ...(group !== undefined && inGroup(digestOf(group))),
+  }
+}
+
+export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8Array | null): Pushed {
+  return { id, data: { at, body: encode(body), part: id.charAt(0), ...(state && { state: encode(state) }) } }
+}
+
+/** The key is for the policy of the queue; the group comes back with the job. */
+export function inGroup(digest: string): Pick<Pushed, 'singletonKey' | 'group'> {
+  return { singletonKey: digest, group: { id: digest } }
+}
+
+export function laneOf(name: string, { singletonKey }: Pushed): string {
+  const [alone, grouped] = lanesOf(name)
+  return singletonKey === undefined ? alone : grouped
+}
+
+export function isOurs({ id, data }: FetchedJob<unknown>): boolean {
+  const { at, body, part } = (data ?? {}) as Partial<Record<keyof Data, unknown>>
+  return typeof at === 'number' && typeof body === 'string' && part === id.charAt(0)
+}
+
+/** @param stored The note of its earlier claims. One that lapsed left none: then its first time is about that of its lease. */
+export function toClaim(
+  job: FetchedJob<unknown>,
+  { lane, leaseMs, stored, now }: { lane: string; leaseMs: number; stored: Note | undefined; now: number },
+): PgBossClaim {
+  const { id, retryCount, groupId } = job
+  const isKnown = isOurs(job)
+  const foreign = (): Data => ({ at: now * 1000, body: encode(JSON.stringify(job.data ?? null)), part: id.charAt(0) })
+  const data = isKnown ? (job.data as Data) : foreign()
+  const pushedAt = data.at / 1000
+  const { uncounted = 0, state = data.state === undefined ? null : decode(data.state) } = stored ?? {}
+  const unseenMs = (retryCount - uncounted) * leaseMs
+  const firstAt = stored?.first ?? new Date(Math.max(Math.min(pushedAt, now), now - unseenMs))
+  return {
+    id,
+    body: decode(data.body),
+    claimCount: retryCount + 1 - uncounted,
+    firstAt,
+    ...(retryCount === 0 && { dueAt: new Date(pushedAt) }),
+    retryState: state ?? undefined,
+    retryCount,
+    lane,
+    data,
+    group: groupId ?? undefined,
+    isOurs: isKnown,
+    note: { first: firstAt, uncounted, state },
+    isNoted: stored !== undefined,
+  }
+}
+
+/** How long until a time, in seconds. PostgreSQL adds it to its own time, so that the clocks need not agree. */
+export function secondsUntil(at: Date, clock: Clock): number {
+  return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
+}
+
+/** A hundred years: the dates of PostgreSQL end. */
+const MAX_MS = 100 * 365 * 24 * 60 * 60_000
+
+export function encode(value: Uint8Array | string): string {
+  return Buffer.from(value as string).toString('base64')
+}
+
+export function decode(value: string): Buffer {
+  return Buffer.from(value, 'base64')
+}

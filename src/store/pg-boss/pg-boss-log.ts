@@ -1,0 +1,95 @@
+/** The log of a queue: a table of Hookline's own, written in the transaction that completes the jobs. */
+
+import type { Db } from 'pg-boss'
+import type { LogStore } from '../queue-store.ts'
+import type { Connection } from './pg-boss-connection.ts'
+import { encode, type PgBossClaim } from './pg-boss-job.ts'
+import type { Settings } from './pg-boss-options.ts'
+import { fitting } from './pg-boss-tables.ts'
+
+/**
+ * Appends jobs that are complete, unless they have no note. Their numbers come after a lock that writers share until their transactions end:
+ * whoever has it alone knows that no number below the greatest can still appear.
+ */
+export async function append(
+  db: Db,
+  { name, schema, clock }: Settings,
+  jobs: readonly { readonly claim: PgBossClaim; readonly log: Uint8Array | undefined }[],
+): Promise<void> {
+  const rows = jobs.flatMap(({ claim: { id, data }, log }) => (log ? [{ id, body: data.body, note: encode(log) }] : []))
+  if (rows.length === 0) return
+  await db.executeSql(
+    `WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(${lockOf(schema)}))
+    INSERT INTO ${schema}.hookline_log (queue, id, body, note, bytes, handled_at)
+    SELECT $1, id, bytes, decode(note, 'base64'), length(bytes), $3
+    FROM locked, json_to_recordset($2) AS entry (id uuid, body text, note text), decode(body, 'base64') AS bytes`,
+    [name, JSON.stringify(rows), new Date(clock.now())],
+  )
+}
+
+/** By the name of the queue, `$1`. */
+function lockOf(schema: string): string {
+  return `hashtext('${schema}.hookline_log'), hashtext($1)`
+}
+
+export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
+  const table = `${schema}.hookline_log`
+  let excess: string | undefined // The last entry that does not fit, while they are dropped.
+
+  async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    return connection.transact(
+      async (_boss, db) => (await db.executeSql(statement, [name, ...values])).rows,
+      timeoutMs * 10,
+    )
+  }
+
+  /** Reads the index alone. */
+  async function findExcess(maxBytes: number): Promise<string> {
+    const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
+    const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM (${newest}) AS entry WHERE total > $2`
+    return ((await run<{ readonly seq: string }>(statement, [maxBytes]))[0] as { readonly seq: string }).seq
+  }
+
+  /** Returns the greatest number, once no smaller one can still appear. */
+  function findEnd(): Promise<string> {
+    return connection.transact(async (_boss, db) => {
+      await db.executeSql(`SELECT pg_advisory_xact_lock(${lockOf(schema)})`, [name])
+      const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM ${table} WHERE queue = $1`
+      return (await db.executeSql(statement, [name])).rows[0].seq
+    })
+  }
+
+  return {
+    async list({ since, until, after, limit, maxBytes }) {
+      const end = await findEnd()
+      const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
+        WHERE queue = $1 AND seq > $2 AND seq <= $7
+          AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
+      const rows = await run<Row>(
+        `SELECT id::text, body, note, handled_at AS "handledAt", seq::text AS cursor FROM ${table}
+        WHERE queue = $1 AND seq IN (${fitting(entries, '$6')}) ORDER BY ${table}.seq`,
+        [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes, end],
+      )
+      return rows
+    },
+    async trim({ before, maxBytes, limit }) {
+      if (maxBytes < Number.MAX_SAFE_INTEGER) excess ??= await findExcess(maxBytes)
+      const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
+      const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
+      const { length } = await run(statement, [timeOf(before), excess ?? '0', limit])
+      if (length < limit) excess = undefined
+      return length
+    },
+    remove: async (cursors) =>
+      (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
+  }
+}
+
+type Row = Awaited<ReturnType<LogStore['list']>>[number]
+
+/** PostgreSQL writes the years of other times in another form. */
+function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
+  if (date === undefined) return null
+  if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'
+  return date.getTime() < 0 ? '-infinity' : date
+}

@@ -1,0 +1,206 @@
+/** The options of a queue on PostgreSQL. */
+
+import type { PgBoss } from 'pg-boss'
+import {
+  anything,
+  checkOptions,
+  invalidOption,
+  kindOf,
+  type OptionChecks,
+  requireBoolean,
+  requireMethods,
+  requireText,
+  show,
+  whole,
+} from '../../kit/checks.ts'
+import { type Clock, systemClock } from '../../kit/clock.ts'
+import type { Logger } from '../../kit/log.ts'
+import { readOnError } from '../../kit/report.ts'
+import type { HooklineError } from '../../protocol/error.ts'
+import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+
+/** A client of `pg`, as far as it is used here. */
+export interface PoolClient {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly command?: string }>
+  /** @param destroy Closes the connection: it is not given back to the pool. */
+  release(destroy?: boolean): void
+  on(event: 'error', listener: () => void): unknown
+  off(event: 'error', listener: () => void): unknown
+  readonly connection?: unknown
+  /** Of its server process. */
+  readonly processID?: number | null
+}
+
+/** A pool of `pg`, as far as it is used here. */
+export interface Pool {
+  connect(): Promise<PoolClient>
+}
+
+/** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
+export interface PgBossQueueOptions {
+  /**
+   * Names the queue, in pg-boss too, and with `-groups` added the queue of the jobs that have a group: letters, digits and `_ . - /`.
+   * Processes that share a name, schema and database share the jobs.
+   */
+  readonly name: string
+  /**
+   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
+   * compiles; a missing one is a TypeError.
+   */
+  readonly connectionString?: string | undefined
+  /**
+   * A pg-boss in place of a connection string. Its owner starts it before the first use, listens to its errors, and stops it
+   * after the queue is closed. It must supervise its queues, as it does by default, and its database adapter must have
+   * `beginTransaction`, as the default one does.
+   */
+  readonly boss?: PgBoss
+  /**
+   * A pool of `pg` on the same database, whose clients the handlers of an inbox with `transactional` get. Default: a pool of its own, which
+   * needs the package `pg`; with a `boss` none. It must have a client for each message that is handled at a time.
+   */
+  readonly db?: Pool
+  /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
+  readonly schema?: string
+  /** How often to look for jobs that are due, in milliseconds. PostgreSQL also tells of a push at once (`LISTEN`), except with a `boss`. Default 1000. */
+  readonly pollMs?: number
+  /**
+   * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They
+   * come back when pg-boss looks next, every 10 seconds, so by default within 30 seconds. A `boss` looks as often as its
+   * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. Of several processes the one that
+   * opened the queue last decides, for the jobs pushed from then on. Default 15 000.
+   */
+  readonly leaseMs?: number
+  /**
+   * How long the id of a completed job stays known, in milliseconds, from its completion. Default 24 hours. Its body stays in
+   * PostgreSQL as long. pg-boss deletes both when it looks next: within a minute, a `boss` after its
+   * `maintenanceIntervalSeconds`, by default within a day. Of several processes the one that opened the queue last decides, for
+   * the jobs pushed from then on.
+   */
+  readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
+  /**
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
+   * claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until schema and queue exist, each call rejects with
+   * `queue_unavailable`. Default false.
+   */
+  readonly observe?: boolean
+  /** The most connections, beside the one that listens for pushes. Default 5. Not with a `boss`, which has its own. */
+  readonly max?: number
+  /**
+   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds: half of it for a statement, which PostgreSQL itself
+   * ends then. Default 3000. To count jobs, to list, redrive or drop dead letters and to read the log, it may take ten times as long.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Receives the errors of work in the background, and those that pg-boss reports. The queue tries again by itself. Default:
+   * prints a line for each, see `logger`.
+   */
+  readonly onError?: (error: HooklineError) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
+export type Settings = ReturnType<typeof readOptions>
+
+/** pg-boss accepts no shorter lease. */
+export const MIN_LEASE_MS = 10_000
+const DAY_MS = 24 * 60 * 60_000
+const CHECKS: OptionChecks<PgBossQueueOptions> = {
+  ...QUEUE_CHECKS,
+  name: requireName,
+  connectionString: anything,
+  boss: anything,
+  db: requirePool,
+  schema: requireSchema,
+  leaseMs: whole(MIN_LEASE_MS, DAY_MS),
+  dedupeWindowMs: whole(1_000, Number.MAX_SAFE_INTEGER),
+  max: whole(1),
+  observe: requireBoolean,
+  timeoutMs: whole(1),
+}
+const DEFAULTS = {
+  schema: 'pgboss',
+  pollMs: 1_000,
+  leaseMs: 15_000,
+  dedupeWindowMs: DAY_MS,
+  max: 5,
+  observe: false,
+  timeoutMs: 3_000,
+  clock: systemClock,
+}
+
+export function readOptions(options: PgBossQueueOptions) {
+  checkOptions('pgBossQueue', options, CHECKS)
+  requireName('name', options.name)
+  if (options.boss === undefined) requireConnectionString(options.connectionString)
+  else requireBoss(options.boss, options)
+  const settings = withDefaults<PgBossQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
+  return { ...settings, onError: readOnError(options, settings.clock) }
+}
+
+/** The errors do not show the string: it may hold a password. */
+function requireConnectionString(value: unknown): void {
+  const advice =
+    "Pass the address of PostgreSQL, for example 'postgres://user:password@host:5432/database', or a `boss`."
+  if (value === undefined || value === '') {
+    throw invalidOption('connectionString', 'is required', kindOf(value), advice)
+  }
+  if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return
+  const found = typeof value === 'string' ? 'no such URL' : kindOf(value)
+  throw invalidOption('connectionString', 'must be a full URL that begins with postgres://', found, advice)
+}
+
+function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOptions): void {
+  if (connectionString !== undefined) {
+    throw invalidOption('boss', 'must not be given with a `connectionString`', 'both', 'Pass one of the two.')
+  }
+  if (max !== undefined) {
+    throw invalidOption('max', 'must not be given with a `boss`', show(max), 'Set it in the options of the boss.')
+  }
+  const { getDb } = (boss ?? {}) as Partial<PgBoss>
+  if (typeof getDb !== 'function') {
+    throw invalidOption('boss', 'must be a PgBoss', kindOf(boss), 'Pass one of pg-boss 12.35 or later.')
+  }
+  if (typeof (boss as PgBoss).getDb().beginTransaction === 'function') return
+  const rule = 'must have a database adapter with beginTransaction'
+  throw invalidOption('boss', rule, 'an adapter without it', 'Create it from a connection string, or add the method.')
+}
+
+function requirePool(option: string, db: unknown): void {
+  if (db !== undefined) requireMethods(option, db as Pool, ['connect'])
+}
+
+function requireName(_option: string, name: unknown): void {
+  requireText('name', name)
+  if (!/^[\w.\-/]+$/.test(name)) {
+    throw invalidOption('name', 'must be letters, digits and _ . - / only', show(name), "Pass one such as 'orders'.")
+  }
+  // pg-boss looks names up in an object.
+  if (name in {}) {
+    throw invalidOption('name', 'must not be a name that every object has', show(name), "Pass one such as 'orders'.")
+  }
+  if (name.endsWith('-groups')) {
+    throw invalidOption(
+      'name',
+      'must not end in -groups',
+      show(name),
+      'Choose another: jobs of groups are in that queue.',
+    )
+  }
+}
+
+/** As pg-boss accepts it: a bare name, or one in double quotes. */
+function requireSchema(_option: string, schema: unknown): void {
+  if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
+  const rule = 'must be letters, digits and _, 50 at most, or a name in double quotes'
+  throw invalidOption('schema', rule, show(schema), "Pass the schema of pg-boss, for example 'pgboss'.")
+}

@@ -1,0 +1,45 @@
+/** A queue on PostgreSQL, kept by pg-boss: for destinations and inboxes that several machines share. */
+
+import { createQueue } from '../create-queue.ts'
+import type { Queue } from '../queue-types.ts'
+import { asObserver } from '../use.ts'
+import { createConnection } from './pg-boss-connection.ts'
+import { type PgBossQueueOptions, readOptions } from './pg-boss-options.ts'
+import { createPgBossStore } from './pg-boss-store.ts'
+import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
+
+/**
+ * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of
+ * pg-boss where it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; work goes on by itself
+ * afterwards.
+ *
+ * - A push resolves when PostgreSQL has committed. With its `synchronous_commit = on`, the default, and `fsync = on`, a job
+ *   survives the crash of this process, of PostgreSQL and of its machine, power included. With `off`, a crash of PostgreSQL or
+ *   its machine may lose the jobs of the last moments.
+ * - The jobs of a killed worker come back within 30 seconds by default: see `leaseMs`. A claim whose answer is lost claims nothing.
+ * - Jobs are claimed about the oldest first: in the order of pg-boss, which a retry does not change.
+ * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may be stored.
+ *   Those that one transaction of yours pushes have no order among themselves.
+ * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
+ * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss` or an observer: see `asOf`.
+ * - The log is a table beside those of pg-boss, written in the transaction that completes the jobs.
+ * - `active` of `forget` counts the jobs that this process has claimed.
+ * - Jobs that Hookline did not write become dead letters, with their data as body.
+ * - A job is not handled for longer than 24 hours: it is claimed again then.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const queue = pgBossQueue({ name: 'orders', connectionString: process.env.DATABASE_URL })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 100 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function pgBossQueue(options: PgBossQueueOptions): Queue {
+  const settings = readOptions(options)
+  const { name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
+  const connection = createConnection(settings, (boss, use) =>
+    observe ? requireQueues(boss, settings) : prepareQueues(boss, settings, use),
+  )
+  const store = createPgBossStore(connection, settings)
+  const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
+  return observe ? asObserver(queue, name) : queue
+}

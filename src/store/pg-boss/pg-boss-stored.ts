@@ -1,0 +1,145 @@
+/** Lists, counts and changes the dead letters, which are in a table of Hookline's own, and the jobs that wait. */
+
+import type { Db, PgBoss } from 'pg-boss'
+import type { QueueStore } from '../queue-store.ts'
+import { PAGE, takePage } from '../walk.ts'
+import type { Notes } from './notes.ts'
+import type { Connection } from './pg-boss-connection.ts'
+import { decode, inGroup, isOurs, PARTS, type PgBossClaim, type Pushed, toInsert } from './pg-boss-job.ts'
+import type { Settings } from './pg-boss-options.ts'
+import { fitting, lanesOf } from './pg-boss-tables.ts'
+
+interface Rest {
+  /** The jobs that this process has claimed. */
+  readonly held: ReadonlySet<PgBossClaim>
+  readonly notes: Notes
+  insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<void>
+}
+
+/** Each job takes some round trips, and a transaction has to end in time. */
+const BATCH = 50
+
+/** Moves a job that waits to the list. Its row stays without its data, so that the id stays known. */
+export async function addLetter(
+  { id, lane, group, body }: PgBossClaim,
+  { reason, state }: { readonly reason: string; readonly state: Uint8Array | null },
+  { name, schema, clock }: Settings,
+  boss: PgBoss,
+  db: Db,
+): Promise<void> {
+  await boss.update(lane, null, { id, deleteAfterSeconds: 0, db })
+  await boss.cancel(lane, id, { db })
+  await db.executeSql(
+    `INSERT INTO ${schema}.hookline_dead (queue, id, in_group, body, reason, state, failed_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (queue, id) DO NOTHING`,
+    [name, id, group ?? null, body, Buffer.from(reason), state, new Date(clock.now())],
+  )
+}
+
+export function createStored(connection: Connection, settings: Settings, { held, notes, insert }: Rest) {
+  const { name, schema, timeoutMs, clock } = settings
+  const table = `${schema}.hookline_dead`
+  const transact = <T>(make: (boss: PgBoss, db: Db) => Promise<T>) => connection.transact(make, timeoutMs * 10)
+
+  async function inBatches(
+    ids: readonly string[],
+    act: (batch: readonly string[], boss: PgBoss, db: Db) => Promise<number>,
+  ): Promise<number> {
+    let count = 0
+    for (let start = 0; start < ids.length; start += BATCH) {
+      count += await transact((boss, db) => act(ids.slice(start, start + BATCH), boss, db))
+    }
+    return count
+  }
+
+  /** Takes letters out of the list. Skips those that another process is taking. */
+  async function takeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly Taken[]> {
+    const { rows } = await db.executeSql(
+      `DELETE FROM ${table} WHERE queue = $1
+        AND id IN (SELECT id FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[]) FOR UPDATE SKIP LOCKED)
+      RETURNING id::text, seq, in_group AS "group", body, state`,
+      [name, ids],
+    )
+    const [alone, grouped] = lanesOf(name)
+    for (const [lane, some] of Map.groupBy(rows, ({ group }) => (group === null ? alone : grouped))) {
+      const taken = some.map(({ id }) => id)
+      await boss.deleteJob(lane, taken, { db })
+    }
+    return rows.sort((one, other) => Number(one.seq) - Number(other.seq))
+  }
+
+  /** The rows of the jobs, which keep their ids known, make place for new ones. */
+  async function redriveSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
+    const letters = await takeLetters(ids, boss, db)
+    const at = Math.floor(clock.now()) * 1000
+    const jobs = letters.map(({ id, group, body, state }, index) => {
+      return { ...toInsert(id, body, at + index, state), ...(group !== null && inGroup(group)) }
+    })
+    await insert(jobs, boss, db)
+    return jobs.length
+  }
+
+  /** A job that waits is locked until the transaction ends: no worker claims it meanwhile. Sorted: two who lock the same do so in one order. */
+  async function removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
+    let count = 0
+    for (const lane of lanesOf(name)) {
+      const waiting: string[] = []
+      for (const id of ids.toSorted()) {
+        const { updated } = await boss.update(lane, undefined, { id, priority: 0, db })
+        if (updated > 0) waiting.push(id)
+      }
+      if (waiting.length === 0) continue
+      await boss.deleteJob(lane, waiting, { db })
+      await notes.delete(waiting, db)
+      count += waiting.length
+    }
+    return count
+  }
+
+  return {
+    async countLetters(): Promise<number> {
+      const statement = `SELECT count(*)::int AS count FROM ${table} WHERE queue = $1`
+      return (await transact((_boss, db) => db.executeSql(statement, [name]))).rows[0].count
+    },
+    async deadLetters({ after, newestFirst, limit, maxBytes }) {
+      const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
+      const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
+      const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
+        WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
+      const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}
+        WHERE queue = $1 AND seq IN (${fitting(letters, '$4')}) ORDER BY ${table}.seq ${way}`
+      const { rows } = await transact((_boss, db) => db.executeSql(statement, [name, after ?? null, limit, maxBytes]))
+      return rows.map(({ id, body, reason, state, failed_at: failedAt }) => ({
+        id,
+        body,
+        reason: String(reason),
+        retryState: state ?? undefined,
+        failedAt,
+      }))
+    },
+    redrive: (ids) => inBatches(ids, redriveSome),
+    drop: (ids) => inBatches(ids, async (batch, boss, db) => (await takeLetters(batch, boss, db)).length),
+    /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
+    async *jobs() {
+      yield [...held]
+      for (const lane of lanesOf(name)) {
+        for (const part of PARTS) {
+          const found = await transact((boss, db) =>
+            boss.findJobs<{ body: string }>(lane, { data: { part }, queued: true, db }),
+          )
+          const jobs = found.filter(isOurs).map(({ id, data }) => ({ id, body: decode(data.body) }))
+          while (jobs.length > 0) yield jobs.splice(0, takePage(jobs, PAGE).length)
+        }
+      }
+      yield [...held]
+    },
+    remove: (ids) => inBatches(ids, removeSome),
+  } satisfies Partial<QueueStore> & { countLetters(): Promise<number> }
+}
+
+interface Taken {
+  readonly id: string
+  readonly group: string | null
+  readonly body: Uint8Array
+  readonly state: Uint8Array | null
+}

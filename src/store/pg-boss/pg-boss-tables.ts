@@ -1,0 +1,117 @@
+/** Hookline's own tables beside those of pg-boss, in the same schema, and the two queues of pg-boss that it uses. */
+
+import { randomUUID } from 'node:crypto'
+import type { Db, PgBoss } from 'pg-boss'
+import type { QueueUse } from '../queue-types.ts'
+import { doesNotExist, requireNote } from '../use.ts'
+import { createConnection } from './pg-boss-connection.ts'
+import { type PgBossQueueOptions, readOptions, type Settings } from './pg-boss-options.ts'
+
+const VERSION = 2
+const MAX_CLAIM_SECONDS = 24 * 60 * 60
+const FOREVER_SECONDS: number = 2 ** 31 - 1
+
+/** The two queues in pg-boss: jobs without a group, and jobs of groups, whose policy gives out one of each at a time. */
+export function lanesOf(name: string): readonly [alone: string, grouped: string] {
+  return [name, `${name}-groups`]
+}
+
+export async function prepareQueues(boss: PgBoss, settings: Settings, use?: QueueUse): Promise<void> {
+  const { name, schema, leaseMs, dedupeWindowMs } = settings
+  const [alone, grouped] = lanesOf(name)
+  await boss.createQueue(alone)
+  await boss.createQueue(grouped, { policy: 'key_strict_fifo' })
+  for (const lane of [alone, grouped]) {
+    await boss.updateQueue(lane, {
+      heartbeatSeconds: secondsOf(leaseMs),
+      expireInSeconds: MAX_CLAIM_SECONDS,
+      deleteAfterSeconds: secondsOf(dedupeWindowMs),
+      // pg-boss gives up no job by itself, and deletes none that waits.
+      retryLimit: 1_000_000_000,
+      retryDelay: 0,
+      retentionSeconds: FOREVER_SECONDS,
+    })
+    await remember(boss, lane)
+  }
+  const db = boss.getDb()
+  await createTables(db, schema)
+  const { rows } = await db.executeSql(
+    `INSERT INTO ${schema}.hookline_queue AS queue (name, version, use) VALUES ($1, $2, $3)
+    ON CONFLICT (name) DO UPDATE SET use = coalesce(queue.use, excluded.use) RETURNING version, use`,
+    [name, VERSION, use ?? null],
+  )
+  requireNote(name, VERSION, rows[0], use)
+}
+
+/** pg-boss remembers the queue from now on: a call in a transaction would need a second connection to look it up. */
+async function remember(boss: PgBoss, lane: string): Promise<void> {
+  await boss.findJobs(lane, { id: randomUUID() })
+}
+
+async function createTables(db: Db, schema: string): Promise<void> {
+  if (await hasTables(db, schema)) return
+  // One statement list is one transaction.
+  await db.executeSql(`
+    SELECT pg_advisory_xact_lock(hashtext('${schema}.hookline'));
+    CREATE TABLE IF NOT EXISTS ${schema}.hookline_queue (name text PRIMARY KEY, version int NOT NULL, use text);
+    CREATE TABLE IF NOT EXISTS ${schema}.hookline_retry (
+      queue text, id uuid, first_at timestamptz, uncounted int NOT NULL, state bytea, PRIMARY KEY (queue, id));
+    CREATE TABLE IF NOT EXISTS ${schema}.hookline_dead (
+      queue text, id uuid, seq bigint GENERATED ALWAYS AS IDENTITY, in_group text, body bytea NOT NULL, reason bytea NOT NULL,
+      state bytea, failed_at timestamptz NOT NULL, PRIMARY KEY (queue, id), UNIQUE (queue, seq));
+    CREATE TABLE IF NOT EXISTS ${schema}.hookline_log (
+      queue text, seq bigint GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL, body bytea NOT NULL, note bytea NOT NULL,
+      bytes int NOT NULL, handled_at timestamptz NOT NULL,
+      PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at))`)
+}
+
+/** The last one: they were created together. */
+async function hasTables(db: Db, schema: string): Promise<boolean> {
+  const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_log`])
+  return rows[0].found
+}
+
+/** Refuses what is not there: an observer creates nothing. */
+export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
+  const names = await findNames(boss, schema)
+  if (!names.includes(name)) throw doesNotExist(name, names)
+  const note = `SELECT version, use FROM ${schema}.hookline_queue WHERE name = $1`
+  requireNote(name, VERSION, (await boss.getDb().executeSql(note, [name])).rows[0])
+  for (const lane of lanesOf(name)) await remember(boss, lane)
+}
+
+async function findNames(boss: PgBoss, schema: string): Promise<string[]> {
+  const db = boss.getDb()
+  if (!(await hasTables(db, schema))) return []
+  const { rows } = await db.executeSql(`SELECT name FROM ${schema}.hookline_queue ORDER BY name COLLATE "C"`)
+  return rows.map((row) => row.name)
+}
+
+/**
+ * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ *
+ * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
+ */
+export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
+  const settings = readOptions({ ...options, name: 'any', observe: true })
+  const connection = createConnection(settings, async () => {})
+  try {
+    return await connection.call((boss) => findNames(boss, settings.schema))
+  } finally {
+    await connection.close()
+  }
+}
+
+/**
+ * Returns the condition on `bytes` that ends a page of rows before it has more than `maxBytes`, but not before the first one.
+ *
+ * @param rows A statement that selects `seq` and `bytes` of the rows in their order, with their `place` from 1 on.
+ */
+export function fitting(rows: string, maxBytes: string): string {
+  return `SELECT seq FROM (SELECT seq, place, sum(bytes) OVER (ORDER BY place) AS total FROM (${rows}) AS page) AS summed
+    WHERE place = 1 OR total <= ${maxBytes}`
+}
+
+export function secondsOf(ms: number): number {
+  return Math.min(Math.ceil(ms / 1000), FOREVER_SECONDS)
+}

@@ -1,0 +1,38 @@
+/** The transaction of a caller, in which jobs are pushed: pg-boss runs its statements there. */
+
+import type { Db } from 'pg-boss'
+import { invalidOption, kindOf } from '../../kit/checks.ts'
+
+/** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */
+interface Client {
+  query: Db['executeSql']
+  getTransactionStatus?(): 'I' | 'T' | 'E' | null
+}
+
+export function readTransaction(db: object): Db {
+  const run = readRun(db as Partial<Db & Client>)
+  return {
+    async executeSql(text, values) {
+      const result = await run(text, values)
+      if (!Array.isArray(result?.rows)) {
+        throw invalidOption('db', 'must resolve to an object with a list of `rows`', kindOf(result), ADVICE)
+      }
+      return result
+    },
+  }
+}
+
+function readRun(db: Partial<Db & Client>): Db['executeSql'] {
+  if (typeof db.executeSql === 'function') return db.executeSql.bind(db)
+  if (typeof db.query !== 'function') throw noTransaction(kindOf(db))
+  if ('totalCount' in db) throw noTransaction('a pool')
+  const status = db.getTransactionStatus?.()
+  if (status === 'I' || status === null) throw noTransaction('a client outside of a transaction')
+  return db.query.bind(db)
+}
+
+function noTransaction(found: string): TypeError {
+  return invalidOption('db', 'must be a transaction of PostgreSQL', found, ADVICE)
+}
+
+const ADVICE = 'Pass a client of pg after BEGIN, or an object with executeSql, such as fromKysely(trx) of pg-boss.'

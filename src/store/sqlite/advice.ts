@@ -1,0 +1,47 @@
+/** What errors say about a SQLite file that cannot be used. */
+
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { HooklineError } from '../../protocol/error.ts'
+import { BUSY, CORRUPT, resultOf, UnusableFile } from './database.ts'
+
+const READONLY = 8
+const IOERR = 10
+const FULL = 13
+const CANTOPEN = 14
+const NOTADB = 26
+
+export function unavailable(subject: string, path: string, cause: unknown): HooklineError {
+  if (cause instanceof HooklineError) return cause
+  return new HooklineError('queue_unavailable', cannotUse(subject, path, cause), { cause })
+}
+
+export function cannotUse(subject: string, path: string, error: unknown): string {
+  const { message } = error as Error
+  if (error instanceof UnusableFile) return `${subject} cannot use ${path}: ${message}`
+  const [reason, advice] = explain(path, resultOf(error))
+  return `${subject} cannot use ${path}: ${reason}. Got '${message}'. ${advice}`
+}
+
+function explain(path: string, code: number | undefined): readonly [reason: string, advice: string] {
+  switch (code) {
+    case BUSY:
+      return ['another process keeps it locked', 'End that process, or give each its own file.']
+    case NOTADB:
+      return ['it is not a SQLite database', 'Pass the path of a new file.']
+    case CORRUPT:
+      return ['it is damaged', 'Move it away, with the files -wal and -shm beside it, and restore a copy.']
+    case CANTOPEN:
+    case READONLY:
+      if (!existsSync(dirname(path))) return [`the directory ${dirname(path)} does not exist`, 'Create it first.']
+      return [
+        'this process may not write to it, or to its directory, where SQLite keeps two more files',
+        'Pass the path of a file, not of a directory, that this process may read and write.',
+      ]
+    case FULL:
+    case IOERR:
+      return ['the disk is full or failed', 'Free space on it, or check the disk.']
+    default:
+      return ['a statement failed', 'Check what else uses the file.']
+  }
+}

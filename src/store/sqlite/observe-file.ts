@@ -1,0 +1,56 @@
+/** A file of queues that this process only looks into: each call opens it, and creates nothing. */
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { unavailable } from './advice.ts'
+import { BUSY, checkpoint, resultOf } from './database.ts'
+import type { Settings } from './sqlite-options.ts'
+import { prepareStatements, type QueueFile } from './sqlite-store.ts'
+import { connectToTables, createQueues } from './sqlite-tables.ts'
+
+export function observeFile(path: string, { name, timeoutMs }: Settings): QueueFile {
+  const observeQueue = <T>(step: (database: DatabaseSync) => T) => observe(`Queue ${name}`, path, timeoutMs, step)
+  return {
+    path,
+    async call(kind, step) {
+      const value = await observeQueue((database) => {
+        const [queues, sql] = [createQueues(database), prepareStatements(database)]
+        database.exec(kind === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE')
+        const value = step({ sql, row: queues.rowOf(name), owner: 0 })
+        queues.save()
+        database.exec('COMMIT')
+        return value
+      })
+      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later one does it, too.
+      return value
+    },
+    reserve() {},
+    onCommit() {},
+    close: async () => {},
+  }
+}
+
+export function listNames(path: string, timeoutMs: number): Promise<string[]> {
+  return observe('An observer', path, timeoutMs, (database) => createQueues(database).names())
+}
+
+/** Waits for other processes between the turns of the event loop. */
+async function observe<T>(
+  subject: string,
+  path: string,
+  timeoutMs: number,
+  step: (database: DatabaseSync) => T,
+): Promise<T> {
+  await nextTurn()
+  for (const end = performance.now() + timeoutMs; ; await delay(1)) {
+    let database: DatabaseSync | undefined
+    try {
+      database = connectToTables(path)
+      return step(database)
+    } catch (error) {
+      if (resultOf(error) !== BUSY || performance.now() >= end) throw unavailable(subject, path, error)
+    } finally {
+      database?.close()
+    }
+  }
+}

@@ -1,0 +1,95 @@
+/** A queue in a SQLite file: its jobs outlive the process and a power cut, and processes of one machine share it. */
+
+import { existsSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { requireText } from '../../kit/checks.ts'
+import { HooklineError } from '../../protocol/error.ts'
+import { createQueue } from '../create-queue.ts'
+import type { Queue } from '../queue-types.ts'
+import { asObserver } from '../use.ts'
+import { unavailable } from './advice.ts'
+import { type Aside, createAside } from './aside.ts'
+import { requireSqlite, UnusableFile } from './database.ts'
+import { openFile } from './file.ts'
+import { listNames, observeFile } from './observe-file.ts'
+import { readOptions, type Settings, type SqliteQueueOptions } from './sqlite-options.ts'
+import { createSqliteStore } from './sqlite-store.ts'
+import { CHECK_PATH } from './sqlite-tables.ts'
+
+/** A queue in a SQLite file. */
+export interface SqliteQueue extends Queue {
+  /**
+   * Writes a copy of the file, with all of its queues, while they are in use (`VACUUM INTO`). It holds what was pushed before the call,
+   * and only this user may read it. To restore it, stop all processes that use the file, and put the copy in its place.
+   *
+   * @param path A file that does not exist yet.
+   * @throws TypeError for what is no path; HooklineError `queue_unavailable` when the backup cannot be written, which leaves no file.
+   */
+  backup(path: string): Promise<void>
+}
+
+/**
+ * Opens a queue in a file.
+ *
+ * - A push resolves when the disk has it. All queues of a file in this process share one connection: calls that are made
+ *   together are written together, and the event loop does not wait for the disk.
+ * - A process keeps the jobs that it claimed for as long as it lives. When it dies, the other processes that use the file
+ *   claim them within a second, or the next one that opens the file. When the power fails, jobs that were claimed or
+ *   finished in the last moment may be handled again; none is lost.
+ * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
+ * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
+ * - Do not delete, replace or copy the files of a queue in use: see docs/queues.md, and {@link SqliteQueue.backup}.
+ * - A file that releases before 1.0 wrote is refused.
+ *
+ * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
+ * @example
+ * const queue = sqliteQueue({ path: 'inbox.sqlite' })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
+  const settings = readOptions(options)
+  const { path, name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
+  try {
+    requireSqlite()
+    const store = createSqliteStore(settings, (observe ? observeFile : openFile)(path, settings))
+    const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
+    return { ...(observe ? asObserver(queue, name) : queue), backup: (to) => backUp(settings, to) }
+  } catch (cause) {
+    throw unavailable(`Queue ${name}`, path, cause)
+  }
+}
+
+/**
+ * Lists the names of the queues in a file. Creates and changes nothing.
+ *
+ * @throws TypeError that names the option; HooklineError (as a rejection) `queue_unavailable` when the file cannot be used.
+ */
+export function listQueues(options: Pick<SqliteQueueOptions, 'path' | 'timeoutMs'>): Promise<readonly string[]> {
+  const { path, timeoutMs } = readOptions(options)
+  return listNames(path, timeoutMs)
+}
+
+async function backUp({ name, path }: Settings, to: string): Promise<void> {
+  requireText('path', to, 'backup.sqlite')
+  const backupTo = resolve(to)
+  const file = await open(backupTo, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'EEXIST' ? 'there is a file already' : 'it cannot be created'
+    const advice = 'Pass the path of a new file, in a folder that this process may write to.'
+    const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason}. Got ${cause.code}. ${advice}`
+    throw new HooklineError('queue_unavailable', message, { cause })
+  })
+  let aside: Aside | undefined
+  try {
+    if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+    aside = createAside(path)
+    await aside.run('VACUUM INTO ?', backupTo)
+    await file.sync()
+  } catch (cause) {
+    await rm(backupTo, { force: true })
+    throw unavailable(`Queue ${name}`, path, cause)
+  } finally {
+    await Promise.all([aside?.close(), file.close()])
+  }
+}

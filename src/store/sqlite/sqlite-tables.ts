@@ -1,0 +1,179 @@
+/** The tables of a file of queues, and the rows of its queues: their counts and their next numbers. */
+
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import type { QueueUse } from '../queue-types.ts'
+import { doesNotExist, servesOther } from '../use.ts'
+import { closeIfFails, connectTo, inTransaction, OPENING_MS, retryWhileBusy, UnusableFile } from './database.ts'
+import { MAY_SYNC } from './sqlite-log.ts'
+
+/** In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits for its retry. */
+export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5, done: 6 } as const
+/** The states that have a time. */
+export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
+
+/** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * NUMBERS` plus its number. */
+export const NUMBERS: number = 2 ** 40
+
+const VERSION = 5
+const TABLES = `
+  CREATE TABLE hookline_queues (
+    queue INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    use TEXT, -- What the queue is reserved for.
+    next INTEGER NOT NULL, -- The next number: of a job, of a place or of an entry of the log.
+    waiting INTEGER NOT NULL,
+    active INTEGER NOT NULL,
+    dead_letters INTEGER NOT NULL,
+    log_bytes INTEGER NOT NULL -- What the bodies of its log take.
+  ) STRICT;
+  -- A job stays as done, without its body, while its id is known.
+  CREATE TABLE hookline_queue_jobs (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    in_group INTEGER, -- A digest of the name of its group.
+    line INTEGER, -- The same while the job stands in the line of its group: while it is due, claimed, held or behind another.
+    state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6), -- See STATE.
+    place INTEGER NOT NULL, -- The order of the due jobs, and of the dead letters.
+    at INTEGER NOT NULL CHECK (abs(at) <= 8640000000000000), -- When it is due, failed or was done, as a Date holds it.
+    claim_count INTEGER NOT NULL CHECK (abs(claim_count) < 1 << 53),
+    first_at INTEGER CHECK (abs(first_at) <= 8640000000000000),
+    owner INTEGER, -- The process that claimed it: see locks.ts.
+    claim INTEGER, -- Which claim of its owner.
+    retry_state BLOB,
+    reason BLOB
+  ) STRICT;
+  -- Ids are random, so each is on a page of its own: only the first and the last statement of a job change this index.
+  CREATE UNIQUE INDEX hookline_queue_ids ON hookline_queue_jobs (queue, id);
+  CREATE INDEX hookline_queue_due ON hookline_queue_jobs (queue, place) WHERE state = ${STATE.due};
+  CREATE INDEX hookline_queue_later ON hookline_queue_jobs (queue, at, seq) WHERE ${IS_LATER};
+  CREATE INDEX hookline_queue_claimed ON hookline_queue_jobs (owner, queue) WHERE state = ${STATE.claimed};
+  CREATE INDEX hookline_queue_dead ON hookline_queue_jobs (queue, place) WHERE state = ${STATE.dead};
+  CREATE INDEX hookline_queue_lines ON hookline_queue_jobs (queue, line, place) WHERE line IS NOT NULL; -- No claim changes it.
+  -- A table of its own, so that claiming a job does not write its body again.
+  CREATE TABLE hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+  -- What was done. The body of an entry stays where that of its job was.
+  CREATE TABLE hookline_log (
+    seq INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    job INTEGER NOT NULL, -- The seq of the job.
+    at INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    note BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE hookline_queue_schema (version INTEGER NOT NULL) STRICT;
+  INSERT INTO hookline_queue_schema VALUES (${VERSION})`
+
+/**
+ * A commit does not wait for the disk: what promises something waits for it afterwards. Checkpoints are made off the thread, and wait for
+ * the disk, on macOS not only for its cache.
+ */
+const PRAGMAS = `PRAGMA synchronous = ${MAY_SYNC ? 'NORMAL' : 'FULL'}; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 0`
+
+/** Opens a file of queues, creating it if it does not exist. */
+export function openTables(path: string): DatabaseSync {
+  return closeIfFails(connectTo(path), (database) => {
+    // SQLite never waits for a change to WAL: when two processes try at once, one of them has to try again.
+    const mode = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = WAL').get(), OPENING_MS)?.journal_mode
+    if (mode !== 'wal') {
+      const found = `SQLite cannot keep a WAL beside it. Got journal mode '${mode}'`
+      throw new UnusableFile(`${found}. Pass the path of a file on a disk of this machine.`)
+    }
+    retryWhileBusy(() => {
+      database.exec(PRAGMAS)
+      inTransaction(database, () => hasTables(database) || database.exec(TABLES))
+    }, OPENING_MS)
+  })
+}
+
+/** Connects to a file of queues that exists, for one call. Each commit waits for the disk. */
+export function connectToTables(path: string): DatabaseSync {
+  if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+  return closeIfFails(connectTo(path), (database) => {
+    database.exec(`${PRAGMAS}; PRAGMA synchronous = FULL`)
+    if (!hasTables(database)) throw new UnusableFile(`it holds no queues. Got none of their tables. ${CHECK_PATH}`)
+  })
+}
+
+export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
+
+function hasTables(database: DatabaseSync): boolean {
+  const list = database.prepare("SELECT type, name FROM sqlite_schema WHERE lower(tbl_name) LIKE 'hookline_queue%'")
+  const found = list.all()
+  if (found.length === 0) return false
+  const hasVersion = found.some(({ name }) => name === 'hookline_queue_schema')
+  const row = hasVersion ? database.prepare('SELECT version FROM hookline_queue_schema').get() : undefined
+  const version = row?.version ?? 'none'
+  if (version !== VERSION) {
+    const rule = `this Hookline knows version ${VERSION} of its tables. Got version ${version}`
+    throw new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
+  }
+  if (found.every(({ type }) => type !== 'trigger')) return true
+  throw new UnusableFile(
+    'its tables must have no trigger, which could delete or copy messages. Got one: another program has changed the file. Drop the trigger, or pass the path of a new file.',
+  )
+}
+
+/** The row of a queue: its counts, and its next number. */
+export interface QueueRow {
+  readonly queue: number
+  next: number
+  waiting: number
+  active: number
+  deadLetters: number
+  logBytes: number
+}
+
+const COLUMNS = ['next', 'waiting', 'active', 'deadLetters', 'logBytes'] as const
+
+export interface Reservation {
+  readonly name: string
+  readonly use?: QueueUse | undefined
+}
+
+export type Queues = ReturnType<typeof createQueues>
+
+/** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
+export function createQueues(database: DatabaseSync) {
+  const enter = database.prepare(`
+    INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
+    ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
+  const read = database.prepare(`
+    SELECT queue, next, waiting, active, dead_letters AS deadLetters, log_bytes AS logBytes
+    FROM hookline_queues WHERE name = ?`)
+  const write = database.prepare(`
+    UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ?, log_bytes = ? WHERE queue = ?`)
+  const rows = new Map<string, { readonly row: QueueRow; readonly before: QueueRow }>()
+
+  function names(): string[] {
+    const list = database.prepare('SELECT name FROM hookline_queues ORDER BY queue')
+    return list.all().map(({ name }) => `${name}`)
+  }
+
+  return {
+    names,
+    /** In a transaction. */
+    enter({ name, use }: Reservation): void {
+      const found = enter.get(name, use ?? null)?.use
+      if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
+    },
+    begin: () => rows.clear(),
+    rowOf(name: string): QueueRow {
+      const loaded = rows.get(name)
+      if (loaded !== undefined) return loaded.row
+      const before = read.get(name) as unknown as QueueRow | undefined
+      if (before === undefined) throw doesNotExist(name, names())
+      const row = { ...before }
+      rows.set(name, { row, before })
+      return row
+    },
+    save(): void {
+      for (const { row, before } of rows.values()) {
+        if (COLUMNS.some((column) => row[column] !== before[column])) {
+          write.run(...COLUMNS.map((column) => row[column]), row.queue)
+        }
+      }
+    },
+  }
+}

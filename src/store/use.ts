@@ -1,0 +1,61 @@
+/** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. An observer has no use. */
+
+import { show } from '../kit/checks.ts'
+import { HooklineError } from '../protocol/error.ts'
+import type { Queue, QueueUse } from './queue-types.ts'
+
+/** The error of each call on a queue whose jobs have another use. */
+export function servesOther(name: string, found: string, use: QueueUse): HooklineError {
+  const advice = 'Give each inbox and each destination a queue of its own name.'
+  const message = `Queue ${name} serves ${withArticle(found)}. Got ${withArticle(use)}. ${advice}`
+  return new HooklineError('queue_unavailable', message)
+}
+
+function withArticle(use: string): string {
+  return `${/^[aeiou]/.test(use) ? 'an' : 'a'} ${use}`
+}
+
+const destinations = new Set<string>()
+
+export function occupy(place: string, name: string): () => void {
+  if (destinations.has(place)) {
+    const advice = 'Give each destination a queue of its own name, or close the other one first.'
+    throw new TypeError(`Queue ${name} can serve one destination of a process. Got a second one. ${advice}`)
+  }
+  destinations.add(place)
+  return () => void destinations.delete(place)
+}
+
+export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
+  if (note === undefined) return
+  const { version: found = 'none', use: foundUse } = note as Readonly<Record<string, unknown>>
+  if (found !== version) {
+    const advice = 'Use the Hookline that wrote it, or give the queue another name.'
+    const message = `Queue ${name}: this Hookline knows version ${version} of its jobs. Got version ${found}. ${advice}`
+    throw new HooklineError('queue_unavailable', message)
+  }
+  if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
+}
+
+function listNames(names: readonly string[]): string {
+  const most = 10
+  const rest = names.length > most ? ` and ${names.length - most} more` : ''
+  return names.length === 0 ? 'no queues' : `${names.slice(0, most).map(show).join(', ')}${rest}`
+}
+
+export function doesNotExist(name: string, names: readonly string[]): HooklineError {
+  const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start what pushes to it first.`
+  return new HooklineError('queue_unavailable', message)
+}
+
+export function asObserver(queue: Queue, name: string): Queue {
+  function refuse(found: string): never {
+    throw new TypeError(`Queue ${name} is an observer. Got ${found}. Open it without \`observe\` for that.`)
+  }
+  return {
+    ...queue,
+    reserve: (use) => refuse(`${withArticle(use)} that uses it`),
+    push: async (jobs, options) => (options?.db === undefined ? queue.push(jobs) : refuse('a push with `db`')),
+    work: () => refuse('a handler'),
+  }
+}

@@ -1,0 +1,100 @@
+/** Reads all that is stored, however much it is: some megabytes at a time, one entry after the other, and others have their turns. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './queue-types.ts'
+
+/** What one page holds at most; of bytes, one entry in any case. */
+export interface PageBounds {
+  readonly limit: number
+  readonly maxBytes: number
+}
+
+export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
+
+/** With the message that is parsed meanwhile, a walk holds the event loop for about twice as long. */
+const SLICE_MS = 5
+
+let endsAt = 0
+let turns: Promise<unknown> = Promise.resolve()
+
+/** Waits for another turn of the event loop once walks have had their time of this one. Many at once have one turn each. */
+export async function letOthersRun(): Promise<void> {
+  if (performance.now() < endsAt) return
+  turns = turns.then(() => nextTurn())
+  await turns
+  endsAt = performance.now() + SLICE_MS
+}
+
+/** Yields the entries of pages. Whoever parses one twice waits with {@link letOthersRun} between. */
+export async function* walk<Entry>(
+  pages: AsyncIterable<readonly Entry[]> | Iterable<readonly Entry[]>,
+): AsyncGenerator<Entry> {
+  for await (const page of pages) {
+    for (const entry of page) {
+      await letOthersRun()
+      yield entry
+    }
+  }
+}
+
+/** Lists pages until one is empty: one that ends early is full of bytes. */
+export async function* pagesOf<Entry>(
+  list: (bounds: PageBounds, last: Entry | undefined) => Promise<readonly Entry[]>,
+  bounds: PageBounds = PAGE,
+): AsyncGenerator<readonly Entry[]> {
+  for (let last: Entry | undefined; ; ) {
+    const page = await list(bounds, last)
+    if (page.length === 0) return
+    yield page
+    last = page.at(-1)
+  }
+}
+
+/** Reads the entries of a log, in their sequence. */
+export function walkLog(
+  log: QueueLog,
+  page: Pick<LogPage, 'since' | 'until' | 'after'> = {},
+  bounds: PageBounds = PAGE,
+): AsyncGenerator<LogEntry> {
+  const list = (size: PageBounds, last: LogEntry | undefined) =>
+    log.list({ ...page, ...size, ...(last && { after: last.cursor }) })
+  return walk(pagesOf(list, bounds))
+}
+
+/** Takes the first entries that fit, at least one. */
+export function takePage<Entry extends { readonly body: Uint8Array }>(
+  entries: Iterable<Entry>,
+  { limit, maxBytes }: PageBounds,
+): Entry[] {
+  const page: Entry[] = []
+  let bytes = 0
+  for (const entry of entries) {
+    bytes += entry.body.byteLength
+    if (page.length > 0 && bytes > maxBytes) break
+    if (page.push(entry) === limit) break
+  }
+  return page
+}
+
+/** Where a walk over dead letters begins. */
+export interface LettersFrom {
+  readonly newestFirst?: boolean
+  readonly after?: string | undefined
+}
+
+/**
+ * Reads dead letters, each once. When the letter to go on from is gone meanwhile, the list begins anew, and what was read is left out:
+ * behind a given `after`, that reads some from before it.
+ */
+export async function* walkLetters<Letter extends { readonly id: string }>(
+  list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
+  { newestFirst = false, after: first }: LettersFrom = {},
+  bounds: PageBounds = PAGE,
+): AsyncGenerator<Letter> {
+  const seen = new Set<string>()
+  const listNext = (size: PageBounds, last: Letter | undefined) => {
+    const after = last?.id ?? first
+    return list({ ...size, newestFirst, ...(after !== undefined && { after }) })
+  }
+  for await (const letter of walk(pagesOf(listNext, bounds))) if (seen.size < seen.add(letter.id).size) yield letter
+}

@@ -1,0 +1,117 @@
+/** The public types of a platform for tests. */
+
+import type { CollectorOptions } from '../../collect/collector-options.ts'
+import type { Collector } from '../../collect/collector-types.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Message, MessageType } from '../../protocol/message.ts'
+import type { FailureReason, SkipReason } from '../../send/destination-events.ts'
+import type { DestinationOptions } from '../../send/destination-options.ts'
+import type { Destination } from '../../send/destination-types.ts'
+import type { Attempt } from '../../send/sender-types.ts'
+import type { Webhook } from '../../send/webhooks.ts'
+
+/** Options of `startPlatform`. */
+export interface PlatformOptions {
+  /** Where messages are delivered: the URL of your endpoint, or up to five. A `Webhook` has static headers. */
+  readonly to: string | URL | Webhook | readonly (string | URL | Webhook)[]
+  /**
+   * The shared secret, which signs every request. Leave it out to send unsigned. The type admits undefined so that `process.env.X`
+   * compiles; a secret that is given as undefined or empty is a TypeError.
+   */
+  readonly secret?: string | undefined
+  /** The write key of the clients. Default: `test-write-key`. */
+  readonly writeKey?: string
+  /** The port of the collector. Default 0: any free port. */
+  readonly port?: number
+  /**
+   * How long `delivered` waits for a call to come and for an endpoint to respond, in milliseconds of the machine's clock. Default
+   * 4000: less than the five seconds after which most test runners end a test without its message.
+   */
+  readonly timeoutMs?: number
+  /** Further options of the destination. `random` is 0.5 by default, so that retries have the same times in each run. */
+  readonly destination?: Omit<DestinationOptions, 'webhooks' | 'sharedSecret' | 'queue' | 'clock'>
+  /** Further options of the collector. */
+  readonly collector?: Omit<CollectorOptions, 'sources' | 'clock'>
+}
+
+/** Part of a message: the fields that must be equal, also in objects inside. Asymmetric matchers, as `expect.any(Number)`, match too. */
+export type MessagePattern<Type extends MessageType = MessageType> = { readonly type?: Type } & {
+  readonly [field: string]: unknown
+}
+
+/** A message and what has happened to it. */
+export interface PlatformMessage<Type extends MessageType = MessageType> {
+  /** Identifies the message in reports and dead letters of the destination. */
+  readonly id: string
+  readonly message: Extract<Message, { readonly type: Type }>
+  /**
+   * - `waiting`: it is being posted, or waits until the clock moves.
+   * - `delivered`: a URL took it.
+   * - `failed`: it is a dead letter, for `reason`.
+   * - `skipped`: the destination did not queue it, for `reason`.
+   */
+  readonly status: 'waiting' | 'delivered' | 'failed' | 'skipped'
+  /** Every attempt, in order, with the beginning of the response. */
+  readonly attempts: readonly Attempt[]
+  /** When it is retried, on the platform's clock; set after an attempt that failed for now. */
+  readonly retryAt?: Date
+  readonly reason?: FailureReason | SkipReason
+}
+
+/** A request to the collector that was refused, or a call of it. */
+export interface RefusedCall {
+  readonly path: string
+  /** What the request was answered. 200 when other calls of a batch were taken. */
+  readonly status: number
+  readonly code: string
+  /** What is wrong, what was found, what to do. */
+  readonly detail: string
+  /** Index of the call in its batch; absent when the request was refused as a whole. */
+  readonly index?: number
+}
+
+/** Options of {@link Platform.delivered}. */
+export interface DeliveredOptions {
+  /** As the option of the platform, for this call. */
+  readonly timeoutMs?: number
+}
+
+/** A collector, a destination and a clock, for a test of a client, of an endpoint, or of both. */
+export interface Platform extends AsyncDisposable {
+  /** Where clients post batches: `http://127.0.0.1:<port>/v1/batch`. */
+  readonly endpoint: string
+  /** The same without a path, for clients that add their own. */
+  readonly host: string
+  readonly writeKey: string
+  /** Every message that was collected, in order. */
+  readonly messages: readonly PlatformMessage[]
+  /** Every request and call that the collector refused, in order. */
+  readonly refused: readonly RefusedCall[]
+  /** The platform's time, which begins now and stands still until {@link advance}. Give it to what should share it. */
+  readonly clock: Clock
+  /** For what only it does: `collector.delete('user-1')`. */
+  readonly collector: Collector
+  /** For what only it does: `destination.disable()`, `redrive`, `syncAudience`. */
+  readonly destination: Destination
+  /**
+   * Resolves to the first message that matches and was delivered, before this call or after it. Waits while a call or an attempt
+   * is under way, and for a call that has not come, until `timeoutMs`. Does not move the clock.
+   *
+   * @param pattern Fields that must be equal. Default: any message.
+   * @throws Error (as a rejection) that lists what did arrive, and why the rest did not: at once when matching messages failed, or
+   *   wait for the clock.
+   * @example
+   * const { message, attempts } = await platform.delivered({ type: 'track', event: 'Order Completed' })
+   */
+  delivered<Type extends MessageType = MessageType>(
+    pattern?: MessagePattern<Type>,
+    options?: DeliveredOptions,
+  ): Promise<PlatformMessage<Type>>
+  /**
+   * Moves the clock, and the retries with it. Each attempt is a real request: the clock waits for its response before it moves on, at
+   * most `timeoutMs`, after which the attempt runs into the destination's own timeout.
+   */
+  advance(ms: number): Promise<void>
+  /** Ends attempts under way and stops listening. */
+  close(): Promise<void>
+}

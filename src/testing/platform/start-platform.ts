@@ -1,0 +1,22 @@
+/** startPlatform(): what stands between a client and an endpoint, for integration tests, on real sockets and a clock that a test moves. */
+
+import type { Platform, PlatformOptions } from './platform-types.ts'
+
+/**
+ * Starts a collector on a free port of 127.0.0.1, with one source and one destination, which delivers to your endpoint with the
+ * schedule, the signatures and the rules of the real one. Time stands still until you move it.
+ *
+ * @throws TypeError (as a rejection) that names the option.
+ * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
+ * @example
+ * const platform = await startPlatform({ to: 'http://localhost:3000/webhooks', secret })
+ * const client = createClient(platform.writeKey, { endpoint: platform.endpoint })
+ * client.track({ userId: 'user-1', event: 'Order Completed' })
+ * await client.flush()
+ * const { message, attempts } = await platform.delivered({ type: 'track', event: 'Order Completed' })
+ * await platform.close()
+ */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { createPlatform } = await import('./create-platform.ts') // It loads the HTTP client, which the other tools do without.
+  return createPlatform(options)
+}

@@ -1,0 +1,125 @@
+/** A webhook endpoint on a real socket that responds by a script. */
+
+import http from 'node:http'
+import https from 'node:https'
+import { readStream } from '../host/read-stream.ts'
+import { invalidOption, requireInteger, requireOneOf, requireOptions, show } from '../kit/checks.ts'
+import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
+import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
+import { respond } from './respond.ts'
+import { createScript, type Script } from './script.ts'
+import { listen, watchConnections } from './server.ts'
+
+/** What `startEndpoint` takes. */
+export interface EndpointOptions {
+  /** One step for each request; the last is repeated. Default `[200]`. */
+  readonly script?: Script
+  /** The path of `url`. Requests to other paths get the same responses. Default `/webhooks`. */
+  readonly path?: string
+  /** The port, for example that of a closed endpoint, to start it again. Default 0: any free port. */
+  readonly port?: number
+  /** Listens on https, with a certificate that has this fault. Default: http. */
+  readonly tls?: CertificateFault
+}
+
+/** A webhook endpoint on this machine. */
+export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
+  /** `http://127.0.0.1:<port>/webhooks`, or `https://localhost:<port>/webhooks`. */
+  readonly url: string
+  /** How many connections were opened so far, including those whose TLS handshake failed. */
+  readonly connections: number
+  /** How many bytes were received so far, of whole requests or not; over TLS the decrypted ones. */
+  readonly bytesReceived: number
+  /** Goes on with these steps instead of the rest of the script. */
+  script(steps: Script): void
+  /**
+   * Ends every connection and stops listening.
+   *
+   * @throws (as a rejection) the error of the first step that failed, such as a function that threw. Its request was answered
+   *   with 500.
+   */
+  close(): Promise<void>
+}
+
+/** An endpoint with a certificate. */
+export interface SecureEndpoint extends ScriptedEndpoint {
+  /** The certificate that a client must trust, PEM: the authority, or the endpoint's own when it is self-signed. */
+  readonly ca: string
+}
+
+/**
+ * Starts an endpoint on this machine.
+ *
+ * @throws TypeError (as a rejection) that names the option.
+ * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
+ * @example
+ * const endpoint = await startEndpoint({ script: [500, 'hang', 200] })
+ * // … the code under test posts to endpoint.url …
+ * const [first] = await endpoint.received(3)
+ * await endpoint.close() // or: await using endpoint = …
+ */
+export async function startEndpoint(options: EndpointOptions & { tls: CertificateFault }): Promise<SecureEndpoint>
+export async function startEndpoint(options?: EndpointOptions): Promise<ScriptedEndpoint>
+export async function startEndpoint(options: EndpointOptions = {}): Promise<ScriptedEndpoint> {
+  requireOptions('startEndpoint', options, ['script', 'path', 'port', 'tls'])
+  const { script: steps, path = '/webhooks', port = 0, tls } = options
+  if (typeof path !== 'string' || !path.startsWith('/')) {
+    throw invalidOption('path', "must begin with '/'", show(path), "Pass a path, for example '/webhooks'.")
+  }
+  requireInteger('port', port, 0, 65_535)
+  if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
+  const script = createScript(steps)
+  const recorder = createRecorder()
+  const faults: unknown[] = []
+  const certificate = tls === undefined ? undefined : createCertificate(tls)
+  const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
+  server.keepAliveTimeout = 0 // Connections end by the script only.
+  const connections = watchConnections(server)
+
+  server.on('request', async (request, response) => {
+    const planned = script.next()
+    const reset = (): void => connections.reset(request.socket)
+    if ('kind' in planned && planned.kind === 'reset' && planned.after === 'headers') {
+      reset()
+      return
+    }
+    const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
+    if (body === undefined) return // The client has ended the connection.
+    const { bytes } = body
+    const { method = '', url = '', rawHeaders } = request
+    const headers = joinHeaders(rawHeaders)
+    const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: new Date() })
+    try {
+      await respond('kind' in planned ? planned : await planned(recorded), response, reset)
+    } catch (fault) {
+      faults.push(fault)
+      response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the length of headers that it refused.
+    }
+  })
+  const { origin, close: stop } = await listen(server, port)
+
+  const close = async (): Promise<void> => {
+    connections.end()
+    await stop()
+    if (faults.length > 0) throw faults[0]
+  }
+
+  return {
+    ...(certificate !== undefined && { ca: certificate.ca }),
+    url: origin + path,
+    requests: recorder.requests,
+    received: recorder.received,
+    get messages() {
+      return recorder.messages
+    },
+    get connections() {
+      return connections.count
+    },
+    get bytesReceived() {
+      return connections.bytes
+    },
+    script: script.replace,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}

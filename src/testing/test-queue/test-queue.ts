@@ -1,0 +1,44 @@
+/** testQueue(): the contract of queues as tests, for any test runner. */
+
+import { requireOptions } from '../../kit/checks.ts'
+import { closeCases } from './close.ts'
+import { type Cases, type QueueTest, runCase, type TestedQueue, type TestQueueOptions } from './context.ts'
+import { deadLetterCases } from './dead-letters.ts'
+import { durableCases, leaseCases } from './durable.ts'
+import { durableGroupCases, groupCases } from './group-cases.ts'
+import { durableLogCases, logCases } from './log-cases.ts'
+import { pushCases, retryCases, workCases } from './work.ts'
+
+const OPTIONS = ['isDurable', 'leaseMs', 'hasLog', 'hasGroups'] as const satisfies (keyof TestQueueOptions)[]
+
+/**
+ * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
+ *
+ * @param create Opens a new, empty queue. A test fails when the queue breaks the rule that the test is named after.
+ * @throws TypeError that names the option.
+ * @example
+ * describe('my engine', () => {
+ *   for (const { name, run } of testQueue(create, { leaseMs: 30_000 })) test(name, run)
+ * })
+ */
+export function testQueue(
+  create: () => TestedQueue | Promise<TestedQueue>,
+  options: TestQueueOptions = {},
+): readonly QueueTest[] {
+  requireOptions('testQueue', options, OPTIONS)
+  const { isDurable = true, leaseMs, hasLog = false, hasGroups = false } = options
+  const cases: Cases = {
+    ...pushCases,
+    ...workCases,
+    ...retryCases,
+    ...deadLetterCases,
+    ...closeCases,
+    ...(isDurable && durableCases),
+    ...(leaseMs !== undefined && leaseCases),
+    ...(hasLog && logCases),
+    ...(hasLog && isDurable && durableLogCases),
+    ...(hasGroups && groupCases),
+    ...(hasGroups && isDurable && durableGroupCases),
+  }
+  return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
+}
