@@ -57,94 +57,108 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
   readonly random: () => number
 }
 
-export type Circuit = ReturnType<typeof createCircuit>
-
 const FIRST_PROBE_MS = 1_000
 
 /** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
 /** Every time is by the monotonic clock, in milliseconds. */
-export function createCircuit({ failures: most, maxProbeMs, maxPerSecond, concurrency, random }: CircuitPolicy) {
-  const pace = maxPerSecond === undefined ? UNLIMITED : createPace(maxPerSecond)
-  let state = 'closed' as CircuitState
-  let openSince: number | undefined
-  let probeAt = 0
-  let openings = 0 // Since the last success.
-  let epoch = 0 // An attempt that began before the circuit opened says nothing of the URL now.
-  let failures = 0 // In a row.
-  let active = 0
-  let bearable = concurrency // How many attempts at a time, while it is closed.
+export class Circuit {
+  readonly #policy: CircuitPolicy
+  readonly #pace: Pace
+  #state: CircuitState = 'closed'
+  #openSince: number | undefined
+  #probeAt = 0
+  #openings = 0 // Since the last success.
+  #epoch = 0 // An attempt that began before the circuit opened says nothing of the URL now.
+  #failures = 0 // In a row.
+  #active = 0
+  #bearable: number // How many attempts at a time, while it is closed.
 
-  function open(now: number, askedMs = 0): void {
-    state = 'open'
-    openSince ??= now
-    openings += 1
-    epoch += 1
-    const delayMs = backoff(openings, { firstMs: FIRST_PROBE_MS, maxMs: maxProbeMs, random: (1 + random()) / 2 })
-    probeAt = now + Math.max(delayMs, Math.min(askedMs, MAX_PAUSE_MS))
+  constructor(policy: CircuitPolicy) {
+    this.#policy = policy
+    this.#pace = policy.maxPerSecond === undefined ? UNLIMITED : createPace(policy.maxPerSecond)
+    this.#bearable = policy.concurrency
   }
 
-  function succeed(): void {
-    failures = 0
-    openings = 0
-    if (state === 'half_open') bearable = 1
-    else bearable = Math.min(concurrency, bearable + 1 / bearable)
-    state = 'closed'
-    openSince = undefined
+  get state(): CircuitState {
+    return this.#state
   }
 
-  function judge(attempt: Attempt, now: number): void {
+  /** Since when it is not closed. */
+  get openSince(): number | undefined {
+    return this.#openSince
+  }
+
+  /** When it probes next; set while it is open. */
+  get probeAt(): number | undefined {
+    return this.#state === 'open' ? this.#probeAt : undefined
+  }
+
+  /** How many attempts may begin now. */
+  room(now: number): number {
+    if (this.#state === 'half_open') return 0
+    const paced = this.#pace.room(now)
+    if (this.#state === 'open') return now >= this.#probeAt ? Math.min(1, paced) : 0
+    return Math.max(0, Math.min(Math.floor(this.#bearable) - this.#active, paced))
+  }
+
+  /** When there is room although no attempt has ended; undefined when one has to end first. */
+  roomAt(now: number): number | undefined {
+    const isWaiting = this.#state === 'closed' && this.#active >= Math.floor(this.#bearable)
+    if (isWaiting || this.#state === 'half_open') return undefined
+    return Math.max(this.#pace.roomAt(now), this.probeAt ?? now)
+  }
+
+  /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
+  begin(now: number): (attempt: Attempt, now: number) => boolean {
+    this.#pace.take(now)
+    this.#active += 1
+    if (this.#state === 'open') this.#state = 'half_open'
+    const began = this.#epoch
+    return (attempt, at) => {
+      this.#active -= 1
+      const wasOpen = this.#openSince !== undefined
+      if (began === this.#epoch) this.#judge(attempt, at)
+      return wasOpen !== (this.#openSince !== undefined)
+    }
+  }
+
+  #judge(attempt: Attempt, now: number): void {
     const { status, error } = attempt
-    if (error === 'closed') state = state === 'half_open' ? 'open' : state
-    else if (status === undefined || isTransient(status)) fail(attempt, now)
-    else succeed()
+    if (error === 'closed') this.#state = this.#state === 'half_open' ? 'open' : this.#state
+    else if (status === undefined || isTransient(status)) this.#fail(attempt, now)
+    else this.#succeed()
   }
 
-  function fail({ status, retryAfterMs }: Attempt, now: number): void {
-    failures += 1
-    if (bearable < concurrency) bearable = Math.max(1, bearable - 1 / bearable)
+  #succeed(): void {
+    const { concurrency } = this.#policy
+    this.#bearable = this.#state === 'half_open' ? 1 : Math.min(concurrency, this.#bearable + 1 / this.#bearable)
+    this.#failures = 0
+    this.#openings = 0
+    this.#state = 'closed'
+    this.#openSince = undefined
+  }
+
+  #fail({ status, retryAfterMs }: Attempt, now: number): void {
+    const { failures, concurrency } = this.#policy
+    this.#failures += 1
+    if (this.#bearable < concurrency) this.#bearable = Math.max(1, this.#bearable - 1 / this.#bearable)
     const asksToWait = status === 429 || retryAfterMs !== undefined
-    const mayOpen = most !== Number.POSITIVE_INFINITY
-    if (state === 'half_open' || failures >= most || (asksToWait && mayOpen)) open(now, retryAfterMs)
+    const mayOpen = failures !== Number.POSITIVE_INFINITY
+    if (this.#state === 'half_open' || this.#failures >= failures || (asksToWait && mayOpen)) {
+      this.#open(now, retryAfterMs)
+    }
   }
 
-  return {
-    get state() {
-      return state
-    },
-    /** Since when it is not closed. */
-    get openSince(): number | undefined {
-      return openSince
-    },
-    /** When it probes next; set while it is open. */
-    get probeAt(): number | undefined {
-      return state === 'open' ? probeAt : undefined
-    },
-    /** How many attempts may begin now. */
-    room(now: number): number {
-      if (state === 'half_open') return 0
-      if (state === 'open') return now >= probeAt ? Math.min(1, pace.room(now)) : 0
-      return Math.max(0, Math.min(Math.floor(bearable) - active, pace.room(now)))
-    },
-    /** When there is room although no attempt has ended; undefined when one has to end first. */
-    roomAt(now: number): number | undefined {
-      if (state === 'half_open' || (state === 'closed' && active >= Math.floor(bearable))) return undefined
-      return Math.max(pace.roomAt(now), state === 'open' ? probeAt : now)
-    },
-    /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
-    begin(now: number): (attempt: Attempt, now: number) => boolean {
-      pace.take(now)
-      active += 1
-      if (state === 'open') state = 'half_open'
-      const began = epoch
-      return (attempt, at) => {
-        active -= 1
-        const before = openSince
-        if (began === epoch) judge(attempt, at)
-        return before === undefined ? openSince !== undefined : openSince === undefined
-      }
-    },
+  #open(now: number, askedMs = 0): void {
+    this.#state = 'open'
+    this.#openSince ??= now
+    this.#openings += 1
+    this.#epoch += 1
+    const { maxProbeMs: maxMs, random } = this.#policy
+    const delayMs = backoff(this.#openings, { firstMs: FIRST_PROBE_MS, maxMs, random: (1 + random()) / 2 })
+    this.#probeAt = now + Math.max(delayMs, Math.min(askedMs, MAX_PAUSE_MS))
   }
 }
 
@@ -159,7 +173,7 @@ export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readon
 }
 
 /** How many may begin. Every time is in milliseconds, by the monotonic clock. */
-interface Pace {
+export interface Pace {
   room(now: number): number
   roomAt(now: number): number
   take(now: number): void

@@ -14,7 +14,7 @@ import { checkHealth } from '../store/health.ts'
 import { createLetters } from '../store/letters.ts'
 import type { Job, PushOptions } from '../store/queue-types.ts'
 import { createAudienceSync } from './audience-sync.ts'
-import { createCircuits } from './circuits.ts'
+import { Circuits } from './circuits.ts'
 import { type Composed, composeCall, composeMessage } from './compose-call.ts'
 import { createCurrentSettings } from './current-settings.ts'
 import { createJobHandler } from './deliver.ts'
@@ -52,7 +52,7 @@ export function createDestination(options: DestinationOptions): Destination {
     (letter) => onDeadLetter?.(readDeadLetter(letter, live.settings.targets)),
     () => live.settings.targets.length > 1,
   )
-  const circuits = createCircuits(live.settings, (event) => events.publish('circuit', event))
+  const circuits = new Circuits(live.settings, (event) => events.publish('circuit', event))
   const functions = createFunctions(live.settings.functions, clock)
   const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   let isClosed = false

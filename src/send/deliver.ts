@@ -83,7 +83,7 @@ export function createJobHandler(
     if (isHeld && !isLast) return hold(job, before, startedAt, now + circuits.holdMs(due))
     const chosen = isLast ? due : admitted
     abortWith(signal)
-    const ends = chosen.map(circuits.begin)
+    const ends = chosen.map((target) => circuits.begin(target))
     const sent = sentOf(job, before)
     const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(sent.body, chosen, end))
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)

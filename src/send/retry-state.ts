@@ -10,11 +10,11 @@ export interface RetryState {
   /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
-  readonly startedAt?: number
+  readonly startedAt?: number | undefined
   /** What the functions made of the message: each attempt posts it. */
-  readonly body?: string
+  readonly body?: string | undefined
   /** The error of its functions. */
-  readonly thrown?: StoredThrown
+  readonly thrown?: StoredThrown | undefined
 }
 
 interface StoredThrown {
@@ -35,14 +35,9 @@ export function toStoredThrown(thrown: unknown): StoredThrown {
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
 /** The JSON in the queue. Compact: while an endpoint is unreachable, it stays there for hours. */
-interface StoredState {
-  readonly rounds: number
+interface StoredState extends Omit<RetryState, 'attempts'> {
   readonly ids: readonly string[]
   readonly kept: readonly StoredAttempt[]
-  readonly next: RetryState['next']
-  readonly startedAt?: number
-  readonly body?: string
-  readonly thrown?: StoredThrown
 }
 
 /** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
@@ -54,25 +49,17 @@ type StoredAttempt = readonly [
   ...detail: string[],
 ]
 
-export function writeRetryState(
-  { rounds, attempts, next, startedAt, body, thrown }: RetryState,
-  targets: readonly Target[],
-): Uint8Array {
-  const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
-    const index = targets.findIndex(({ shown }) => shown === url)
-    const detail = status === undefined ? reason : body
-    return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
-  })
-  const state: StoredState = {
-    rounds,
-    ids: targets.map(({ id }) => id),
-    kept,
-    next,
-    ...(startedAt && { startedAt }),
-    ...(body && { body }),
-    ...(thrown && { thrown }),
-  }
-  return encoder.encode(JSON.stringify(state))
+export function writeRetryState({ rounds, attempts, ...rest }: RetryState, targets: readonly Target[]): Uint8Array {
+  const ids = targets.map(({ id }) => id)
+  const kept = attempts.map((attempt) => writeAttempt(attempt, targets))
+  return encoder.encode(JSON.stringify({ rounds, ids, kept, ...rest } satisfies StoredState))
+}
+
+function writeAttempt(attempt: Attempt, targets: readonly Target[]): StoredAttempt {
+  const { url, at, durationMs, status, error, reason, body } = attempt
+  const index = targets.findIndex(({ shown }) => shown === url)
+  const detail = status === undefined ? reason : body
+  return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
 }
 
 /** Decodes a retry state. An unreadable one counts as a job before its first round. */
@@ -81,14 +68,8 @@ export function readRetryState(bytes: Uint8Array | undefined, targets: readonly 
   try {
     const { rounds, ids, kept, next, startedAt, body, thrown } = JSON.parse(decoder.decode(bytes)) as StoredState
     const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
-    return {
-      rounds,
-      attempts: kept.map((attempt) => readAttempt(attempt, urls)),
-      next: { ...next },
-      ...(startedAt && { startedAt }),
-      ...(body && { body }),
-      ...(thrown && { thrown }),
-    }
+    const attempts = kept.map((attempt) => readAttempt(attempt, urls))
+    return { rounds, attempts, next: { ...next }, startedAt, body, thrown }
   } catch {
     return INITIAL
   }
@@ -100,7 +81,8 @@ function readAttempt(
 ): Attempt {
   const attempt = { url: urls[index] ?? 'a URL that was removed', at: new Date(at), durationMs, ok: false }
   if (typeof outcome === 'number') return { ...attempt, status: outcome, body: detail ?? '' }
-  return { ...attempt, error: outcome, ...(detail !== undefined && { reason: detail }), body: '' }
+  const failed = { ...attempt, error: outcome, body: '' }
+  return detail === undefined ? failed : { ...failed, reason: detail }
 }
 
 const encoder = new TextEncoder()

@@ -95,9 +95,8 @@ export function planNextStep(
     const asked = Math.min(now + (attempt.retryAfterMs ?? 0), startedAt + LAST_START_MS)
     next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
   }
-  const { body } = before
   const all = [...before.attempts.map(withoutDetail), ...attempts]
-  const state = { rounds, attempts: all, next, ...(body !== undefined && { body }) }
+  const state = { rounds, attempts: all, next, body: before.body }
   const at = findNextTime(targets, state, now)
   if (at !== undefined) return { retryAt: new Date(at), state }
   const isOver = delayMs === undefined && (held.length > 0 || attempts.some(isRetryable)) // Else the URLs that failed were removed meanwhile.

@@ -5,7 +5,7 @@ import { createDeadlines } from '../kit/deadlines.ts'
 import type { DispatcherLike } from '../kit/post.ts'
 import { Client } from '../kit/undici.ts'
 import { RESPONSE_LIMIT } from '../protocol/limits.ts'
-import { type AttemptRequest, type Connection, createOriginLimiter, type OriginLimiter } from './origin-limiter.ts'
+import { type AttemptRequest, type Connection, OriginLimiter } from './origin-limiter.ts'
 import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { SenderSettings } from './sender-options.ts'
 import type { Attempt } from './sender-types.ts'
@@ -19,7 +19,7 @@ export function createTransport(settings: SenderSettings) {
   const limiters = new Map<string, OriginLimiter>()
   for (const origin of new Set(targets.map((target) => target.origin))) {
     const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutClosing(dispatcher)
-    limiters.set(origin, createOriginLimiter(open, connections, timing))
+    limiters.set(origin, new OriginLimiter(open, connections, timing))
   }
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
   const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type CircuitPolicy, createCircuit, readCircuitOptions } from '../../src/send/circuit.ts'
+import { Circuit, type CircuitPolicy, readCircuitOptions } from '../../src/send/circuit.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
 
 const attempt = (outcome: Partial<Attempt>): Attempt => ({
@@ -15,7 +15,7 @@ const failed = attempt({ status: 503 })
 
 function setUp(options: Partial<CircuitPolicy> = {}) {
   const policy = { failures: 3, maxProbeMs: 8_000, maxPerSecond: undefined, concurrency: 50, random: () => 0.999999 }
-  const circuit = createCircuit({ ...policy, ...options })
+  const circuit = new Circuit({ ...policy, ...options })
   const once = (result: Attempt, now = 0): boolean => circuit.begin(now)(result, now)
   const open = (now = 0): void => {
     while (circuit.state === 'closed') once(failed, now)

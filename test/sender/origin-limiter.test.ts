@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createDeadlines } from '../../src/kit/deadlines.ts'
-import { type Connection, createOriginLimiter } from '../../src/send/origin-limiter.ts'
+import { type Connection, OriginLimiter } from '../../src/send/origin-limiter.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
 import { readWebhooks, type Target } from '../../src/send/webhooks.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -35,7 +35,7 @@ function setUp() {
       return true
     },
   })
-  const limiter = createOriginLimiter(() => open(opened++), 2, { clock, deadlines: createDeadlines(5_000, clock) })
+  const limiter = new OriginLimiter(() => open(opened++), 2, { clock, deadlines: createDeadlines(5_000, clock) })
   const post = (): Promise<Attempt> => new Promise((resolve) => limiter.post(target, request, resolve))
   return { limiter, post, responds, abort, destroy, connections, nested: () => nested }
 }
