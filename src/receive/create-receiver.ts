@@ -8,7 +8,7 @@ import { within } from '../kit/timeout.ts'
 import { requireBytes } from '../protocol/error.ts'
 import { checkHealth } from '../store/health.ts'
 import { createDeduplication } from './deduplication.ts'
-import { type AudienceHandlers, createHandlers } from './handlers.ts'
+import { type AudienceHandlers, Handlers } from './handlers.ts'
 import { createInbox, type Inbox } from './inbox.ts'
 import { tellOptions } from './inspected.ts'
 import { RequestReceiver } from './receive.ts'
@@ -34,7 +34,7 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits, Custom>): Receiver<Events, Traits, Custom> {
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
-  const handlers = createHandlers(Object.keys(options.events ?? {}), settings.takesCustom)
+  const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom)
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)

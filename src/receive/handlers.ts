@@ -15,8 +15,6 @@ export interface AudienceHandlers<M = ReceivedMessage> {
   readonly exited?: Handler<M>
 }
 
-export type Handlers = ReturnType<typeof createHandlers>
-
 const SIDES = ['entered', 'exited'] as const
 
 interface Registered {
@@ -27,184 +25,194 @@ interface Registered {
   readonly order: number
 }
 
+type Registry = Map<string, Registered[]>
+
 /** So many names of strangers are warned of. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
-/** @param schemas The names of events that have one. */
-export function createHandlers(schemas: readonly string[] = [], takesCustom = false) {
-  const warned = new Set<string>()
-  const names = new Set<string>()
-  const byType = new Map<string, Registered[]>()
-  const byEvent = new Map<string, Registered[]>()
-  const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
-  let audiences = 0
-  let isStarted = false
-  let size = 0
-  let ignored = 0
-  let isDispatched = false
+/** The handlers of a receiver, by what they are for. */
+export class Handlers {
+  readonly #schemas: readonly string[]
+  readonly #takesCustom: boolean
+  readonly #warned = new Set<string>()
+  readonly #names = new Set<string>()
+  readonly #byType: Registry = new Map()
+  readonly #byEvent: Registry = new Map()
+  readonly #byAudience: Readonly<Record<(typeof SIDES)[number], Registry>> = { entered: new Map(), exited: new Map() }
+  #audiences = 0
+  #isStarted = false
+  #size = 0
+  #ignored = 0
+  #isDispatched = false
 
-  return {
-    get size(): number {
-      return size
-    },
-    /** How many messages no handler matched. */
-    get ignored(): number {
-      return ignored
-    },
-
-    add(selection: readonly unknown[]): void {
-      const { by, keys, handler, name } = readSelection('on', selection, takesCustom)
-      const registry = by === 'type' ? byType : byEvent
-      for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
-      addName('on', name)
-      for (const key of keys) {
-        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, name, order: 0 })
-      }
-      size += keys.size
-    },
-
-    remove(selection: readonly unknown[]): void {
-      const { by, keys, handler } = readSelection('off', selection, takesCustom)
-      const registry = by === 'type' ? byType : byEvent
-      for (const key of keys) {
-        const before = registry.get(key)
-        if (before === undefined) continue
-        const after = before.filter((other) => other.handler !== handler)
-        for (const { name } of before.filter((other) => other.handler === handler)) names.delete(name)
-        registry.set(key, after)
-        size -= before.length - after.length
-      }
-    },
-
-    addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void {
-      const trait = traitName(name)
-      requireOptions('onAudience', handlers, ['entered', 'exited'])
-      const sides = SIDES.filter((side) => handlers[side] !== undefined)
-      if (sides.length === 0) {
-        throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
-      }
-      for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
-      if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
-      const handlerName = readHandlerName('onAudience', options)
-      addName('onAudience', handlerName)
-      const order = audiences++
-      for (const side of sides) {
-        const on = `${side} ${trait}`
-        const handler = handlers[side] as Handler<ReceivedMessage>
-        append(byAudience[side], trait, { on, handler, name: handlerName, order })
-      }
-      size++
-    },
-
-    /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
-    start(): void {
-      isStarted = true
-      for (const registry of [byType, byEvent]) {
-        for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
-      }
-    },
-
-    /** Whether a handler is for a message. */
-    match: (wire: ReceivedMessage, only?: readonly string[]): boolean =>
-      handlersFor(wire).some(({ name }) => only === undefined || only.includes(name)),
-
-    /** @throws TypeError for a name that no handler has. */
-    requireNames(call: string, given: readonly string[]): void {
-      for (const name of given) {
-        if (name !== '' && names.has(name)) continue
-        const near = nearest(name, [...names])
-        const advice =
-          near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
-        throw invalidOption(call, 'must be names of handlers', show(name), advice)
-      }
-    },
-
-    /** Calls every handler that matches and is not done, all at once. */
-    dispatch(attempt: Attempt): Promise<undefined> | undefined {
-      // Collected before the first call: a handler may change the message and the registry. A schema may drop the trait of an audience.
-      const matching = handlersFor(attempt.wire)
-      if (!isDispatched) warnOfSchemas()
-      if (matching.length === 0) ignore(attempt)
-      const { progress } = attempt
-      if (progress === undefined) return runAll(matching, attempt)
-      const { done, only, failed } = progress
-      for (const name of failed) warnUnlessNamed(name)
-      const isLeft = ({ name }: Registered): boolean => !done.includes(name)
-      if (only === undefined) return runAll(matching.filter(isLeft), attempt)
-      const absent = only.filter((name) => !names.has(name)).map(absentHandler)
-      const meant = [...matching, ...absent].filter(({ name }) => only.includes(name))
-      return runAll(meant.filter(isLeft), attempt)
-    },
+  /** @param schemas The names of events that have one. */
+  constructor(schemas: readonly string[] = [], takesCustom = false) {
+    this.#schemas = schemas
+    this.#takesCustom = takesCustom
   }
 
-  function addName(call: string, name: string): void {
-    if (names.has(name)) {
+  get size(): number {
+    return this.#size
+  }
+
+  /** How many messages no handler matched. */
+  get ignored(): number {
+    return this.#ignored
+  }
+
+  add(selection: readonly unknown[]): void {
+    const { by, keys, handler, name } = readSelection('on', selection, this.#takesCustom)
+    const registry = by === 'type' ? this.#byType : this.#byEvent
+    for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart('on', key)
+    this.#addName('on', name)
+    for (const key of keys) {
+      append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, name, order: 0 })
+    }
+    this.#size += keys.size
+  }
+
+  remove(selection: readonly unknown[]): void {
+    const { by, keys, handler } = readSelection('off', selection, this.#takesCustom)
+    const registry = by === 'type' ? this.#byType : this.#byEvent
+    for (const key of keys) {
+      const before = registry.get(key)
+      if (before === undefined) continue
+      const after = before.filter((other) => other.handler !== handler)
+      for (const { name } of before.filter((other) => other.handler === handler)) this.#names.delete(name)
+      registry.set(key, after)
+      this.#size -= before.length - after.length
+    }
+  }
+
+  addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void {
+    const trait = traitName(name)
+    requireOptions('onAudience', handlers, ['entered', 'exited'])
+    const sides = SIDES.filter((side) => handlers[side] !== undefined)
+    if (sides.length === 0) {
+      throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
+    }
+    for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
+    if (sides.some((side) => !this.#byAudience[side].has(trait))) this.#refuseAfterStart('onAudience', name)
+    const handlerName = readHandlerName('onAudience', options)
+    this.#addName('onAudience', handlerName)
+    const order = this.#audiences++
+    for (const side of sides) {
+      const on = `${side} ${trait}`
+      const handler = handlers[side] as Handler<ReceivedMessage>
+      append(this.#byAudience[side], trait, { on, handler, name: handlerName, order })
+    }
+    this.#size++
+  }
+
+  /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
+  start(): void {
+    this.#isStarted = true
+    for (const registry of [this.#byType, this.#byEvent]) {
+      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+    }
+  }
+
+  /** Whether a handler is for a message. */
+  match(wire: ReceivedMessage, only?: readonly string[]): boolean {
+    return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
+  }
+
+  /** @throws TypeError for a name that no handler has. */
+  requireNames(call: string, given: readonly string[]): void {
+    for (const name of given) {
+      if (name !== '' && this.#names.has(name)) continue
+      const near = nearest(name, [...this.#names])
+      const advice =
+        near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
+      throw invalidOption(call, 'must be names of handlers', show(name), advice)
+    }
+  }
+
+  /** Calls every handler that matches and is not done, all at once. */
+  dispatch(attempt: Attempt): Promise<undefined> | undefined {
+    // Collected before the first call: a handler may change the message and the registry. A schema may drop the trait of an audience.
+    const matching = this.#handlersFor(attempt.wire)
+    if (!this.#isDispatched) this.#warnOfSchemas()
+    if (matching.length === 0) this.#ignore(attempt)
+    const { progress } = attempt
+    if (progress === undefined) return runAll(matching, attempt)
+    const { done, only, failed } = progress
+    for (const name of failed) this.#warnUnlessNamed(name)
+    const isLeft = ({ name }: Registered): boolean => !done.includes(name)
+    if (only === undefined) return runAll(matching.filter(isLeft), attempt)
+    const absent = only.filter((name) => !this.#names.has(name)).map(absentHandler)
+    const meant = [...matching, ...absent].filter(({ name }) => only.includes(name))
+    return runAll(meant.filter(isLeft), attempt)
+  }
+
+  #addName(call: string, name: string): void {
+    if (this.#names.has(name)) {
       const advice = 'Pass another name, or remove the first handler with `off`.'
       throw invalidOption(`${call}: name`, 'must be used once', `a second handler named ${show(name)}`, advice)
     }
-    if (name !== '') names.add(name)
+    if (name !== '') this.#names.add(name)
   }
 
   /** A handler that failed in a message is gone: it was renamed or removed since. */
-  function warnUnlessNamed(name: string): void {
-    if (name === '' || names.has(name) || warned.has(name) || warned.size === MAX_WARNED) return
-    warned.add(name)
+  #warnUnlessNamed(name: string): void {
+    if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
+    this.#warned.add(name)
     const message = `No handler is named ${show(name)}: a message that is for it is handled without it. Give its name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function ignore(attempt: Attempt): void {
+  #ignore(attempt: Attempt): void {
     const { wire } = attempt
-    ignored += 1
+    this.#ignored += 1
     attempt.isIgnored = true
     const [what, event] = wire.type === 'track' ? ['event', wire.event] : [`type ${wire.type}`]
-    warn(`messages of the ${what}`, event, 'they are answered 200 and ignored')
+    this.#warn(`messages of the ${what}`, event, 'they are answered 200 and ignored')
   }
 
-  function warnOfSchemas(): void {
-    isDispatched = true
-    if (byType.get('track')?.length || byType.get('*')?.length) return
-    for (const event of schemas) {
-      if (!byEvent.get(event)?.length) warn('the schema of', event, 'it has no effect')
+  #warnOfSchemas(): void {
+    this.#isDispatched = true
+    if (this.#byType.get('track')?.length || this.#byType.get('*')?.length) return
+    for (const event of this.#schemas) {
+      if (!this.#byEvent.get(event)?.length) this.#warn('the schema of', event, 'it has no effect')
     }
   }
 
   /** Warns once that a handler is missing. Without any, `receive` may be called for its result. */
-  function warn(what: string, event: string | undefined, effect: string): void {
+  #warn(what: string, event: string | undefined, effect: string): void {
     const name = event?.slice(0, MAX_NAME)
     const subject = name === undefined ? what : `${what} '${escaped(name)}'`
-    if (size === 0 || warned.has(subject) || warned.size === MAX_WARNED) return
-    warned.add(subject)
+    if (this.#size === 0 || this.#warned.has(subject) || this.#warned.size === MAX_WARNED) return
+    this.#warned.add(subject)
     const near =
       name &&
       nearest(
         name,
-        [...byEvent.keys(), ...schemas].filter((known) => known !== event),
+        [...this.#byEvent.keys(), ...this.#schemas].filter((known) => known !== event),
       )
     const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if it is not wanted.'
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function handlersFor(wire: ReceivedMessage): Registered[] {
-    const matching = [...(byType.get(wire.type) ?? NONE)]
-    if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
-    if (audiences > 0) matching.push(...ofAudiences(wire))
-    matching.push(...(byType.get('*') ?? NONE))
+  #handlersFor(wire: ReceivedMessage): Registered[] {
+    const matching = [...(this.#byType.get(wire.type) ?? NONE)]
+    if (wire.type === 'track') matching.push(...(this.#byEvent.get(wire.event) ?? NONE))
+    if (this.#audiences > 0) matching.push(...this.#ofAudiences(wire))
+    matching.push(...(this.#byType.get('*') ?? NONE))
     return matching
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
-  function ofAudiences(message: ReceivedMessage): Registered[] {
+  #ofAudiences(message: ReceivedMessage): Registered[] {
     const found: Registered[] = []
     for (const [trait, isMember] of memberships(message)) {
-      found.push(...(byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
+      found.push(...(this.#byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
     }
     return found.sort((one, other) => one.order - other.order)
   }
 
-  function refuseAfterStart(call: string, key: string): void {
-    if (!isStarted) return
+  #refuseAfterStart(call: string, key: string): void {
+    if (!this.#isStarted) return
     const rule = 'must come before `start()` for messages that have no handler yet'
     const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
     throw invalidOption(call, rule, `the first handler for ${show(key)} after it`, advice)
@@ -223,7 +231,7 @@ function absentHandler(name: string): Registered {
 }
 
 /** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
-function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
+function append(registry: Registry, key: string, value: Registered): void {
   const list = registry.get(key)
   if (list === undefined) registry.set(key, [value])
   else list.push(value)

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Message } from '../../src/protocol/message.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { createHandlers } from '../../src/receive/handlers.ts'
+import { Handlers } from '../../src/receive/handlers.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { deliver, hostRequest, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
@@ -262,7 +262,7 @@ describe('onAudience', () => {
 
   it('reads a message as often for many audiences as for one', () => {
     const readsWith = (audiences: number) => {
-      const handlers = createHandlers()
+      const handlers = new Handlers()
       let reads = 0
       for (let i = 0; i < audiences; i++) handlers.addAudience(`audience ${i}`, { entered: () => {} })
       const count = <T>(read: T): T => {
