@@ -34,6 +34,7 @@ export class Deadline {
   #abort: AbortController | undefined
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined
+  #isOver = false
   readonly #deadlines: Deadlines
   readonly #since: number | undefined
 
@@ -107,15 +108,16 @@ export class Deadline {
 
   /** Ends what waits now, with this error or that of the stage. */
   pass(error: HooklineError = this.#late()): void {
-    if (this.#error !== undefined) return
+    if (this.#isOver) return
     this.#error = error
     this.end()
     this.#abort?.abort(error)
     this.#interrupt?.(error)
   }
 
-  /** Stops the time: nothing ends what waits from now on. */
+  /** Stops the time: nothing ends what waits from now on, also not {@link pass}. */
   end(): void {
+    this.#isOver = true
     if (this.#timer !== undefined) this.#deadlines.clear(this.#timer)
     this.#timer = undefined
   }

@@ -1,11 +1,11 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
 import type { Clock } from '../kit/clock.ts'
-import { createDeadlines } from '../kit/deadlines.ts'
+import { createDeadlines, type Deadlines } from '../kit/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { parseReceived } from '../protocol/parse.ts'
-import type { BeginTransaction, ClaimedJob, HandleJob, Outcome, SaveState } from '../store/queue-types.ts'
+import type { BeginTransaction, ClaimedJob, Outcome, SaveState } from '../store/queue-types.ts'
 import type { Attempt, Progress } from './attempt.ts'
 import { Deadline, LATE } from './deadline.ts'
 import type { Delivery, TransactionClient } from './delivery.ts'
@@ -67,45 +67,56 @@ export function countLostClaims({ claimCount, retryState }: ClaimedJob): number 
   return claimCount - 1 - attempts - releases
 }
 
-export function createJobHandler(
-  { queue, nextDelay, timeoutMs, history, transactional }: InboxSettings,
-  { validate, takesCustom, clock, tap }: HandlingSettings,
-  handlers: Handlers,
-): HandleJob {
-  const deadlines = createDeadlines(timeoutMs, clock)
-  const stops = new Set<() => void>()
-  let watched: AbortSignal | undefined
+/** Handles the messages of an inbox. */
+export class StoredMessages {
+  readonly #inbox: InboxSettings
+  readonly #receiver: HandlingSettings
+  readonly #tap: Tap
+  readonly #handlers: Handlers
+  readonly #deadlines: Deadlines
+  readonly #stops = new Set<() => void>()
+  #watched: AbortSignal | undefined
 
-  return async (job, signal, save, begin) => {
+  constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers) {
+    this.#inbox = inbox
+    this.#receiver = receiver
+    this.#tap = receiver.tap
+    this.#handlers = handlers
+    this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
+  }
+
+  /** Handles a claimed job. */
+  async handle(job: ClaimedJob, signal: AbortSignal, save?: SaveState, begin?: BeginTransaction): Promise<Outcome> {
     const stored = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
     const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
     const before = isRedriven ? begunAnew(stored) : stored
-    if (signal.aborted) return release(before)
+    if (signal.aborted) return this.#release(before)
     if (isRedriven) await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
     let parts: DeliveryParts
     try {
       parts = { ...readEnvelope(job.body), id: job.id }
     } catch (error) {
       const delivery = deliveryOf({ ...job, at: job.firstAt })
-      return deadLetter({ job, before, delivery }, error as HooklineError, 'unreadable')
+      return this.#deadLetter({ job, before, delivery }, error as HooklineError, 'unreadable')
     }
     const lost = countLostClaims(job)
-    if (lost < MAX_LOST_CLAIMS) return handle(job, parts, before, signal, save, transactional ? begin : undefined)
-    const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
-    const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
+    if (lost < MAX_LOST_CLAIMS)
+      return this.#attempt(job, parts, before, signal, save, this.#inbox.transactional ? begin : undefined)
+    const reason = this.#inbox.queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
+    const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${this.#explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
-    return deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
+    return this.#deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
 
   /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
-  function explain({ blockedMs }: ClaimedJob): string {
+  #explain({ blockedMs }: ClaimedJob): string {
     if (blockedMs !== undefined) return `event loop blocked for ${(blockedMs / 1_000).toFixed(1)} s`
-    return queue.leaseMs === undefined
+    return this.#inbox.queue.leaseMs === undefined
       ? 'the process died'
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  async function handle(
+  async #attempt(
     job: ClaimedJob,
     parts: DeliveryParts,
     before: RetryState,
@@ -113,58 +124,65 @@ export function createJobHandler(
     save: SaveState | undefined,
     begin: BeginTransaction | undefined,
   ): Promise<Outcome> {
-    const deadline = new Deadline(deadlines, LATE.handlers)
-    const saving = createSaving(() => begin === undefined && save?.(writeRetryState(withHandlers(before, progress))))
+    const deadline = new Deadline(this.#deadlines, LATE.handlers)
+    const saving = createSaving(
+      () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
+    )
     const { done = [], failed = [] } = before.handlers ?? {}
     const progress: Progress = { done, failed, only: parts.replay?.handlers, save: saving.later }
     const claimed: Claimed = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
     const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
-    watch(signal)
-    stops.add(stop)
+    this.#watch(signal)
+    this.#stops.add(stop)
     try {
-      await deadline.wait(run(claimed, parts, deadline, begin), (error) => tellLate(error, claimed, deadline))
-      if (claimed.attempt !== undefined) tap.handled(claimed.attempt)
-      return completed(claimed)
+      await deadline.wait(this.#run(claimed, parts, deadline, begin), (error) =>
+        this.#tellLate(error, claimed, deadline),
+      )
+      if (claimed.attempt !== undefined) this.#tap.handled(claimed.attempt)
+      return this.#completed(claimed)
     } catch (thrown) {
       const error = toError(thrown)
-      if (error.code === 'shutting_down' && error === deadline.error) return release(withHandlers(before, progress))
-      if (thrown instanceof NotBegun) return retry(claimed, thrown.error, BEGIN_AGAIN_MS)
-      return isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error)
+      if (error.code === 'shutting_down' && error === deadline.error)
+        return this.#release(this.#withHandlers(before, progress))
+      if (thrown instanceof NotBegun) return this.#retry(claimed, thrown.error, BEGIN_AGAIN_MS)
+      return isUnusable(error) ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
     } finally {
       deadline.end()
       saving.cancel()
-      stops.delete(stop)
+      this.#stops.delete(stop)
     }
   }
 
-  async function run(
+  async #run(
     claimed: Claimed,
     parts: DeliveryParts,
     deadline: Deadline,
     begin: BeginTransaction | undefined,
   ): Promise<void> {
-    const wire = parseReceived(parts.bytes, takesCustom)
+    const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
     claimed.wire = wire
-    const message = await validate(wire)
+    const message = await this.#receiver.validate(wire)
     deadline.startStage(LATE.handlers)
     const { progress, before } = claimed
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
-      claimed.attempt = tap.begin({ message, wire, delivery, deadline, progress, number: before.attempts + 1 })
-      return handlers.dispatch(claimed.attempt)
+      claimed.attempt = this.#tap.begin({ message, wire, delivery, deadline, progress, number: before.attempts + 1 })
+      return this.#handlers.dispatch(claimed.attempt)
     }
-    if (begin === undefined || !handlers.match(wire)) return dispatch(claimed.delivery)
-    await inTransaction(begin, deadline, claimed, (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
+    if (begin === undefined || !this.#handlers.match(wire)) return dispatch(claimed.delivery)
+    await this.#inTransaction(begin, deadline, claimed, (db) =>
+      dispatch(new ReceivedDelivery({ ...parts, db }, deadline)),
+    )
   }
 
   /** What the handlers write and the completion of the message commit together. */
-  async function inTransaction(
+  async #inTransaction(
     begin: BeginTransaction,
     deadline: Deadline,
     claimed: Claimed,
     dispatch: (db: TransactionClient) => Promise<undefined> | undefined,
   ): Promise<void> {
-    const transaction = await begin(timeoutMs).catch((error) => {
+    const transaction = await begin(this.#inbox.timeoutMs).catch((error) => {
       throw new NotBegun(toError(error))
     })
     const rollback = (): void => void transaction.rollback()
@@ -174,7 +192,7 @@ export function createJobHandler(
       await dispatch(transaction.db as TransactionClient)
       if (deadline.error !== undefined) return
       deadline.end() // The commit alone decides from here on.
-      const outcome = completed(claimed)
+      const outcome = this.#completed(claimed)
       await transaction.commit('log' in outcome ? outcome.log : undefined)
     } catch (error) {
       await transaction.rollback()
@@ -185,13 +203,13 @@ export function createJobHandler(
   }
 
   /** A handler that was told to stop is expected to fail. */
-  function tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
-    if (deadline.error?.code !== 'shutting_down') tap.failedLate(toError(error), { delivery, message: wire })
+  #tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
+    if (deadline.error?.code !== 'shutting_down') this.#tap.failedLate(toError(error), { delivery, message: wire })
   }
 
   /** The message of a copy is in the log already. */
-  function completed({ delivery, attempt, progress }: Claimed): Outcome {
-    if (history === undefined || delivery.replay !== undefined) return { complete: true }
+  #completed({ delivery, attempt, progress }: Claimed): Outcome {
+    if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
     const { done } = progress as Progress
     const isNamed = done.some((name) => name !== '')
     const note = { ...(isNamed && { handlers: done }), ...(attempt?.isIgnored && { ignored: true as const }) }
@@ -199,56 +217,61 @@ export function createJobHandler(
   }
 
   /** @param uncountedMs When no handler ran: it is no attempt, and this is the delay. */
-  function retry(claimed: Claimed, error: HooklineError, uncountedMs?: number): Outcome {
+  #retry(claimed: Claimed, error: HooklineError, uncountedMs?: number): Outcome {
     const { before, progress } = claimed
     const isCounted = uncountedMs === undefined
     const attempts = before.attempts + (isCounted ? 1 : 0)
     const releases = before.releases + (isCounted ? 0 : 1)
-    const delay = uncountedMs ?? nextDelay(attempts, error)
-    if (delay === undefined) return deadLetter(claimed, error)
-    const retryAt = new Date(clock.now() + delay)
-    const state = withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
+    const delay = uncountedMs ?? this.#inbox.nextDelay(attempts, error)
+    if (delay === undefined) return this.#deadLetter(claimed, error)
+    const retryAt = new Date(this.#receiver.clock.now() + delay)
+    const state = this.#withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
     const line = describe(error, subjectOf(claimed), next, { attempts, retryAt, handlers: names })
-    tap.failed(triedIn(claimed), { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
+    this.#tap.failed(triedIn(claimed), { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
     return { retryAt, retryState: writeRetryState(state) }
   }
 
-  function deadLetter(claimed: Claimed, error: HooklineError, given?: DeadLetterReason): Outcome {
+  #deadLetter(claimed: Claimed, error: HooklineError, given?: DeadLetterReason): Outcome {
     const { job, before, progress } = claimed
     const { id, body } = job
     const attempts = before.attempts + (given === undefined ? 1 : 0)
     const reason = given ?? error.code
-    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
+    const state = this.#withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
     const { text, fields } = describe(error, subjectOf(claimed), next, { reason, attempts, handlers: names })
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
-    tap.failed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
+    this.#tap.failed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
     const retryState = writeRetryState(state)
-    tap.dead(() => readDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) }))
+    this.#tap.dead(() =>
+      readDeadLetter({ id, body, reason, retryState, failedAt: new Date(this.#receiver.clock.now()) }),
+    )
     return { deadLetter: reason, retryState }
   }
 
   /** In a transaction, what succeeded in this attempt was undone with the rest. */
-  function withHandlers(state: RetryState, progress: Progress | undefined): RetryState {
+  #withHandlers(state: RetryState, progress: Progress | undefined): RetryState {
     if (progress === undefined) return state
-    const done = transactional ? (state.handlers?.done ?? []) : progress.done
+    const done = this.#inbox.transactional ? (state.handlers?.done ?? []) : progress.done
     const { failed } = progress
     const isNamed = done.length > 0 || failed.some((name) => name !== '')
     return isNamed ? { ...state, handlers: { done, failed } } : state
   }
 
   /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
-  function release(before: RetryState): Outcome {
-    return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
+  #release(before: RetryState): Outcome {
+    return {
+      retryAt: new Date(this.#receiver.clock.now()),
+      retryState: writeRetryState({ ...before, releases: before.releases + 1 }),
+    }
   }
 
-  function watch(signal: AbortSignal): void {
-    if (signal === watched) return
-    watched = signal
-    signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
+  #watch(signal: AbortSignal): void {
+    if (signal === this.#watched) return
+    this.#watched = signal
+    signal.addEventListener('abort', () => [...this.#stops].forEach((stop) => void stop()), { once: true })
   }
 }
 

@@ -14,7 +14,7 @@ import { createLetters } from '../store/letters.ts'
 import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueLog, StoredJob } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
-import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './handle-stored.ts'
+import { countLostClaims, deliveryOf, type HandlingSettings, StoredMessages } from './handle-stored.ts'
 import type { Handlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
@@ -110,11 +110,11 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       }
     },
     start(): void {
-      const handle = createJobHandler(settings, receiver, handlers)
+      const stored = new StoredMessages(settings, receiver, handlers)
       // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
       const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) }
-      queue.work(handle, how)
+      queue.work((...claimed) => stored.handle(...claimed), how)
       clock.clearTimeout(watch)
       watch = 'over'
     },

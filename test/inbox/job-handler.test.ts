@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../src/protocol/error.ts'
+import type { BeginTransaction, HandleJob, Outcome } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
@@ -388,4 +389,64 @@ it('a job that is claimed after the shutdown is released at once', async () => {
   expect(outcome).toMatchObject({ retryAt: expect.any(Date) })
   expect(state).toEqual({ attempts: 0, releases: 1 })
   expect(handler).not.toHaveBeenCalled()
+})
+
+describe('in a transaction of the queue', () => {
+  /** Claims one message with a transaction whose commit is held. */
+  async function claimInTransaction() {
+    let handle: HandleJob | undefined
+    const bodies: Uint8Array[] = []
+    const set = setUpInbox(
+      { transactional: true },
+      {},
+      {
+        isTransactional: true,
+        push: async ([job]) => void bodies.push(job?.body as Uint8Array),
+        work(given) {
+          handle = given
+          return () => {}
+        },
+      },
+    )
+    const [committed, shutdown] = [Promise.withResolvers<void>(), new AbortController()]
+    const commit = vi.fn(() => committed.promise)
+    const rollback = vi.fn(async () => {})
+    set.receiver.on('*', () => {}).start()
+    await deliver(set.receiver, fixtures.page)
+    const job = {
+      id: randomUUID(),
+      body: bodies[0] as Uint8Array,
+      claimCount: 1,
+      firstAt: new Date(5),
+      retryState: undefined,
+    }
+    const outcomes: Outcome[] = []
+    const begin: BeginTransaction = async () => ({ db: {}, commit, rollback })
+    void handle?.(job, shutdown.signal, undefined, begin).then((outcome) => outcomes.push(outcome))
+    await set.clock.advance(0)
+    expect(commit).toHaveBeenCalledTimes(1)
+    return { ...set, committed, shutdown, rollback, outcomes }
+  }
+
+  it.each(['the shutdown', 'the deadline'])(
+    '%s in the middle of the commit: the commit alone decides',
+    async (what) => {
+      const { clock, committed, shutdown, rollback, outcomes } = await claimInTransaction()
+      if (what === 'the shutdown') shutdown.abort()
+      await clock.advance(60_000)
+      expect([outcomes, rollback.mock.calls]).toEqual([[], []])
+      committed.resolve()
+      await clock.advance(0)
+      expect(outcomes).toEqual([{ complete: true }])
+      expect(rollback).not.toHaveBeenCalled()
+    },
+  )
+
+  it('a commit that fails is a retry', async () => {
+    const { clock, committed, rollback, outcomes } = await claimInTransaction()
+    committed.reject(new Error('no'))
+    await clock.advance(0)
+    expect(outcomes).toMatchObject([{ retryAt: expect.any(Date) }])
+    expect(rollback).toHaveBeenCalled()
+  })
 })
