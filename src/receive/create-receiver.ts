@@ -9,7 +9,7 @@ import { requireBytes } from '../protocol/error.ts'
 import { checkHealth } from '../store/health.ts'
 import { createDeduplication } from './deduplication.ts'
 import { type AudienceHandlers, Handlers } from './handlers.ts'
-import { createInbox, type Inbox } from './inbox.ts'
+import { Inbox } from './inbox.ts'
 import { tellOptions } from './inspected.ts'
 import { RequestReceiver } from './receive.ts'
 import { type ReceiverOptions, readOptions } from './receiver-options.ts'
@@ -35,7 +35,7 @@ export function createReceiver<
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
   const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom)
-  const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
+  const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
   let isStarted = false
@@ -72,13 +72,13 @@ export function createReceiver<
       if (closed !== undefined) {
         throw new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.')
       }
-      const { start } = inboxFor('start')
+      const startedInbox = inboxFor('start')
       if (isStarted) throw new TypeError('`start` can be called once. Got a second call. Remove one of the two.')
       if (handlers.size === 0) {
         const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
         throw new TypeError(`\`start\` needs a handler. Got a receiver without one. ${advice}`)
       }
-      start()
+      startedInbox.start()
       handlers.start()
       isStarted = true
     },
@@ -86,10 +86,10 @@ export function createReceiver<
       yield* inboxFor('history').history(filter)
     },
     replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
-    deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
+    deadLetters: async (page) => inboxFor('deadLetters').letters.deadLetters(page),
     redrive: (async (which: 'all', redriveOptions: { dryRun: true }) =>
-      inboxFor('redrive').redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
-    drop: async (which) => inboxFor('drop').drop(which),
+      inboxFor('redrive').letters.redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
+    drop: async (which) => inboxFor('drop').letters.drop(which),
     forget: async (ids, options: ForgetOptions = {}) => {
       requireOptions('forget', options, ['source'])
       const { source } = options
@@ -97,7 +97,7 @@ export function createReceiver<
       return inboxFor('forget').forget(ids, source)
     },
     health: async () => {
-      const health = await checkHealth(inbox?.counts, closed !== undefined, clock)
+      const health = await checkHealth(inbox && (() => inbox.counts()), closed !== undefined, clock)
       return { ...health, ignored: handlers.ignored, unplanned: settings.unplanned?.total ?? 0 }
     },
     close: async (options: ReceiverCloseOptions = {}) => {

@@ -11,7 +11,7 @@ import { parseReceived } from '../protocol/parse.ts'
 import { readGroup } from '../store/groups.ts'
 import type { QueueCounts } from '../store/health.ts'
 import { createLetters } from '../store/letters.ts'
-import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueLog, StoredJob } from '../store/queue-types.ts'
+import type { ClaimedJob, DeadLetter, Forgotten, Job, Queue, QueueLog, StoredJob } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import { countLostClaims, deliveryOf, type HandlingSettings, StoredMessages } from './handle-stored.ts'
@@ -26,6 +26,7 @@ import {
   readDeadLetter,
   readStored,
   reasonOf,
+  type StoredMessage,
 } from './stored-message.ts'
 
 interface Prepared {
@@ -33,124 +34,153 @@ interface Prepared {
   readonly delivery: Delivery
 }
 
-export type Inbox = ReturnType<typeof createInbox>
-
 export interface InboxReceiver extends HandlingSettings {
   readonly log: Log
 }
 
 const START_MS = 10_000
 
-export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
-  const { queue, concurrency, key, history, groupBy } = settings
-  const { log, tap, clock, takesCustom } = receiver
-  let watch: unknown // The timer that waits for `start`.
-  queue.reserve?.('inbox')
+/** The inbox of a receiver. */
+export class Inbox {
+  readonly letters: ReturnType<typeof createLetters<DeadLetterMessage, InboxLetterFilter>>
+  readonly #settings: InboxSettings
+  readonly #receiver: InboxReceiver
+  readonly #handlers: Handlers
+  readonly #queue: Queue
+  /** The timer that waits for `start`. */
+  #watch: unknown
 
-  function reportUnreadable(letter: DeadLetter): void {
+  constructor(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
+    this.#settings = settings
+    this.#receiver = receiver
+    this.#handlers = handlers
+    this.#queue = settings.queue
+    this.#queue.reserve?.('inbox')
+    this.letters = createLetters<DeadLetterMessage, InboxLetterFilter>(settings.queue, {
+      read: readDeadLetter,
+      reasonOf,
+      bodyOf,
+      filter: 'handler',
+      isOf: failedIn,
+    })
+  }
+
+  /** @param message Undefined for an authentic one that is invalid. */
+  prepare(parts: DeliveryParts, message: ReceivedMessage | undefined): Prepared {
+    let delivery = new ReceivedDelivery(parts)
+    const id = this.#idOf(delivery, message)
+    if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id })
+    const group = this.#groupOf(delivery, message)
+    return { job: { id: delivery.id, body: writeEnvelope(parts, group), group }, delivery }
+  }
+
+  /** Returns the ids of those that were stored before. */
+  async store(jobs: readonly Job[]): Promise<ReadonlySet<string>> {
+    if (jobs.length === 0) return new Set()
+    try {
+      const known = await this.#queue.push(jobs)
+      this.#watchStart()
+      return new Set(known)
+    } catch (cause) {
+      const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
+      throw new HooklineError('inbox_unavailable', text, { cause })
+    }
+  }
+
+  start(): void {
+    const { concurrency, history } = this.#settings
+    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers)
+    // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
+    const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
+    const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
+    const how = { concurrency, onUnreadable, runsAlone, ...(history && { history }) }
+    this.#queue.work((...claimed) => stored.handle(...claimed), how)
+    this.#receiver.clock.clearTimeout(this.#watch)
+    this.#watch = 'over'
+  }
+
+  counts(): Promise<QueueCounts> {
+    return this.#queue.counts()
+  }
+
+  async *history(filter: HistoryFilter): AsyncGenerator<HandledMessage> {
+    const log = this.#logFor('history')
+    const { listHistory } = await loadHistory()
+    yield* listHistory(log, filter)
+  }
+
+  async replay(options: ReplayOptions): Promise<Replay> {
+    const log = this.#logFor('replay')
+    const { replay } = await loadHistory()
+    const requireNames = (names: readonly string[]): void => this.#handlers.requireNames('replay: handlers', names)
+    const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
+      try {
+        return this.#handlers.match(parseReceived(readEnvelope(body).bytes, this.#receiver.takesCustom), of)
+      } catch {
+        return false // It is unreadable.
+      }
+    }
+    return replay({ queue: this.#queue, log, clock: this.#receiver.clock, requireNames, isFor }, options)
+  }
+
+  async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
+    const isAbout = matchUser(ids)
+    this.#receiver.tap.observers.publish('forgotten', { ids, source })
+    const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
+    return this.#queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
+  }
+
+  async close(graceMs: number): Promise<readonly StoredMessage[]> {
+    return (await this.#queue.close({ graceMs })).map(readStored)
+  }
+
+  #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: deliveryOf({ id, body, at: failedAt }), message: undefined, isStored: true }
-    tap.failed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
-    tap.dead(() => readDeadLetter(letter))
+    this.#receiver.tap.failed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
+    this.#receiver.tap.dead(() => readDeadLetter(letter))
   }
 
-  function watchStart(): void {
-    watch ??= unref(clock.setTimeout(() => void queue.counts().then(warnUnlessHandled, () => {}), START_MS))
+  #watchStart(): void {
+    const look = () =>
+      void this.#queue.counts().then(
+        (counts) => this.#warnUnlessHandled(counts),
+        () => {},
+      )
+    this.#watch ??= unref(this.#receiver.clock.setTimeout(look, START_MS))
   }
 
-  function warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
+  #warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
+    const { clock, log } = this.#receiver
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
     // It is no error of a request, so no `onError` receives it.
     if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
 
-  function idOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
+  #idOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
+    const { key } = this.#settings
     if (key === undefined || message === undefined) return undefined
     const chosen: unknown = key(message, delivery)
     requireKey('inbox.key', chosen)
     return idOfKey(keyWithin(delivery.source, chosen))
   }
 
-  function groupOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
+  #groupOf(delivery: Delivery, message: ReceivedMessage | undefined): string | undefined {
+    const { groupBy } = this.#settings
     if (groupBy === undefined || message === undefined) return undefined
     const group = readGroup('inbox.', groupBy(message, delivery))
     return group && keyWithin(delivery.source, group)
   }
 
-  function logFor(call: string): QueueLog {
-    if (history !== undefined && queue.log !== undefined) return queue.log
+  #logFor(call: string): QueueLog {
+    if (this.#settings.history !== undefined && this.#queue.log !== undefined) return this.#queue.log
     throw new TypeError(
       `\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`,
     )
-  }
-
-  return {
-    /** @param message Undefined for an authentic one that is invalid. */
-    prepare(parts: DeliveryParts, message: ReceivedMessage | undefined): Prepared {
-      let delivery = new ReceivedDelivery(parts)
-      const id = idOf(delivery, message)
-      if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id })
-      const group = groupOf(delivery, message)
-      return { job: { id: delivery.id, body: writeEnvelope(parts, group), group }, delivery }
-    },
-    /** Returns the ids of those that were stored before. */
-    async store(jobs: readonly Job[]): Promise<ReadonlySet<string>> {
-      if (jobs.length === 0) return new Set()
-      try {
-        const known = await queue.push(jobs)
-        watchStart()
-        return new Set(known)
-      } catch (cause) {
-        const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
-        throw new HooklineError('inbox_unavailable', text, { cause })
-      }
-    },
-    start(): void {
-      const stored = new StoredMessages(settings, receiver, handlers)
-      // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
-      const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
-      const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) }
-      queue.work((...claimed) => stored.handle(...claimed), how)
-      clock.clearTimeout(watch)
-      watch = 'over'
-    },
-    counts: () => queue.counts(),
-    async *history(filter: HistoryFilter): AsyncGenerator<HandledMessage> {
-      const log = logFor('history')
-      const { listHistory } = await loadHistory()
-      yield* listHistory(log, filter)
-    },
-    async replay(options: ReplayOptions): Promise<Replay> {
-      const log = logFor('replay')
-      const { replay } = await loadHistory()
-      const requireNames = (names: readonly string[]): void => handlers.requireNames('replay: handlers', names)
-      const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
-        try {
-          return handlers.match(parseReceived(readEnvelope(body).bytes, takesCustom), of)
-        } catch {
-          return false // It is unreadable.
-        }
-      }
-      return replay({ queue, log, clock, requireNames, isFor }, options)
-    },
-    ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
-      read: readDeadLetter,
-      reasonOf,
-      bodyOf,
-      filter: 'handler',
-      isOf: failedIn,
-    }),
-    async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
-      const isAbout = matchUser(ids)
-      tap.observers.publish('forgotten', { ids, source })
-      const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
-      return queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
-    },
-    close: async (graceMs: number) => (await queue.close({ graceMs })).map(readStored),
   }
 }
 

@@ -28,7 +28,7 @@ import { type InboxOptions, readInboxOptions } from './inbox-options.ts'
 import { type CustomOption, createValidate, type EventSchemas, type TraitSchemas } from './schema.ts'
 import { type HeaderKey, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 import type { DeadLetterMessage } from './stored-message.ts'
-import { createTap } from './tap.ts'
+import { Tap } from './tap.ts'
 import { createUnplanned, type OnUnplanned } from './unplanned.ts'
 
 /** The options of `createReceiver`. Pass `secret`, `header`, or `allowUnsigned: true`. */
@@ -182,7 +182,7 @@ export function readOptions(options: ReceiverOptions) {
     throw invalidOption('onUnplanned', 'needs `events`', 'none', 'Pass schemas by event name as `events`.')
   }
   const { report, log } = createReport<FailedRequest>(options, clock)
-  const tap = createTap(report, onDeadLetter, clock)
+  const tap = new Tap(report, onDeadLetter, clock)
   return {
     findKeys: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),

@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Line } from '../kit/log.ts'
-import { createObservers } from '../kit/observers.ts'
+import { createObservers, type Observers } from '../kit/observers.ts'
 import type { Report } from '../kit/report.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -32,8 +32,6 @@ type EventOf<Name extends Published> = Parameters<NonNullable<ReceiverObserver[N
 
 const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgotten'] as const
 
-export type Tap = ReturnType<typeof createTap>
-
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
 /** An attempt as far as it came. */
@@ -49,98 +47,103 @@ export interface Answered {
   readonly elements?: readonly ReceivedElement[]
 }
 
-export function createTap(
-  report: Report<FailedRequest>,
-  onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined,
-  clock: Clock,
-) {
-  const observers = createObservers<ReceiverObserver>(clock, OBSERVED)
-  const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+/** Tells what happens at one receiver. */
+export class Tap {
+  readonly observers: Observers<ReceiverObserver>
+  readonly #report: Report<FailedRequest>
+  readonly #onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined
+  readonly #warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  readonly #clock: Clock
 
-  function isHeard(name: Published): boolean {
-    return channels[name].hasSubscribers || observers.current !== undefined
+  constructor(
+    report: Report<FailedRequest>,
+    onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined,
+    clock: Clock,
+  ) {
+    this.observers = createObservers<ReceiverObserver>(clock, OBSERVED)
+    this.#report = report
+    this.#onDeadLetter = onDeadLetter
+    this.#clock = clock
   }
 
-  function publish<Name extends Published>(name: Name, event: EventOf<Name>): void {
+  isHeard(name: Published): boolean {
+    return channels[name].hasSubscribers || this.observers.current !== undefined
+  }
+
+  publish<Name extends Published>(name: Name, event: EventOf<Name>): void {
     if (channels[name].hasSubscribers) channels[name].publish(event)
-    if (observers.current !== undefined) observers.publish(name, event as never)
+    if (this.observers.current !== undefined) this.observers.publish(name, event as never)
   }
 
-  return {
-    observers,
-    isHeard,
-    publish,
+  /** Begins an attempt: measures it when something needs that. */
+  begin(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
+    const isMeasured = this.isHeard('handled') || this.isHeard('failed')
+    return {
+      ...given,
+      clock: this.#clock,
+      startedAt: isMeasured ? this.#clock.monotonic() : undefined,
+      runs: isMeasured ? [] : undefined,
+      isStored: given.progress !== undefined,
+      isIgnored: false,
+    }
+  }
 
-    /** Begins an attempt: measures it when something needs that. */
-    begin(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
-      const isMeasured = isHeard('handled') || isHeard('failed')
-      return {
-        ...given,
-        clock,
-        startedAt: isMeasured ? clock.monotonic() : undefined,
-        runs: isMeasured ? [] : undefined,
-        isStored: given.progress !== undefined,
-        isIgnored: false,
-      }
-    },
+  /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
+  handled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
+    if (isIgnored) this.publish('ignored', { message, delivery, isStored })
+    else if (startedAt !== undefined) {
+      const durationMs = this.#clock.monotonic() - startedAt
+      this.publish('handled', { message, delivery, attempt: number, durationMs, runs, isStored })
+    }
+  }
 
-    /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
-    handled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
-      if (isIgnored) publish('ignored', { message, delivery, isStored })
-      else if (startedAt !== undefined) {
-        const durationMs = clock.monotonic() - startedAt
-        publish('handled', { message, delivery, attempt: number, durationMs, runs, isStored })
-      }
-    },
+  /** Handlers of a message failed, or a message of an inbox never reached them. */
+  failed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
+    this.#report(failure.error, request, line)
+    if (!this.isHeard('failed')) return
+    const { message, delivery, startedAt, runs = [], isStored } = tried
+    const now = this.#clock.monotonic()
+    this.publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
+  }
 
-    /** Handlers of a message failed, or a message of an inbox never reached them. */
-    failed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
-      report(failure.error, request, line)
-      if (!isHeard('failed')) return
-      const { message, delivery, startedAt, runs = [], isStored } = tried
-      const now = clock.monotonic()
-      publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
-    },
+  /** Something failed after the answer, or beside it. */
+  failedLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
+    this.#report(error, request, describe(error, subject))
+  }
 
-    /** Something failed after the answer, or beside it. */
-    failedLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
-      report(error, request, describe(error, subject))
-    },
+  /** A message became a dead letter. */
+  dead(read: () => DeadLetterMessage): void {
+    if (this.#onDeadLetter === undefined && !this.isHeard('dead')) return
+    const letter = read()
+    this.publish('dead', letter)
+    notify(() => this.#onDeadLetter?.(letter), this.#warnOfDeadLetter)
+  }
 
-    /** A message became a dead letter. */
-    dead(read: () => DeadLetterMessage): void {
-      if (onDeadLetter === undefined && !isHeard('dead')) return
-      const letter = read()
-      publish('dead', letter)
-      if (onDeadLetter !== undefined) notify(() => onDeadLetter(letter), warnOfDeadLetter)
-    },
+  /** No handler saw a request, or a message of it. */
+  refused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
+    this.#report(error, request, line)
+    this.publish('refused', { error, request })
+  }
 
-    /** No handler saw a request, or a message of it. */
-    refused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
-      report(error, request, line)
-      publish('refused', { error, request })
-    },
-
-    /** @param since When the request arrived, on the monotonic clock. */
-    answered<Answer extends Answered>(
-      request: FailedRequest & { readonly method?: string },
-      { delivery, message }: { readonly delivery: Delivery; readonly message: ReceivedMessage | undefined },
-      answer: Answer,
-      since: number,
-    ): Answer {
-      if (observers.current === undefined) return answer
-      const { headers, path, remoteAddress, method } = request
-      observers.publish('answered', {
-        request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
-        delivery,
-        message,
-        status: answer.status,
-        error: answer.error,
-        durationMs: clock.monotonic() - since,
-        elements: answer.elements ?? [],
-      })
-      return answer
-    },
+  /** @param since When the request arrived, on the monotonic clock. */
+  answered<Answer extends Answered>(
+    request: FailedRequest & { readonly method?: string },
+    { delivery, message }: { readonly delivery: Delivery; readonly message: ReceivedMessage | undefined },
+    answer: Answer,
+    since: number,
+  ): Answer {
+    if (this.observers.current === undefined) return answer
+    const { headers, path, remoteAddress, method } = request
+    this.observers.publish('answered', {
+      request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
+      delivery,
+      message,
+      status: answer.status,
+      error: answer.error,
+      durationMs: this.#clock.monotonic() - since,
+      elements: answer.elements ?? [],
+    })
+    return answer
   }
 }
 
