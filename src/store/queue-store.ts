@@ -3,6 +3,7 @@
 import type { QueueCounts } from './health.ts'
 import type {
   ClaimedJob,
+  Complete,
   DeadLetter,
   Job,
   JobTransaction,
@@ -72,6 +73,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
+  /** Completes a job and claims at most one due job in the same step. Default: `finish`, and then `claim`. */
+  finishAndClaim?(claim: Claim, outcome: Complete): Promise<readonly Claim[]>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */
   release(claims: readonly Claim[], how: ReleaseOptions): Answer<void>
   /** Extends the leases of claims. Required with `leaseMs`. */

@@ -7,19 +7,22 @@ import { createSlots } from '../kit/slots.ts'
 import { within } from '../kit/timeout.ts'
 import { createLeases, type Held, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
-import type { ClaimedJob, HandleJob, JobTransaction, Outcome } from './queue-types.ts'
+import type { ClaimedJob, Complete, HandleJob, JobTransaction, Outcome } from './queue-types.ts'
 
 export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
-interface RunningOptions extends ReportOptions {
+interface RunningOptions<Claim> extends ReportOptions {
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
   /** A handler has ended: another may begin. */
   readonly onEnd: () => unknown
   /** Its outcome is recorded: it may have made a job due. */
   readonly onRecorded: () => unknown
+  /** Whether the call that completes a job may claim the next one, which then gets its place. */
+  readonly mayClaimNext: () => boolean
+  readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
 }
 
 interface RunningJob<Claim> extends Held<Claim> {
@@ -29,7 +32,7 @@ interface RunningJob<Claim> extends Held<Claim> {
 
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
+  { name, clock, signal, onError, onEnd, onRecorded, mayClaimNext, onClaimed }: RunningOptions<Claim>,
 ) {
   const jobs = createSlots<RunningJob<Claim>>()
   const leases = createLeases(store, jobs.list, { name, clock, onError })
@@ -68,10 +71,15 @@ export function createRunning<Claim extends ClaimedJob>(
     }
     hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
-    handling -= 1
     if (isClosed) return
-    if (!isCommitted) running.recording = record(claim, readOutcome(result, { ...job, retryState }, clock))
-    onEnd()
+    const outcome = isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock)
+    if (store.finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
+      running.recording = finishAndClaim(claim, outcome)
+    } else {
+      handling -= 1
+      if (outcome !== undefined) running.recording = record(claim, outcome)
+      onEnd()
+    }
     if (running.recording !== undefined && !(await running.recording)) return
     jobs.remove(slot)
     if (jobs.size === 0) leases?.stop()
@@ -97,6 +105,19 @@ export function createRunning<Claim extends ClaimedJob>(
     } catch (error) {
       return recordAgain(claim, outcome, error)
     }
+  }
+
+  async function finishAndClaim(claim: Claim, outcome: Complete): Promise<boolean> {
+    let claims: readonly Claim[] = []
+    let failure: Promise<boolean> | undefined
+    try {
+      claims = await (store as Required<QueueStore<Claim>>).finishAndClaim(claim, outcome)
+    } catch (error) {
+      failure = recordAgain(claim, outcome, error)
+    }
+    handling -= 1
+    await onClaimed(claims)
+    return failure ?? true
   }
 
   async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {

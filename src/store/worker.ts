@@ -25,6 +25,8 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const isOrdered = store.isOrdered === true
   const running = createRunning(store, {
     ...{ name, clock, signal, onError },
+    mayClaimNext: () => mayClaim() && !isCareful && how.room === undefined,
+    onClaimed: runOrRelease,
     onEnd: () => (isOrdered || !hasRoom) && wake(),
     onRecorded: () => (!isOrdered || !hasRoom || drains.length > 0) && wake(),
   })

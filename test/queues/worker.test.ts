@@ -136,6 +136,56 @@ describe('a store whose calls take effect in their order', () => {
   })
 })
 
+describe('a store that claims the next job in the step that completes one', () => {
+  /** `answered`: until then, what it claims is on its way. */
+  function setUpNext(answered?: Promise<void>) {
+    const next = vi.fn<Required<QueueStore>['finishAndClaim']>()
+    const change = (store: QueueStore): Partial<QueueStore> => ({
+      finishAndClaim: next.mockImplementation(async (claim, outcome) => {
+        await store.finish(claim, outcome)
+        const claims = await store.claim(1)
+        await answered
+        return claims
+      }),
+    })
+    return { next, ...setUp({ change }) }
+  }
+
+  it('is not asked for others while that fills it', async () => {
+    const { next, watched, worker, push, work, seen } = setUpNext()
+    await push(...Array.from({ length: 10 }, () => jobOf()))
+    work(() => complete, 2)
+    await worker.drain()
+    expect([seen.length, next.mock.calls.length]).toEqual([10, 10])
+    expect(watched.claims).toEqual([2, ...Array(10).fill(1), 2])
+  })
+
+  it('is only told of outcomes when there is other room, or another outcome', async () => {
+    const { next, worker, push, work, seen } = setUpNext()
+    await push(jobOf(), jobOf())
+    const isFirst = () => seen.length === 1
+    work(() => (isFirst() ? { deadLetter: 'no' } : complete), 1, { count: () => 1, nextAt: () => undefined })
+    await worker.drain()
+    expect([seen.length, next.mock.calls.length]).toEqual([2, 0])
+  })
+
+  it('gets back, unhandled, what was on its way at a pause', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { next, clock, watched, worker, push, work, seen } = setUpNext(promise)
+    const jobs = [jobOf(), jobOf()]
+    await push(...jobs)
+    work(() => complete, 1)
+    await until(() => next.mock.calls.length === 1)
+    worker.setPaused(true)
+    resolve()
+    await clock.advance(0)
+    expect([seen.length, watched.released]).toEqual([1, [{ id: jobs[1]?.id, wereHandled: false }]])
+    worker.setPaused(false)
+    await worker.drain()
+    expect(seen.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id))
+  })
+})
+
 describe('claiming', () => {
   it.each([false, true])('asks for many jobs when many end together; slow store: %s', async (isSlow) => {
     const { watched, worker, push, work } = setUp({ isSlow })

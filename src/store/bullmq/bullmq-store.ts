@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Job, Worker } from 'bullmq'
+import { Job, type Worker } from 'bullmq'
 import { createBatcher } from '../../kit/batcher.ts'
 import { type Clock, unref } from '../../kit/clock.ts'
 import type { QueueCounts } from '../health.ts'
@@ -227,6 +227,17 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     },
     save: (claim, retryState) => whileHeld(claim, () => claim.job.updateData(dataWith(claim, retryState))),
     finish,
+    /** As BullMQ's own workers do: the call that completes a job claims the next, under the same token. */
+    async finishAndClaim(claim, { log: note }) {
+      const { job, token } = claim
+      await append(claim, note)
+      return call(async ({ worker }) => {
+        const answer = await unlessLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
+        held.delete(claim.id)
+        const [data, id] = answer ?? []
+        return data ? readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
+      })
+    },
     async release(claims, { wereHandled }) {
       const counted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
       await Promise.all(counted.map((claim) => whileHeld(claim, () => setProgress(claim, wereHandled))))
