@@ -7,7 +7,7 @@ import { invalidOption, kindOf, requireInteger, requireOptions, requireText } fr
 import { within } from '../kit/timeout.ts'
 import { requireBytes } from '../protocol/error.ts'
 import { checkHealth } from '../store/health.ts'
-import { createDeduplication } from './deduplication.ts'
+import { Deduplication } from './deduplication.ts'
 import { type AudienceHandlers, Handlers } from './handlers.ts'
 import { Inbox } from './inbox.ts'
 import { tellOptions } from './inspected.ts'
@@ -36,7 +36,7 @@ export function createReceiver<
   const { limit, clock } = settings
   const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom)
   const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
-  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock)
+  const dedupe = settings.dedupe && new Deduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined

@@ -1,4 +1,4 @@
-/** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
+/** Deduplication without an inbox. */
 
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -19,8 +19,6 @@ export interface ReceiverDedupeOptions {
   key?(message: ReceivedMessage, delivery: Delivery): string
 }
 
-export type Deduplication = ReturnType<typeof createDeduplication>
-
 export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
   if (isStore(dedupe)) return { store: dedupe }
   if (typeof dedupe !== 'object' || dedupe === null || !('store' in dedupe)) {
@@ -38,82 +36,92 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
   return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
 }
 
-export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock) {
-  let held = 0
-  let onIdle = (): void => {}
+/** Handles a message once: claims it in the dedupe store, then confirms or releases the claim. */
+export class Deduplication {
+  readonly #options: ReceiverDedupeOptions
+  readonly #clock: Clock
+  #held = 0
+  #onIdle = (): void => {}
 
-  async function claim(id: string): Promise<Claim> {
+  constructor(options: ReceiverDedupeOptions, clock: Clock) {
+    this.#options = options
+    this.#clock = clock
+  }
+
+  /** Returns the id that the key of a message makes; undefined without a key: its delivery has one. */
+  idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
+    const { key } = this.#options
+    if (key === undefined) return undefined
+    const chosen: unknown = key(message, delivery)
+    requireKey('dedupe.key', chosen)
+    return idOfKey(keyWithin(delivery.source, chosen)) // A key of any length fits the store.
+  }
+
+  /**
+   * Calls `handle` unless the message was handled before: returns whether it was. Holds the claim until it is handled, also past
+   * the deadline.
+   */
+  async handleOnce(
+    delivery: Delivery,
+    deadline: Deadline,
+    handle: () => unknown,
+    tellLate: (error: HooklineError) => void,
+  ): Promise<boolean> {
+    deadline.startStage(LATE.dedupe)
+    const claimed = await this.#claim(delivery.id)
+    if (claimed === 'done') return true
+    if (claimed === 'in_progress') {
+      const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
+      throw new HooklineError('duplicate_in_progress', text)
+    }
+    this.#held += 1
     try {
-      return await store.claim(id)
+      await handle()
+      await endClaim(claimed, 'confirm', deadline, tellLate)
+    } catch (error) {
+      await endClaim(claimed, 'release', deadline, tellLate)
+      throw error
+    } finally {
+      this.#held -= 1
+      if (this.#held === 0) this.#onIdle()
+    }
+    return false
+  }
+
+  async #claim(id: string): Promise<Claim> {
+    try {
+      return await this.#options.store.claim(id)
     } catch (cause) {
       const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
       throw new HooklineError('dedupe_unavailable', message, { cause })
     }
   }
 
-  /** Ends a claim. The message is handled, or is not, whatever the store answers: its error is reported only. */
-  async function endClaim(
-    claimed: Claimed,
-    step: 'confirm' | 'release',
-    deadline: Deadline,
-    tellLate: (error: HooklineError) => void,
-  ): Promise<void> {
-    const explain = (cause: unknown): HooklineError => {
-      const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
-      return new HooklineError('dedupe_unavailable', message, { cause })
-    }
-    const isLate = Boolean(deadline.error)
-    deadline.stage = LATE.confirm
-    try {
-      const ending = claimed[step]()
-      await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
-    } catch (thrown) {
-      const isDeadline = !isLate && thrown === deadline.error
-      if (!isDeadline) tellLate(explain(thrown))
-      else if (step === 'confirm') tellLate(thrown as HooklineError)
-    }
+  async close(graceMs: number): Promise<void> {
+    if (this.#held > 0) await within(new Promise<void>((resolve) => (this.#onIdle = resolve)), graceMs, this.#clock)
+    await this.#options.store.close()
   }
+}
 
-  return {
-    /** Returns the id that the key of a message makes; undefined without a key: its delivery has one. */
-    idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
-      if (key === undefined) return undefined
-      const chosen: unknown = key(message, delivery)
-      requireKey('dedupe.key', chosen)
-      return idOfKey(keyWithin(delivery.source, chosen)) // A key of any length fits the store.
-    },
-    /**
-     * Calls `handle` unless the message was handled before: returns whether it was. Holds the claim until it is handled, also past
-     * the deadline.
-     */
-    async handleOnce(
-      delivery: Delivery,
-      deadline: Deadline,
-      handle: () => unknown,
-      tellLate: (error: HooklineError) => void,
-    ): Promise<boolean> {
-      deadline.startStage(LATE.dedupe)
-      const claimed = await claim(delivery.id)
-      if (claimed === 'done') return true
-      if (claimed === 'in_progress') {
-        const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
-        throw new HooklineError('duplicate_in_progress', text)
-      }
-      held += 1
-      try {
-        await handle()
-        await endClaim(claimed, 'confirm', deadline, tellLate)
-      } catch (error) {
-        await endClaim(claimed, 'release', deadline, tellLate)
-        throw error
-      } finally {
-        if (--held === 0) onIdle()
-      }
-      return false
-    },
-    async close(graceMs: number): Promise<void> {
-      if (held > 0) await within(new Promise<void>((resolve) => (onIdle = resolve)), graceMs, clock)
-      await store.close()
-    },
+/** Ends a claim. The message is handled, or is not, whatever the store answers: its error is reported only. */
+async function endClaim(
+  claimed: Claimed,
+  step: 'confirm' | 'release',
+  deadline: Deadline,
+  tellLate: (error: HooklineError) => void,
+): Promise<void> {
+  const explain = (cause: unknown): HooklineError => {
+    const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
+    return new HooklineError('dedupe_unavailable', message, { cause })
+  }
+  const isLate = Boolean(deadline.error)
+  deadline.stage = LATE.confirm
+  try {
+    const ending = claimed[step]()
+    await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
+  } catch (thrown) {
+    const isDeadline = !isLate && thrown === deadline.error
+    if (!isDeadline) tellLate(explain(thrown))
+    else if (step === 'confirm') tellLate(thrown as HooklineError)
   }
 }

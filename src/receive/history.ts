@@ -218,84 +218,148 @@ interface Copy {
  * @throws TypeError (as a rejection) that names the option.
  */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  requireReplayOptions(options)
-  const { queue, log, clock, requireNames = requireHandlerNames, isFor = () => true } = context
-  const { id = randomUUID(), since, until = new Date(clock.now() + 1), handlers } = options
-  const { maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
-  if (handlers !== undefined) requireNames(handlers)
-  const isMeant = matchEntry(options)
-  const types = new Map<string, number>()
-  const events = new Map<string, number>()
-  const handledBy = new Map<string, number>()
-  const limit = dryRun ? PAGE.limit : Math.min(AT_ONCE, maxPerSecond)
-  let count = 0
-  let nextAt = clock.monotonic()
-  let given = limit // Since it waited. It waits at first.
-  let givenAt: number | undefined // When the latest copies were there, by the time of the engine.
-  let fewest = Number.POSITIVE_INFINITY // Messages that waited for their first attempt.
+  return new ReplayRun(context, options).run()
+}
 
-  /** Undefined for an entry that is not to be replayed. */
-  async function copyOf(entry: LogEntry): Promise<Copy | undefined> {
-    if (!isMeant(entry)) return undefined
+class ReplayRun {
+  readonly #context: ReplayContext
+  readonly #options: ReplayOptions
+  readonly #id: string
+  readonly #until: Date
+  readonly #isMeant: (entry: LogEntry) => boolean
+  /** The most copies at once. */
+  readonly #limit: number
+  readonly #types = new Map<string, number>()
+  readonly #events = new Map<string, number>()
+  readonly #handledBy = new Map<string, number>()
+  #count = 0
+  #nextAt: number
+  /** How many copies were given since it waited. It waits at first. */
+  #given: number
+  /** When the latest copies were there, by the time of the engine. */
+  #givenAt: number | undefined
+  /** The fewest messages that waited for their first attempt. */
+  #fewest = Number.POSITIVE_INFINITY
+
+  constructor(context: ReplayContext, options: ReplayOptions) {
+    requireReplayOptions(options)
+    const { clock, requireNames = requireHandlerNames } = context
+    const { id = randomUUID(), until = new Date(clock.now() + 1), handlers, dryRun, maxPerSecond } = options
+    if (handlers !== undefined) requireNames(handlers)
+    this.#context = context
+    this.#options = options
+    this.#id = id
+    this.#until = until
+    this.#isMeant = matchEntry(options)
+    this.#limit = dryRun ? PAGE.limit : Math.min(AT_ONCE, maxPerSecond ?? AT_ONCE)
+    this.#nextAt = clock.monotonic()
+    this.#given = this.#limit
+  }
+
+  async run(): Promise<Replay> {
+    const { signal } = this.#options
+    const listNext = (bounds: PageBounds, last: LogEntry | undefined) => this.#listNext(bounds, last)
+    signal?.throwIfAborted()
+    for await (const page of pagesOf(listNext, { ...PAGE, limit: this.#limit })) {
+      const copies: Copy[] = []
+      for (const entry of page) {
+        await letOthersRun()
+        signal?.throwIfAborted()
+        const copy = await this.#copyOf(entry)
+        if (copy !== undefined) copies.push(copy)
+      }
+      if (copies.length > 0) await this.#give(copies)
+    }
+    return {
+      id: this.#id,
+      count: this.#count,
+      types: Object.fromEntries(this.#types),
+      events: Object.fromEntries(this.#events),
+      handlers: Object.fromEntries(this.#handledBy),
+    }
+  }
+
+  /** Waits before it reads, so that what is forgotten meanwhile is not given. */
+  async #listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
+    const { log } = this.#context
+    const rest = { since: this.#options.since, until: this.#until, after: last?.cursor }
+    if (!this.#options.dryRun && this.#given >= this.#limit) {
+      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
+      if (next === undefined) return []
+      await this.#waitUntilNoneIsLate()
+    }
+    return log.list({ ...rest, ...bounds })
+  }
+
+  /** Returns undefined for an entry that is not to be replayed. */
+  async #copyOf(entry: LogEntry): Promise<Copy | undefined> {
+    const { isFor = () => true } = this.#context
+    const { handlers } = this.#options
+    if (!this.#isMeant(entry)) return undefined
     const { receivedAt, bytes } = readStored(entry)
     if (receivedAt === undefined) {
-      increment(types, 'unreadable')
+      increment(this.#types, 'unreadable')
       return undefined
     }
     await letOthersRun()
     if (handlers !== undefined && !isFor(entry, handlers)) return undefined
     await letOthersRun()
     const message = tryParse(bytes)
-    const copy = copyFor({ id, at: entry.handledAt.getTime(), only: handlers }, entry.body)
+    const copy = copyFor({ id: this.#id, at: entry.handledAt.getTime(), only: handlers }, entry.body)
     return {
-      job: { id: idOfKey(JSON.stringify(['replay', id, entry.id])), ...copy },
+      job: { id: idOfKey(JSON.stringify(['replay', this.#id, entry.id])), ...copy },
       type: message?.type ?? 'invalid',
       event: message?.type === 'track' ? message.event : undefined,
       handlers: readNote(entry.note).handlers ?? [],
     }
   }
 
-  async function give(copies: readonly Copy[]): Promise<void> {
-    if (dryRun) return add(copies)
+  async #give(copies: readonly Copy[]): Promise<void> {
+    const { queue, clock } = this.#context
+    const { dryRun, maxPerSecond = Number.POSITIVE_INFINITY, onProgress } = this.#options
+    if (dryRun) return this.#add(copies)
     const known = new Set(await queue.push(copies.map(({ job }) => job)))
     const taken = copies.filter(({ job }) => !known.has(job.id))
-    given += taken.length
-    givenAt = undefined
-    nextAt = Math.max(nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
-    add(taken)
-    onProgress?.(count)
+    this.#given += taken.length
+    this.#givenAt = undefined
+    this.#nextAt = Math.max(this.#nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
+    this.#add(taken)
+    onProgress?.(this.#count)
   }
 
-  function add(copies: readonly Copy[]): void {
+  #add(copies: readonly Copy[]): void {
     for (const { type, event, handlers } of copies) {
-      increment(types, type)
-      if (event !== undefined) increment(events, event)
-      for (const name of handlers) if (name !== '') increment(handledBy, name)
+      increment(this.#types, type)
+      if (event !== undefined) increment(this.#events, event)
+      for (const name of handlers) if (name !== '') increment(this.#handledBy, name)
     }
-    count += copies.length
+    this.#count += copies.length
   }
 
-  /** New messages go first: the next copies follow when the latest are taken, and no message is late. */
-  async function untilNoneIsLate(): Promise<void> {
+  /** Lets new messages go first: the next copies follow when the latest are taken, and no message is late. */
+  async #waitUntilNoneIsLate(): Promise<void> {
+    const { queue, clock } = this.#context
     for (;;) {
-      signal?.throwIfAborted()
-      const waitMs = nextAt - clock.monotonic()
+      this.#options.signal?.throwIfAborted()
+      const waitMs = this.#nextAt - clock.monotonic()
       if (waitMs > 0) {
-        await wait(Math.min(waitMs, MAX_TIMER_MS))
+        await this.#wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
       const { waiting, retrying = waiting, oldestDueAt, asOf } = await queue.counts()
-      givenAt ??= asOf.getTime()
-      fewest = Math.min(fewest, waiting - retrying)
+      this.#givenAt ??= asOf.getTime()
+      this.#fewest = Math.min(this.#fewest, waiting - retrying)
       const dueAt = oldestDueAt?.getTime()
-      const isNoneLate = dueAt === undefined || (dueAt > givenAt && asOf.getTime() - dueAt < LATE_MS)
-      if (isNoneLate && waiting - retrying < fewest + MAX_MORE) break
-      await wait(LOOK_MS)
+      const isNoneLate = dueAt === undefined || (dueAt > this.#givenAt && asOf.getTime() - dueAt < LATE_MS)
+      if (isNoneLate && waiting - retrying < this.#fewest + MAX_MORE) break
+      await this.#wait(LOOK_MS)
     }
-    given = 0
+    this.#given = 0
   }
 
-  function wait(ms: number): Promise<void> {
+  #wait(ms: number): Promise<void> {
+    const { clock } = this.#context
+    const { signal } = this.#options
     return new Promise((resolve) => {
       const end = (): void => {
         clock.clearTimeout(timer)
@@ -305,36 +369,6 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
       const timer = clock.setTimeout(end, ms)
       signal?.addEventListener('abort', end)
     })
-  }
-
-  /** Waits before it reads, so that what is forgotten meanwhile is not given. */
-  async function listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
-    const rest = { since, until, ...(last && { after: last.cursor }) }
-    if (!dryRun && given >= limit) {
-      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
-      if (next === undefined) return []
-      await untilNoneIsLate()
-    }
-    return log.list({ ...rest, ...bounds })
-  }
-
-  signal?.throwIfAborted()
-  for await (const page of pagesOf(listNext, { ...PAGE, limit })) {
-    const copies: Copy[] = []
-    for (const entry of page) {
-      await letOthersRun()
-      signal?.throwIfAborted()
-      const copy = await copyOf(entry)
-      if (copy !== undefined) copies.push(copy)
-    }
-    if (copies.length > 0) await give(copies)
-  }
-  return {
-    id,
-    count,
-    types: Object.fromEntries(types),
-    events: Object.fromEntries(events),
-    handlers: Object.fromEntries(handledBy),
   }
 }
 
