@@ -27,6 +27,9 @@ export class NodeRequest implements EndpointRequest, Reading {
   path: string
   stopReading: (() => void) | undefined
   readonly query: string
+  readonly method: string
+  readonly headers: EndpointHeaders
+  readonly rawHeaders: readonly string[] | undefined
   readonly #incoming: NodeIncoming
   readonly #outgoing: NodeOutgoing
   readonly #parsed: ParsedBody
@@ -48,26 +51,17 @@ export class NodeRequest implements EndpointRequest, Reading {
     const end = target.indexOf('?')
     this.path = end === -1 ? target : target.slice(0, end)
     this.query = end === -1 ? '' : target.slice(end + 1)
+    this.method = incoming.method ?? ''
+    this.headers = incoming.headers
+    this.rawHeaders = incoming.rawHeaders
     this.#incoming = incoming
     this.#outgoing = outgoing
     this.#parsed = parsed
     this.#stream = stream
   }
 
-  get method(): string {
-    return this.#incoming.method ?? ''
-  }
-
   get originalUrl(): string | undefined {
     return this.#incoming.originalUrl
-  }
-
-  get headers(): EndpointHeaders {
-    return this.#incoming.headers
-  }
-
-  get rawHeaders(): readonly string[] | undefined {
-    return this.#incoming.rawHeaders
   }
 
   get remoteAddress(): string | undefined {

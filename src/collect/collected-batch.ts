@@ -1,7 +1,7 @@
 /** Sorts the calls of one request: those that can be delivered, and those that are refused, each with its reason. */
 
 import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../protocol/error.ts'
-import type { Json } from '../protocol/json.ts'
+import type { Json } from '../protocol/parse.ts'
 import type { Submission } from '../send/destination-types.ts'
 import { type Arrival, NESTING_LIMIT, nestsTooDeep, readCall, readFault } from './collected-call.ts'
 

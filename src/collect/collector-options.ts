@@ -14,7 +14,7 @@ import {
 } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
 import type { Logger } from '../kit/log.ts'
-import { createObservers, type Observers } from '../kit/observers.ts'
+import { Observers } from '../kit/observers.ts'
 import { createReport } from '../kit/report.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { CollectorObserver, CollectorRequest } from './collector-events.ts'
@@ -77,7 +77,7 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
     sources: createSources(options.sources),
     ipHeader: ipHeader?.toLowerCase(),
     deadlineMs,
-    observers: createObservers<CollectorObserver>(clock, ['answered'], {
+    observers: new Observers<CollectorObserver>(clock, ['answered'], {
       answered({ error, request }) {
         if (error !== undefined) {
           const { path } = request

@@ -8,57 +8,53 @@ import { createWarning } from './warning.ts'
 type EventOf<Observer, Name extends keyof Observer> =
   NonNullable<Observer[Name]> extends (event: infer Event) => unknown ? Event : never
 
-export interface Observers<Observer> {
+export class Observers<Observer extends object> {
   readonly clock: Clock
   /** These observers; undefined while there are none, so that nothing is prepared for them. */
-  readonly current: Observers<Observer> | undefined
-  add(observer: Observer): () => void
-  publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void
-}
+  current: Observers<Observer> | undefined
+  readonly #methods: readonly (keyof Observer & string)[]
+  readonly #own: Observer | undefined
+  readonly #warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
+  #registered: readonly { readonly observer: Observer }[] = []
 
-/**
- * Creates an empty list.
- *
- * @param methods All that an observer of a user may have.
- * @param own Is called before all others, and needs no `current`: what passes events on to callbacks, channels and the log.
- */
-export function createObservers<Observer extends object>(
-  clock: Clock,
-  methods: readonly (keyof Observer & string)[],
-  own?: Observer,
-): Observers<Observer> {
-  const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
-  let registered: readonly { readonly observer: Observer }[] = []
+  /**
+   * @param methods All that an observer of a user may have.
+   * @param own Is called before all others, and needs no `current`: what passes events on to callbacks, channels and the log.
+   */
+  constructor(clock: Clock, methods: readonly (keyof Observer & string)[], own?: Observer) {
+    this.clock = clock
+    this.#methods = methods
+    this.#own = own
+  }
 
-  /** As `notify`, without a function for each call. */
-  function call(observer: Observer, name: keyof Observer, event: unknown): void {
+  add(observer: Observer): () => void {
+    requireOptions('observe', observer, this.#methods)
+    for (const name of this.#methods) {
+      if (observer[name] !== undefined) requireFunction(`observe: ${name}`, observer[name])
+    }
+    const added = { observer }
+    this.#register([...this.#registered, added])
+    return () => this.#register(this.#registered.filter((each) => each !== added))
+  }
+
+  publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void {
+    if (this.#own !== undefined) this.#call(this.#own, name, event)
+    for (const { observer } of this.#registered) this.#call(observer, name, event)
+  }
+
+  #register(observers: readonly { readonly observer: Observer }[]): void {
+    this.#registered = observers
+    this.current = observers.length === 0 ? undefined : this
+  }
+
+  /** Calls an observer as `notify` calls a callback, without a function for each call. */
+  #call(observer: Observer, name: keyof Observer, event: unknown): void {
     try {
       const method = observer[name] as ((event: unknown) => unknown) | undefined
       const result = method?.call(observer, event)
-      if (isThenable(result)) result.then(undefined, warn)
+      if (isThenable(result)) result.then(undefined, this.#warn)
     } catch (failure) {
-      warn(failure)
+      this.#warn(failure)
     }
   }
-
-  const observers: Observers<Observer> = {
-    clock,
-    get current() {
-      return registered.length === 0 ? undefined : observers
-    },
-    add(observer) {
-      requireOptions('observe', observer, methods)
-      for (const name of methods) if (observer[name] !== undefined) requireFunction(`observe: ${name}`, observer[name])
-      const added = { observer }
-      registered = [...registered, added]
-      return () => {
-        registered = registered.filter((each) => each !== added)
-      }
-    },
-    publish(name, event) {
-      if (own !== undefined) call(own, name, event)
-      for (const { observer } of registered) call(observer, name, event)
-    },
-  }
-  return observers
 }

@@ -1,8 +1,7 @@
 /** Whom a message is about: finds what is stored of a user. */
 
 import { kindOf } from './error.ts'
-import { isObject } from './json.ts'
-import { readId } from './normalise.ts'
+import { isObject, readId } from './parse.ts'
 
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 

@@ -1,11 +1,20 @@
 /** Turns the bytes of a body into a checked message, or into an error that names the field. */
 
-import { invalidField, kindOf, requireBytes } from './error.ts'
-import { isObject, type Json, parseJson, parseObject, requireObject } from './json.ts'
+import { HooklineError, invalidField, kindOf, requireBytes } from './error.ts'
 import type { Message, ReceivedMessage } from './message.ts'
-import { normalise } from './normalise.ts'
 import { showText } from './show-text.ts'
-import { ALIAS_IDS, isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
+import { timestampOf } from './timestamp.ts'
+import {
+  ALIAS_IDS,
+  CALL_OBJECTS,
+  isMessageType,
+  MESSAGE_OBJECTS,
+  TYPE_NAMES,
+  TYPES,
+  type TypeRule,
+} from './type-table.ts'
+
+export type Json = Record<string, unknown>
 
 /**
  * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
@@ -106,4 +115,100 @@ function joinSpellings(message: Json, spaced: string, plain: string): void {
 
 function invalid(path: string, rule: string, value: unknown, advice: string): Error {
   return invalidField('message_invalid', path, rule, kindOf(value), advice)
+}
+
+/** Parses a body. Drops `__proto__` and `constructor.prototype` at any depth. */
+export function parseJson(bytes: Uint8Array): unknown {
+  const text = decode(bytes)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    // The message of JSON.parse quotes the body, so only the position is kept.
+    const position = / at position \d+/.exec(String(error))?.[0] ?? ''
+    throw notJson('The body must be valid JSON', `${bytes.length} bytes${position && `, with the fault${position}`}`)
+  }
+  if (mayHoldHostileKeys(text)) dropHostileKeys(value)
+  return value
+}
+
+export function parseObject(bytes: Uint8Array): Json {
+  return requireObject(parseJson(bytes))
+}
+
+function requireObject(value: unknown): Json {
+  if (isObject(value)) return value
+  throw notJson('The body must be one JSON object, not a list', kindOf(value))
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function notJson(fault: string, found: string): HooklineError {
+  return new HooklineError('body_not_json', `${fault}. Got ${found}. Send one JSON object per request, in UTF-8.`)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw notJson('The body must be valid UTF-8', `${bytes.length} bytes that are not`)
+  }
+}
+
+/** Checks quickly whether a key of this JSON could be `__proto__` or `prototype`, also when it is written with escapes. */
+function mayHoldHostileKeys(text: string): boolean {
+  return text.includes('proto') || text.includes('\\u00')
+}
+
+/** Drops every `__proto__`, and every `prototype` of a `constructor`, which could reach a prototype when they are copied. */
+function dropHostileKeys(value: unknown): void {
+  const rest = [value] // A list instead of recursion: JSON nests deeper than the stack.
+  while (rest.length > 0) {
+    const node = rest.pop()
+    if (isObject(node)) {
+      if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
+      if (Object.hasOwn(node, 'constructor') && isObject(node.constructor)) {
+        Reflect.deleteProperty(node.constructor, 'prototype')
+      }
+    }
+    for (const child of Array.isArray(node) ? node : isObject(node) ? Object.values(node) : []) rest.push(child)
+  }
+}
+
+const IDS = ['userId', 'anonymousId', 'groupId', 'messageId', 'previousId', 'Previous ID', 'User ID'] as const
+const NULLABLE = [...CALL_OBJECTS, 'timestamp'] as const
+
+/**
+ * Rewrites the fields of a received message or call in the documented form, before it is checked. A number becomes the decimal text of an
+ * id, or the ISO 8601 of a time. Null in place of an object or a time is deleted, as is an empty id that the message can do without.
+ */
+export function normalise(message: Json): void {
+  for (const field of IDS) {
+    const value = message[field]
+    if (typeof value === 'number') message[field] = readId(value) ?? value
+    else if (value === '' && isSpare(field, message)) Reflect.deleteProperty(message, field)
+  }
+  for (const field of NULLABLE) if (message[field] === null) Reflect.deleteProperty(message, field)
+  const { timestamp } = message
+  if (typeof timestamp === 'number') message.timestamp = timestampOf(timestamp) ?? timestamp
+}
+
+/** An empty id that is required stays, so that the error names what was found. */
+function isSpare(field: string, { type, anonymousId }: Json): boolean {
+  if (field !== 'userId') return field === 'anonymousId' || field === 'messageId'
+  return type !== 'delete' && type !== 'alias' && readId(anonymousId) !== undefined
+}
+
+/**
+ * Reads an id: text, or a number as its decimal text. Undefined for an empty text and anything else.
+ *
+ * A number beyond 2^53 - 1 is no id: JSON.parse has lost its last digits, so that two users would be one.
+ */
+export function readId(value: unknown): string | undefined {
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : undefined
+  return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -2,9 +2,8 @@
 
 import { HooklineError } from '../protocol/error.ts'
 import { idOfKey } from '../protocol/id.ts'
-import { parseJson } from '../protocol/json.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
-import { checkReceived } from '../protocol/parse.ts'
+import { checkReceived, parseJson } from '../protocol/parse.ts'
 import { toError } from './failure.ts'
 import { type DeliveryParts, ReceivedDelivery } from './received-delivery.ts'
 

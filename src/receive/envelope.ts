@@ -3,7 +3,7 @@
 import type { BodySource } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject } from '../protocol/parse.ts'
 import type { Job } from '../store/queue-types.ts'
 import type { DeliveryMethod } from './delivery.ts'
 import type { DeliveryParts } from './received-delivery.ts'

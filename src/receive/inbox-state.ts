@@ -1,7 +1,7 @@
 /** The retry state of a message, which the queue stores between attempts and with a dead letter; and its note in the log. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject } from '../protocol/parse.ts'
 import type { HandlerNames } from './delivery.ts'
 import { explainError } from './failure.ts'
 

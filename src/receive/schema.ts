@@ -3,8 +3,8 @@
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
 import { HooklineError, type SchemaIssue } from '../protocol/error.ts'
-import { isObject } from '../protocol/json.ts'
 import type { CustomMessage, Fields, ReceivedMessage } from '../protocol/message.ts'
+import { isObject } from '../protocol/parse.ts'
 import { countIssues } from './schema-issues.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */

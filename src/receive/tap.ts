@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Line } from '../kit/log.ts'
-import { createObservers, type Observers } from '../kit/observers.ts'
+import { Observers } from '../kit/observers.ts'
 import type { Report } from '../kit/report.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -60,7 +60,7 @@ export class Tap {
     onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined,
     clock: Clock,
   ) {
-    this.observers = createObservers<ReceiverObserver>(clock, OBSERVED)
+    this.observers = new Observers<ReceiverObserver>(clock, OBSERVED)
     this.#report = report
     this.#onDeadLetter = onDeadLetter
     this.#clock = clock

@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
 import type { Line } from '../kit/log.ts'
-import { createObservers, type Observers } from '../kit/observers.ts'
+import { Observers } from '../kit/observers.ts'
 import { createWarning } from '../kit/warning.ts'
 import { describeError, HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
@@ -47,7 +47,7 @@ export function createDestinationEvents(
     log.write(missedLine(attempt))
   }
 
-  return createObservers<Events>(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'], {
+  return new Observers<Events>(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'], {
     skipped: (event) => skippedChannel.publish(event),
     attempted(report) {
       attemptChannel.publish(report)

@@ -2,8 +2,8 @@
 
 import { invalidOption, requireOneOf, requireText, requireTime } from '../kit/checks.ts'
 import { usersOf } from '../protocol/identity.ts'
-import { isObject } from '../protocol/json.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
+import { isObject } from '../protocol/parse.ts'
 import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
 
 /** Which messages of an inbox are meant: those that match all that is given. */

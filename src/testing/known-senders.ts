@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { invalidOption, kindOf, requireOneOf, requireSecret } from '../kit/checks.ts'
-import { isObject, type Json } from '../protocol/json.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
+import { isObject, type Json } from '../protocol/parse.ts'
 import { sign } from '../protocol/signature.ts'
 import { isMessageType } from '../protocol/type-table.ts'
 import type { DeliveryMethod } from '../receive/delivery.ts'

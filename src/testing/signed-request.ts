@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { invalidOption, isToken, requireOneOf, requireOptions, show } from '../kit/checks.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject } from '../protocol/parse.ts'
 import type { DeliveryMethod } from '../receive/delivery.ts'
 import {
   dress,
