@@ -22,7 +22,7 @@ import { changeSome, dropMatching, findIds, forget, type Stored } from './drop.t
 import type { Answer, LogStore, QueueStore } from './queue-store.ts'
 import type { ClaimedJob, HistoryOptions, Job, Queue, QueueLog, QueueUse } from './queue-types.ts'
 import { occupy, servesOther } from './use.ts'
-import { createWorker, RELEASE_MS } from './worker.ts'
+import { QueueWorker, RELEASE_MS } from './worker.ts'
 
 /**
  * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
@@ -38,7 +38,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   requireText('name', name)
   requireStore(store)
   const report = readOnError(options, clock)
-  const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
+  const worker = new QueueWorker(store, { name, clock, pollMs, onError: reportOnce })
   const calls = new Set<PromiseLike<unknown>>() // Of the user, not answered yet.
   let hasHandler = false
   let reported: unknown

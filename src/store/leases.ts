@@ -20,73 +20,85 @@ export interface Held<Claim> {
 
 const MAX_LAPSED = 1_000
 
-/** @param list Lists what this process has claimed. */
-export function createLeases<Claim extends ClaimedJob>(
-  store: QueueStore<Claim>,
-  list: () => readonly Held<Claim>[],
-  { name, clock, onError }: ReportOptions,
-) {
-  const { leaseMs, renewMs } = store
-  if (leaseMs === undefined) return undefined
-  const everyMs = renewMs ?? Math.floor(leaseMs / 3)
-  const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
-  const alarm = createAlarm(clock, onTime)
-  let dueAt: number | undefined // The next renewal, by the monotonic time.
-  let renewal: Promise<void> | undefined // In flight.
+export class Leases<Claim extends ClaimedJob> {
+  readonly #store: QueueStore<Claim>
+  readonly #leaseMs: number
+  readonly #everyMs: number
+  readonly #list: () => readonly Held<Claim>[]
+  readonly #options: ReportOptions
+  readonly #alarm: ReturnType<typeof createAlarm>
+  /** By the id of the job, how long the event loop was blocked. */
+  readonly #lapsed = new Map<string, number>()
+  /** The next renewal, by the monotonic time. */
+  #dueAt: number | undefined
+  /** In flight. */
+  #renewal: Promise<void> | undefined
 
-  function start(): void {
-    if (dueAt !== undefined) return
-    dueAt = clock.monotonic() + everyMs
-    alarm.set(clock.now() + everyMs)
+  /** @param list Lists what this process has claimed. */
+  constructor(store: QueueStore<Claim>, leaseMs: number, list: () => readonly Held<Claim>[], options: ReportOptions) {
+    this.#store = store
+    this.#leaseMs = leaseMs
+    this.#everyMs = store.renewMs ?? Math.floor(leaseMs / 3)
+    this.#list = list
+    this.#options = options
+    this.#alarm = createAlarm(options.clock, () => this.#onTime())
   }
 
-  function stop(): void {
-    dueAt = undefined
-    alarm.set(undefined)
+  start(): void {
+    if (this.#dueAt !== undefined) return
+    const { clock } = this.#options
+    this.#dueAt = clock.monotonic() + this.#everyMs
+    this.#alarm.set(clock.now() + this.#everyMs)
   }
 
-  function onTime(): void {
-    const held = list()
-    noteLapses(held, clock.monotonic() - (dueAt as number))
-    dueAt = undefined
-    renewal ??= renew(held.map(({ claim }) => claim))
-    start()
+  stop(): void {
+    this.#dueAt = undefined
+    this.#alarm.set(undefined)
+  }
+
+  /** Returns how long the event loop was blocked when an earlier claim of this job lapsed here. */
+  blockedMsOf(id: string): number | undefined {
+    return this.#lapsed.get(id)
+  }
+
+  async close(): Promise<void> {
+    this.stop()
+    await this.#renewal
+  }
+
+  #onTime(): void {
+    const held = this.#list()
+    const now = this.#options.clock.monotonic()
+    this.#noteLapses(held, now, now - (this.#dueAt ?? now))
+    this.#dueAt = undefined
+    this.#renewal ??= this.#renew(held.map(({ claim }) => claim))
+    this.start()
   }
 
   /** When the timer fired so late that what was renewed last is over, another process may have claimed those jobs. */
-  function noteLapses(held: readonly Held<Claim>[], blockedMs: number): void {
-    const lateMs = leaseMs as number
-    const over = held.filter(({ since }) => clock.monotonic() - since >= lateMs)
-    if (blockedMs < lateMs - everyMs || over.length === 0) return
+  #noteLapses(held: readonly Held<Claim>[], now: number, blockedMs: number): void {
+    const over = held.filter(({ since }) => now - since >= this.#leaseMs)
+    if (blockedMs < this.#leaseMs - this.#everyMs || over.length === 0) return
     for (const { claim } of over) {
-      lapsed.delete(claim.id)
-      lapsed.set(claim.id, blockedMs)
+      this.#lapsed.delete(claim.id)
+      this.#lapsed.set(claim.id, blockedMs)
     }
-    for (const id of [...lapsed.keys()].slice(0, -MAX_LAPSED)) lapsed.delete(id)
+    for (const id of [...this.#lapsed.keys()].slice(0, -MAX_LAPSED)) this.#lapsed.delete(id)
+    const { name, onError } = this.#options
     const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
     const advice = 'Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.'
-    const message = `Queue ${name}: leases must be renewed every ${seconds(everyMs)}. Got ${found}. ${advice}`
+    const message = `Queue ${name}: leases must be renewed every ${seconds(this.#everyMs)}. Got ${found}. ${advice}`
     onError(new HooklineError('lease_lapsed', message))
   }
 
-  async function renew(claims: readonly Claim[]): Promise<void> {
+  async #renew(claims: readonly Claim[]): Promise<void> {
     try {
-      await store.renew?.(claims)
+      await this.#store.renew?.(claims)
     } catch (error) {
-      onError(error)
+      this.#options.onError(error)
     } finally {
-      renewal = undefined
+      this.#renewal = undefined
     }
-  }
-
-  return {
-    start,
-    stop,
-    blockedMsOf: (id: string) => lapsed.get(id),
-    async close(): Promise<void> {
-      stop()
-      await renewal
-    },
   }
 }
 

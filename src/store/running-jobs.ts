@@ -5,7 +5,7 @@ import { backoff } from '../kit/backoff.ts'
 import type { Clock } from '../kit/clock.ts'
 import { createSlots } from '../kit/slots.ts'
 import { within } from '../kit/timeout.ts'
-import { createLeases, type Held, type ReportOptions } from './leases.ts'
+import { type Held, Leases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
 import type { ClaimedJob, Complete, HandleJob, JobTransaction, Outcome } from './queue-types.ts'
 
@@ -30,20 +30,60 @@ interface RunningJob<Claim> extends Held<Claim> {
   recording: Promise<boolean> | undefined
 }
 
-export function createRunning<Claim extends ClaimedJob>(
-  store: QueueStore<Claim>,
-  { name, clock, signal, onError, onEnd, onRecorded, mayClaimNext, onClaimed }: RunningOptions<Claim>,
-) {
-  const jobs = createSlots<RunningJob<Claim>>()
-  const leases = createLeases(store, jobs.list, { name, clock, onError })
-  let handling = 0
-  let isClosed = false
+export class RunningJobs<Claim extends ClaimedJob> {
+  readonly #store: QueueStore<Claim>
+  readonly #begin: QueueStore<Claim>['begin']
+  readonly #finishAndClaim: QueueStore<Claim>['finishAndClaim']
+  readonly #options: RunningOptions<Claim>
+  readonly #jobs = createSlots<RunningJob<Claim>>()
+  readonly #leases: Leases<Claim> | undefined
+  #handling = 0
+  #isClosed = false
+
+  constructor(store: QueueStore<Claim>, options: RunningOptions<Claim>) {
+    this.#store = store
+    this.#begin = store.begin?.bind(store)
+    this.#finishAndClaim = store.finishAndClaim?.bind(store)
+    this.#options = options
+    if (store.leaseMs !== undefined) this.#leases = new Leases(store, store.leaseMs, this.#jobs.list, options)
+  }
+
+  /** How many are claimed. */
+  get size(): number {
+    return this.#jobs.size
+  }
+
+  /** How many of them have a handler that has not ended, or make room for the job that the end of theirs claims. */
+  get handling(): number {
+    return this.#handling
+  }
+
+  run(claims: readonly Claim[], handle: HandleJob): void {
+    this.#handling += claims.length
+    for (const claim of claims) void this.#runOne(claim, handle)
+    if (claims.length > 0) this.#leases?.start()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const left = this.#jobs.list()
+    const areRecorded = await Promise.all(left.map(({ recording }) => recording))
+    await this.#leases?.close()
+    const unrecorded = left.filter((_, index) => areRecorded[index] !== true).map(({ claim }) => claim)
+    if (unrecorded.length === 0) return
+    try {
+      await this.#store.release(unrecorded, { wereHandled: true })
+    } catch (error) {
+      this.#options.onError(error) // The claims lapse by themselves.
+    }
+  }
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
-  async function runOne(claim: Claim, handle: HandleJob): Promise<void> {
+  async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
+    const { clock, signal, onRecorded } = this.#options
     const running: RunningJob<Claim> = { claim, since: clock.monotonic(), recording: undefined }
-    const slot = jobs.add(running)
-    const blockedMs = leases?.blockedMsOf(claim.id)
+    const slot = this.#jobs.add(running)
+    const blockedMs = this.#leases?.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
     let { retryState } = job
     let saving: Promise<void> | undefined
@@ -51,81 +91,90 @@ export function createRunning<Claim extends ClaimedJob>(
     const save = async (state: Uint8Array): Promise<void> => {
       if (hasEnded) return
       retryState = state
-      saving = saveAfter(saving, claim, state)
+      saving = this.#saveAfter(saving, claim, state)
       await saving
     }
     let isCommitted = false
-    const begin = async (timeoutMs: number): Promise<JobTransaction> => {
-      const transaction = await (store as Required<QueueStore<Claim>>).begin(claim, timeoutMs)
-      const commit = async (note?: Uint8Array): Promise<void> => {
-        await transaction.commit(note)
-        isCommitted = true
-      }
-      return { ...transaction, commit }
-    }
+    const beginOf = this.#begin
+    const begin =
+      beginOf &&
+      (async (timeoutMs: number): Promise<JobTransaction> => {
+        const transaction = await beginOf(claim, timeoutMs)
+        const commit = async (note?: Uint8Array): Promise<void> => {
+          await transaction.commit(note)
+          isCommitted = true
+        }
+        return { ...transaction, commit }
+      })
     let result: unknown
     try {
-      result = await handle(job, signal, save, store.begin && begin)
+      result = await handle(job, signal, save, begin)
     } catch {
       // The handler reports its own errors.
     }
     hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
-    if (isClosed) return
-    const outcome = isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock)
-    if (store.finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
-      running.recording = finishAndClaim(claim, outcome)
-    } else {
-      handling -= 1
-      if (outcome !== undefined) running.recording = record(claim, outcome)
-      onEnd()
-    }
+    if (this.#isClosed) return
+    running.recording = this.#end(claim, isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock))
     if (running.recording !== undefined && !(await running.recording)) return
-    jobs.remove(slot)
-    if (jobs.size === 0) leases?.stop()
+    this.#jobs.remove(slot)
+    if (this.#jobs.size === 0) this.#leases?.stop()
     onRecorded()
   }
 
-  /** One after the other, so that the last one stays. */
-  async function saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
+  /** Stores one after the other, so that the last one stays. */
+  async #saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
     await before
     try {
-      await store.save(claim, retryState)
+      await this.#store.save(claim, retryState)
     } catch (error) {
-      onError(error)
+      this.#options.onError(error)
     }
   }
 
-  function record(claim: Claim, outcome: Outcome): Promise<boolean> | undefined {
+  /** @param outcome Undefined when it is recorded already. */
+  #end(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
+    const { onEnd, mayClaimNext } = this.#options
+    if (this.#finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
+      return this.#recordAndClaim(claim, outcome, this.#finishAndClaim(claim, outcome))
+    }
+    this.#handling -= 1
+    const recording = outcome && this.#record(claim, outcome)
+    onEnd()
+    return recording
+  }
+
+  async #recordAndClaim(claim: Claim, outcome: Complete, claiming: Promise<readonly Claim[]>): Promise<boolean> {
+    let claims: readonly Claim[] = []
+    let recordingAgain: Promise<boolean> | undefined
     try {
-      return store.finish(claim, outcome)?.then(
+      claims = await claiming
+    } catch (error) {
+      recordingAgain = this.#recordAgain(claim, outcome, error)
+    }
+    this.#handling -= 1
+    await this.#options.onClaimed(claims)
+    return recordingAgain ?? true
+  }
+
+  #record(claim: Claim, outcome: Outcome): Promise<boolean> | undefined {
+    try {
+      return this.#store.finish(claim, outcome)?.then(
         () => true,
-        (error: unknown) => recordAgain(claim, outcome, error),
+        (error: unknown) => this.#recordAgain(claim, outcome, error),
       )
     } catch (error) {
-      return recordAgain(claim, outcome, error)
+      return this.#recordAgain(claim, outcome, error)
     }
   }
 
-  async function finishAndClaim(claim: Claim, outcome: Complete): Promise<boolean> {
-    let claims: readonly Claim[] = []
-    let failure: Promise<boolean> | undefined
-    try {
-      claims = await (store as Required<QueueStore<Claim>>).finishAndClaim(claim, outcome)
-    } catch (error) {
-      failure = recordAgain(claim, outcome, error)
-    }
-    handling -= 1
-    await onClaimed(claims)
-    return failure ?? true
-  }
-
-  async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
+  async #recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
+    const { signal, onError } = this.#options
     onError(error)
     for (let failures = 1; ; failures += 1) {
-      await waitUnlessAborted(backoff(failures, STORE_BACKOFF))
+      await this.#waitUnlessAborted(backoff(failures, STORE_BACKOFF))
       try {
-        await store.finish(claim, outcome)
+        await this.#store.finish(claim, outcome)
         return true
       } catch (again) {
         onError(again)
@@ -134,42 +183,14 @@ export function createRunning<Claim extends ClaimedJob>(
     }
   }
 
-  async function waitUnlessAborted(ms: number): Promise<void> {
+  async #waitUnlessAborted(ms: number): Promise<void> {
+    const { clock, signal } = this.#options
     if (signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = (): void => resolve()
     signal.addEventListener('abort', stop)
     await within(promise, ms, clock)
     signal.removeEventListener('abort', stop)
-  }
-
-  return {
-    /** How many are claimed. */
-    get size() {
-      return jobs.size
-    },
-    /** How many of them have a handler that has not ended. */
-    get handling() {
-      return handling
-    },
-    run(claims: readonly Claim[], handle: HandleJob): void {
-      handling += claims.length
-      for (const claim of claims) void runOne(claim, handle)
-      if (claims.length > 0) leases?.start()
-    },
-    async close(): Promise<void> {
-      isClosed = true
-      const left = jobs.list()
-      const areRecorded = await Promise.all(left.map(({ recording }) => recording))
-      await leases?.close()
-      const unrecorded = left.filter((_, index) => areRecorded[index] !== true).map(({ claim }) => claim)
-      if (unrecorded.length === 0) return
-      try {
-        await store.release(unrecorded, { wereHandled: true })
-      } catch (error) {
-        onError(error) // The claims lapse by themselves.
-      }
-    },
   }
 }
 

@@ -7,7 +7,7 @@ import { within } from '../kit/timeout.ts'
 import type { ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
 import type { ClaimedJob, HandleJob, WorkOptions } from './queue-types.ts'
-import { createRunning, STORE_BACKOFF } from './running-jobs.ts'
+import { RunningJobs, STORE_BACKOFF } from './running-jobs.ts'
 
 interface WorkerOptions extends ReportOptions {
   readonly pollMs: number | undefined
@@ -17,178 +17,197 @@ interface WorkerOptions extends ReportOptions {
 const CLAIMS_A_TURN = 256
 export const RELEASE_MS = 400
 
-export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions) {
-  const { name, clock, pollMs, onError } = options
-  const alarm = createAlarm(clock, wake)
-  const ending = new AbortController()
-  const { signal } = ending
-  const isOrdered = store.isOrdered === true
-  const running = createRunning(store, {
-    ...{ name, clock, signal, onError },
-    mayClaimNext: () => mayClaim() && !isCareful && how.room === undefined,
-    onClaimed: runOrRelease,
-    onEnd: () => (isOrdered || !hasRoom) && wake(),
-    onRecorded: () => (!isOrdered || !hasRoom || drains.length > 0) && wake(),
-  })
-  let handle: HandleJob | undefined
-  let how: WorkOptions = { concurrency: 0 }
-  let phase: 'open' | 'closing' | 'closed' = 'open'
-  let isPaused = false
-  let isCareful = false // One job at a time: the last claims had one that runs alone.
-  let isClaiming = false
-  let wasWoken = false // While it claimed.
-  let claiming: Promise<void> | undefined
-  let hasRoom = false // After the last claim. Asked once: room may come with time alone.
-  let claimedThisTurn = 0
-  let failures = 0
-  let drains: (() => void)[] = []
-  let waitsForAll = false
+export class QueueWorker<Claim extends ClaimedJob> {
+  readonly #store: QueueStore<Claim>
+  readonly #options: WorkerOptions
+  readonly #isOrdered: boolean
+  readonly #alarm: ReturnType<typeof createAlarm>
+  readonly #ending = new AbortController()
+  readonly #running: RunningJobs<Claim>
+  #handle: HandleJob | undefined
+  #how: WorkOptions = { concurrency: 0 }
+  #phase: 'open' | 'closing' | 'closed' = 'open'
+  #isPaused = false
+  /** One job at a time: the last claims had one that runs alone. */
+  #isCareful = false
+  #isClaiming = false
+  /** Whether it was woken while it claimed. */
+  #wasWoken = false
+  #claiming: Promise<void> | undefined
+  /** After the last claim. Asked once: room may come with time alone. */
+  #hasRoom = false
+  #claimedThisTurn = 0
+  #failures = 0
+  #drains: (() => void)[] = []
+  #waitsForAll = false
 
-  function wake(): void {
-    if (isClaiming) {
-      wasWoken = true
-    } else if (phase !== 'closed') {
-      isClaiming = true
-      if (claimedThisTurn >= Math.max(CLAIMS_A_TURN, how.concurrency + 1)) setImmediate(startClaiming)
-      else if (isOrdered)
-        process.nextTick(startClaiming) // After all that ends in this turn.
-      else queueMicrotask(startClaiming)
+  constructor(store: QueueStore<Claim>, options: WorkerOptions) {
+    const { name, clock, onError } = options
+    this.#store = store
+    this.#options = options
+    this.#isOrdered = store.isOrdered === true
+    this.#alarm = createAlarm(clock, this.wake)
+    this.#running = new RunningJobs(store, {
+      ...{ name, clock, signal: this.#ending.signal, onError },
+      mayClaimNext: () => this.#mayClaim() && !this.#isCareful && this.#how.room === undefined,
+      onClaimed: (claims) => this.#runOrRelease(claims),
+      onEnd: () => (this.#isOrdered || !this.#hasRoom) && this.wake(),
+      onRecorded: () => (!this.#isOrdered || !this.#hasRoom || this.#drains.length > 0) && this.wake(),
+    })
+  }
+
+  readonly wake = (): void => {
+    if (this.#isClaiming) {
+      this.#wasWoken = true
+    } else if (this.#phase !== 'closed') {
+      this.#isClaiming = true
+      const isBusy = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#how.concurrency + 1)
+      if (isBusy) setImmediate(this.#startClaiming)
+      else if (this.#isOrdered)
+        process.nextTick(this.#startClaiming) // After all that ends in this turn.
+      else queueMicrotask(this.#startClaiming)
     }
   }
 
-  function startClaiming(): void {
-    claiming = claimDue()
+  start(handle: HandleJob, options: WorkOptions): void {
+    this.#handle = handle
+    this.#how = options
+    this.wake()
   }
 
-  function endTurn(): void {
-    claimedThisTurn = 0
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    this.wake()
+  }
+
+  /** @param isForAll Whether it waits for jobs whose time is still to come, too. */
+  drain(isForAll = false): Promise<void> {
+    if (this.#phase === 'closed') return Promise.resolve()
+    this.#waitsForAll ||= isForAll
+    this.wake()
+    return new Promise((resolve) => this.#drains.push(resolve))
+  }
+
+  async close(graceMs: number): Promise<void> {
+    const { clock } = this.#options
+    this.#phase = 'closing'
+    if (graceMs > 0) await within(this.drain(), graceMs, clock)
+    this.#ending.abort()
+    if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For handlers that obey the signal.
+    this.#phase = 'closed'
+    this.#alarm.set(undefined)
+    this.#resolveDrains()
+    const closing = Promise.resolve(this.#claiming).then(() => this.#running.close())
+    await within(closing, RELEASE_MS, clock)
+  }
+
+  readonly #startClaiming = (): void => {
+    this.#claiming = this.#claimDue()
+  }
+
+  readonly #endTurn = (): void => {
+    this.#claimedThisTurn = 0
   }
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
-  async function claimDue(): Promise<void> {
-    wasWoken = false
+  async #claimDue(): Promise<void> {
+    this.#wasWoken = false
     let hasAnswered = true
     let hasWaiting = false
     let nextAt: number | undefined
     try {
-      const most = findRoom()
+      const most = this.#findRoom()
       if (most > 0) {
-        const claims = store.claim(most, how.onUnreadable)
-        if (isThenable(claims)) await runOrRelease(await claims)
-        else run(claims)
+        const claims = this.#store.claim(most, this.#how.onUnreadable)
+        if (isThenable(claims)) await this.#runOrRelease(await claims)
+        else this.#run(claims)
       }
-      hasRoom = findRoom() > 0
-      const isAsked = drains.length > 0 && running.size === 0
-      if (isAsked && waitsForAll) {
-        const counts = store.counts()
+      this.#hasRoom = this.#findRoom() > 0
+      const isAsked = this.#drains.length > 0 && this.#running.size === 0
+      if (isAsked && this.#waitsForAll) {
+        const counts = this.#store.counts()
         hasWaiting = (isThenable(counts) ? await counts : counts).waiting > 0
       }
-      if (hasRoom || isAsked) {
-        const next = store.nextDueAt()
+      if (this.#hasRoom || isAsked) {
+        const next = this.#store.nextDueAt()
         nextAt = (isThenable(next) ? await next : next)?.getTime()
       }
-      failures = 0
+      this.#failures = 0
     } catch (error) {
-      if (phase !== 'closed') onError(error)
+      if (this.#phase !== 'closed') this.#options.onError(error)
       hasAnswered = false
-      failures += 1
-      nextAt = clock.now() + backoff(failures, STORE_BACKOFF)
+      this.#failures += 1
+      nextAt = this.#options.clock.now() + backoff(this.#failures, STORE_BACKOFF)
     }
-    isClaiming = false
-    if (wasWoken) wake()
-    else setAlarm(nextAt, hasAnswered, hasWaiting)
+    this.#isClaiming = false
+    if (this.#wasWoken) this.wake()
+    else this.#setAlarm(nextAt, hasAnswered, hasWaiting)
   }
 
-  function mayClaim(): boolean {
-    if (handle === undefined || isPaused) return false
-    return phase === 'open' || (phase === 'closing' && !store.isDurable && !signal.aborted)
+  #mayClaim(): boolean {
+    if (this.#handle === undefined || this.#isPaused) return false
+    if (this.#phase === 'open') return true
+    return this.#phase === 'closing' && !this.#store.isDurable && !this.#ending.signal.aborted
   }
 
-  function findRoom(): number {
-    if (!mayClaim() || (isCareful && running.size > 0)) return 0
-    // Twice as many while outcomes are recorded.
-    const most = Math.min(how.concurrency - running.handling, 2 * how.concurrency - running.size)
-    const limit = isCareful ? Math.min(most, 1) : most
-    return limit > 0 && how.room !== undefined ? Math.min(limit, how.room.count()) : limit
+  #findRoom(): number {
+    const { size, handling } = this.#running
+    const { concurrency, room } = this.#how
+    if (!this.#mayClaim() || (this.#isCareful && size > 0)) return 0
+    const most = Math.min(concurrency - handling, 2 * concurrency - size) // Twice as many while outcomes are recorded.
+    const limit = this.#isCareful ? Math.min(most, 1) : most
+    return limit > 0 && room !== undefined ? Math.min(limit, room.count()) : limit
   }
 
   /** Releases claims that were answered after a pause or a close, or of which one runs alone: no handler saw their jobs. */
-  async function runOrRelease(claims: readonly Claim[]): Promise<void> {
+  async #runOrRelease(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return
-    isCareful = how.runsAlone !== undefined && claims.some(how.runsAlone)
-    const areMany = claims.length > 1 || running.size > 0
-    if (mayClaim() && !(isCareful && areMany)) return run(claims)
-    wasWoken ||= isCareful // They are due again.
+    const { runsAlone } = this.#how
+    this.#isCareful = runsAlone !== undefined && claims.some(runsAlone)
+    const areMany = claims.length > 1 || this.#running.size > 0
+    if (this.#mayClaim() && !(this.#isCareful && areMany)) return this.#run(claims)
+    this.#wasWoken ||= this.#isCareful // They are due again.
     try {
-      await store.release(claims, { wereHandled: false })
+      await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
-      onError(error)
-      if (phase !== 'closed') run(claims) // While this process holds them, no other gets them.
+      this.#options.onError(error)
+      if (this.#phase !== 'closed') this.#run(claims) // While this process holds them, no other gets them.
     }
   }
 
-  function run(claims: readonly Claim[]): void {
-    if (claimedThisTurn === 0 && claims.length > 0) setImmediate(endTurn)
-    claimedThisTurn += claims.length
-    running.run(claims, handle as HandleJob) // Nothing is claimed without one.
+  #run(claims: readonly Claim[]): void {
+    if (this.#handle === undefined) return // Nothing is claimed without one.
+    if (this.#claimedThisTurn === 0 && claims.length > 0) setImmediate(this.#endTurn)
+    this.#claimedThisTurn += claims.length
+    this.#running.run(claims, this.#handle)
   }
 
   /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
-  function setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasWaiting: boolean): void {
-    if (phase === 'closed') return
-    const isDue = nextAt !== undefined && nextAt <= clock.now()
+  #setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasWaiting: boolean): void {
+    if (this.#phase === 'closed') return
+    const isDue = nextAt !== undefined && nextAt <= this.#options.clock.now()
     // Closing waits neither for retries nor for jobs that nothing claims.
-    const isWaitedFor = phase === 'open' ? isDue || hasWaiting : isDue && mayClaim()
-    if (hasAnswered && running.size === 0 && !isWaitedFor) resolveDrains()
-    if (!hasAnswered) alarm.set(nextAt)
-    else if (hasRoom) alarm.set(soonest(nextAt))
-    else alarm.set(drains.length > 0 ? soonest(roomAt()) : roomAt())
+    const isWaitedFor = this.#phase === 'open' ? isDue || hasWaiting : isDue && this.#mayClaim()
+    if (hasAnswered && this.#running.size === 0 && !isWaitedFor) this.#resolveDrains()
+    if (!hasAnswered) this.#alarm.set(nextAt)
+    else if (this.#hasRoom) this.#alarm.set(this.#soonest(nextAt))
+    else this.#alarm.set(this.#drains.length > 0 ? this.#soonest(this.#roomAt()) : this.#roomAt())
   }
 
-  function roomAt(): number | undefined {
-    const mustEnd = running.handling >= how.concurrency || running.size >= 2 * how.concurrency
-    return mustEnd || !mayClaim() ? undefined : how.room?.nextAt()?.getTime()
+  #roomAt(): number | undefined {
+    const { concurrency, room } = this.#how
+    const mustEnd = this.#running.handling >= concurrency || this.#running.size >= 2 * concurrency
+    return mustEnd || !this.#mayClaim() ? undefined : room?.nextAt()?.getTime()
   }
 
-  function soonest(nextAt: number | undefined): number | undefined {
+  #soonest(nextAt: number | undefined): number | undefined {
+    const { pollMs, clock } = this.#options
     if (pollMs === undefined) return nextAt
     return Math.min(nextAt ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
   }
 
-  function resolveDrains(): void {
-    for (const resolve of drains) resolve()
-    drains = []
-  }
-
-  /** @param isForAll Whether it waits for jobs whose time is still to come, too. */
-  function drain(isForAll = false): Promise<void> {
-    if (phase === 'closed') return Promise.resolve()
-    waitsForAll ||= isForAll
-    wake()
-    return new Promise((resolve) => drains.push(resolve))
-  }
-
-  return {
-    wake,
-    drain,
-    start(handler: HandleJob, options: WorkOptions): void {
-      handle = handler
-      how = options
-      wake()
-    },
-    setPaused(paused: boolean): void {
-      isPaused = paused
-      wake()
-    },
-    async close(graceMs: number): Promise<void> {
-      phase = 'closing'
-      if (graceMs > 0) await within(drain(), graceMs, clock)
-      ending.abort()
-      if (running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For handlers that obey the signal.
-      phase = 'closed'
-      alarm.set(undefined)
-      resolveDrains()
-      await within(Promise.resolve(claiming).then(running.close), RELEASE_MS, clock)
-    },
+  #resolveDrains(): void {
+    for (const resolve of this.#drains) resolve()
+    this.#drains = []
   }
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { ClaimedJob, Job, Outcome, Room } from '../../src/store/queue-types.ts'
-import { createWorker } from '../../src/store/worker.ts'
+import { QueueWorker } from '../../src/store/worker.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { until } from '../support/until.ts'
 import { type Manner, watchStore } from './stores.ts'
@@ -29,7 +29,7 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
   const watched = watchStore(clock, manner)
   const errors: unknown[] = []
   const store = { ...watched.store, ...change(watched.store) }
-  const worker = createWorker(store, { name: 'orders', clock, pollMs, onError: (error) => errors.push(error) })
+  const worker = new QueueWorker(store, { name: 'orders', clock, pollMs, onError: (error) => errors.push(error) })
   const seen: ClaimedJob[] = []
   return {
     clock,
