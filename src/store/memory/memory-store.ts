@@ -1,26 +1,20 @@
-/** The store of a queue in memory: due jobs first in, first out; jobs that wait for their time in a heap. */
+/** The store of a queue in memory: its jobs, dead letters and log, within bounds. */
 
 import { type Clock, systemClock } from '../../kit/clock.ts'
-import { createFifo, type Fifo } from '../../kit/fifo.ts'
+import { createFifo } from '../../kit/fifo.ts'
 import { HooklineError } from '../../protocol/error.ts'
-import type { CheckedLogPage, QueueStore } from '../queue-store.ts'
+import type { CheckedLogPage, LogStore, QueueStore } from '../queue-store.ts'
 import type { ClaimedJob, DeadLetter, Job, LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
-import { createTimeHeap } from './time-heap.ts'
+import { DueJobs, type Waiting } from './due-jobs.ts'
 
-interface Entry {
+interface Entry extends Waiting {
   readonly id: string
   body: Uint8Array
   retryState: Uint8Array | undefined
   isClaimed: boolean
   claimCount: number
   firstAt: Date
-  dueAt: number
-  readonly group: string | undefined
-  /** Whether the others of its group wait behind it: it is due, claimed or held. */
-  isFirst: boolean
-  /** Its place among those that are due. */
-  place: number
 }
 
 /** What `memoryQueue` takes. */
@@ -59,292 +53,281 @@ interface Letter extends DeadLetter {
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
-export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<MemoryClaim> {
-  const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options
-  const { dedupeWindowMs = 24 * 60 * 60_000, clock = systemClock } = options
-  const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
-  const due = createFifo<Entry>()
-  const next = createTimeHeap<Entry>() // Due, too: those that were behind others of their groups, by their places.
-  const later = createTimeHeap<Entry>()
-  const behind = new Map<string, Fifo<Entry>>() // By group, while one of its jobs is due, claimed or held.
-  const letters = new Map<string, Letter>() // The oldest first.
-  const completedIds = new Set<string>() // In the dedupe window.
-  const completed = createFifo<{ readonly id: string; readonly until: number }>()
-  const log = new Map<number, LogEntry>() // In their sequence, which is their cursor.
-  let logged = 0 // So far.
-  let logBytes = 0
-  let entryBytes = 0
-  let letterBytes = 0
-  let active = 0
-  let places = 0
-  let retrying = 0 // Of those that wait.
+type Store = QueueStore<MemoryClaim>
 
-  function isKnown(id: string): boolean {
-    return entries.has(id) || letters.has(id) || completedIds.has(id)
+export function createMemoryStore(options: MemoryQueueOptions = {}): Store {
+  return new MemoryStore(options)
+}
+
+/** Its calls are properties: whoever wraps a store spreads it. */
+class MemoryStore implements Store {
+  readonly isDurable = false
+  readonly hasGroups = true
+  readonly #settings: Required<Omit<MemoryQueueOptions, 'deadLetterRetentionMs'>>
+  readonly #clock: Clock
+  /** All that wait or are claimed, the oldest first. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #due: DueJobs<Entry>
+  /** The oldest first. */
+  readonly #letters = new Map<string, Letter>()
+  /** In the dedupe window. */
+  readonly #completedIds = new Set<string>()
+  readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
+  /** In their sequence, which is their cursor. */
+  readonly #log = new Map<number, LogEntry>()
+  #logged = 0
+  #logBytes = 0
+  #entryBytes = 0
+  #letterBytes = 0
+  #active = 0
+  /** How many of those that wait were claimed before. */
+  #retrying = 0
+
+  constructor(options: MemoryQueueOptions) {
+    const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options
+    const { dedupeWindowMs = 24 * 60 * 60_000, clock = systemClock } = options
+    this.#settings = { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock }
+    this.#clock = clock
+    this.#due = new DueJobs(clock)
   }
 
-  function forgetCompleted(most = Number.POSITIVE_INFINITY): void {
-    const now = clock.monotonic()
-    for (let oldest = completed.peek(); oldest !== undefined; oldest = completed.peek()) {
-      if (completed.size <= most && oldest.until > now) return
-      completed.shift()
-      completedIds.delete(oldest.id)
+  readonly push: Store['push'] = (jobs) => {
+    this.#forgetCompleted()
+    const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (this.#isKnown(id) ? 'known' : 'fresh'))
+    const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
+    this.#requireRoom(fresh.length, bytes)
+    this.#shrink(bytes)
+    for (const job of fresh) this.#add(job)
+    return known.map(({ id }) => id)
+  }
+
+  readonly claim: Store['claim'] = (limit) => {
+    this.#due.moveDue()
+    const claims: MemoryClaim[] = []
+    while (claims.length < limit) {
+      const entry = this.#due.shift()
+      if (entry === undefined) break
+      claims.push(this.#claimEntry(entry))
+    }
+    return claims
+  }
+
+  readonly save = (): void => {} // A claim without an outcome ends with the process.
+
+  readonly finish: Store['finish'] = ({ entry }, outcome) => {
+    this.#active -= 1
+    if ('retryAt' in outcome) return this.#retry(entry, outcome.retryAt, outcome.retryState)
+    this.#remove(entry)
+    this.#due.leave(entry)
+    const { id, group } = entry
+    if ('complete' in outcome) {
+      const { maxJobs, dedupeWindowMs } = this.#settings
+      if (outcome.log !== undefined) this.#append(entry, outcome.log)
+      this.#forgetCompleted(maxJobs - 1)
+      this.#completed.push({ id, until: this.#clock.monotonic() + dedupeWindowMs })
+      this.#completedIds.add(id)
+      return
+    }
+    const { deadLetter: reason, retryState } = outcome
+    const failedAt = new Date(this.#clock.now())
+    this.#addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt, group })
+  }
+
+  readonly release = (): void => {} // close() returns what is left.
+
+  readonly nextDueAt: Store['nextDueAt'] = () => {
+    if (this.#due.size > 0) return LONG_AGO
+    const at = this.#due.laterAt()
+    return at === undefined ? undefined : new Date(at)
+  }
+
+  readonly counts: Store['counts'] = () => {
+    this.#due.moveDue()
+    const dueAt = this.#due.oldestDueAt()
+    return {
+      waiting: this.#entries.size - this.#active,
+      retrying: this.#retrying,
+      active: this.#active,
+      deadLetters: this.#letters.size,
+      oldestDueAt: dueAt === undefined ? undefined : new Date(dueAt),
+      asOf: new Date(this.#clock.now()),
     }
   }
 
-  function requireRoom(jobs: number, bytes: number): void {
-    if (entries.size + jobs > maxJobs) throw full('maxJobs', maxJobs, `${entries.size + jobs} jobs`)
-    if (entryBytes + bytes > maxBytes) throw full('maxBytes', maxBytes, `${entryBytes + bytes} bytes`)
+  readonly deadLetters: Store['deadLetters'] = ({ after, newestFirst, ...bounds }) => {
+    const all = [...this.#letters.values()]
+    if (newestFirst) all.reverse()
+    return takePage(all.slice(all.findIndex(({ id }) => id === after) + 1), bounds)
   }
 
-  function full(bound: string, most: number, found: string): HooklineError {
-    const message = `Queue ${name} is full: its ${bound} is ${most}. Got ${found}. Push again later, or raise ${bound}.`
+  readonly redrive: Store['redrive'] = (ids) => {
+    const found = this.#findLetters(ids)
+    this.#requireRoom(found.length, 0) // Their bytes count already.
+    for (const letter of found) {
+      this.#removeLetter(letter)
+      this.#add(letter, letter.retryState)
+    }
+    return found.length
+  }
+
+  readonly drop: Store['drop'] = (ids) => {
+    const found = this.#findLetters(ids)
+    for (const letter of found) this.#removeLetter(letter)
+    return found.length
+  }
+
+  /** In one page: their bodies are in memory already. */
+  readonly jobs: Store['jobs'] = () => [[...this.#entries.values()]]
+
+  readonly remove: Store['remove'] = (ids) => {
+    const found = new Set(ids.flatMap((id) => this.#entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
+    this.#due.filter((entry) => !found.has(entry))
+    for (const entry of found) {
+      this.#remove(entry)
+      this.#due.leave(entry)
+      if (entry.claimCount > 0) this.#retrying -= 1
+    }
+    return found.size
+  }
+
+  readonly log: LogStore = {
+    list: (page) => takePage(this.#loggedAfter(page), page),
+    trim: ({ before, maxBytes, limit }) => {
+      let dropped = 0
+      for (const entry of this.#log.values()) {
+        if (dropped === limit || (entry.handledAt >= before && this.#logBytes <= maxBytes)) return dropped
+        this.#removeLogged(entry)
+        dropped += 1
+      }
+      return dropped
+    },
+    remove: (cursors) => {
+      const found = cursors.flatMap((cursor) => this.#log.get(Number(cursor)) ?? [])
+      for (const entry of found) this.#removeLogged(entry)
+      return found.length
+    },
+  }
+
+  readonly close: Store['close'] = () => {
+    const now = this.#clock.now()
+    const left = [...this.#entries.values()].map(({ id, body, dueAt, group }) => ({
+      ...{ id, body },
+      ...(dueAt > now && { notBefore: new Date(dueAt) }),
+      ...(group !== undefined && { group }),
+    }))
+    this.#entries.clear()
+    return left
+  }
+
+  #isKnown(id: string): boolean {
+    return this.#entries.has(id) || this.#letters.has(id) || this.#completedIds.has(id)
+  }
+
+  #forgetCompleted(most = Number.POSITIVE_INFINITY): void {
+    const now = this.#clock.monotonic()
+    for (let oldest = this.#completed.peek(); oldest !== undefined; oldest = this.#completed.peek()) {
+      if (this.#completed.size <= most && oldest.until > now) return
+      this.#completed.shift()
+      this.#completedIds.delete(oldest.id)
+    }
+  }
+
+  #requireRoom(jobs: number, bytes: number): void {
+    const { maxJobs, maxBytes } = this.#settings
+    const allJobs = this.#entries.size + jobs
+    const allBytes = this.#entryBytes + bytes
+    if (allJobs > maxJobs) throw this.#full('maxJobs', maxJobs, `${allJobs} jobs`)
+    if (allBytes > maxBytes) throw this.#full('maxBytes', maxBytes, `${allBytes} bytes`)
+  }
+
+  #full(bound: string, most: number, found: string): HooklineError {
+    const message = `Queue ${this.#settings.name} is full: its ${bound} is ${most}. Got ${found}. Push again later, or raise ${bound}.`
     return new HooklineError('queue_full', message)
   }
 
-  function add({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
-    const dueAt = notBefore?.getTime() ?? clock.now()
-    const entry = {
-      id,
-      body,
-      retryState,
-      isClaimed: false,
-      claimCount: 0,
-      firstAt: LONG_AGO,
-      dueAt,
-      group,
-      isFirst: false,
-      place: 0,
-    }
-    entries.set(id, entry)
-    entryBytes += bytesOf(entry)
-    enqueue(entry)
+  #add({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
+    const dueAt = notBefore?.getTime() ?? this.#clock.now()
+    const unclaimed = { isClaimed: false, claimCount: 0, firstAt: LONG_AGO }
+    const entry = { id, body, retryState, ...unclaimed, dueAt, group, isFirst: false, place: 0 }
+    this.#entries.set(id, entry)
+    this.#entryBytes += bytesOf(entry)
+    this.#due.add(entry)
   }
 
-  /** A job that comes due goes behind those that are due by then. */
-  function enqueue(entry: Entry): void {
-    moveDue()
-    if (entry.claimCount > 0) retrying += 1
-    if (entry.dueAt <= clock.now()) join(entry)
-    else later.push(entry, entry.dueAt)
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry.id)
+    this.#entryBytes -= bytesOf(entry)
   }
 
-  function moveDue(): void {
-    for (let at = later.nextAt(); at !== undefined && at <= clock.now(); at = later.nextAt()) {
-      join(later.pop() as Entry)
-    }
-  }
-
-  function join(entry: Entry): void {
-    const { group, isFirst } = entry
-    entry.place = places++
-    if (group === undefined || isFirst) return void due.push(entry)
-    const line = behind.get(group)
-    if (line !== undefined) return void line.push(entry)
-    behind.set(group, createFifo())
-    entry.isFirst = true
-    due.push(entry)
-  }
-
-  /** When it was the first one of its group, the next one is due. */
-  function leave(entry: Entry): void {
-    const { group } = entry
-    if (group === undefined || !entry.isFirst) return
-    entry.isFirst = false
-    const first = behind.get(group)?.shift()
-    if (first === undefined) return void behind.delete(group)
-    first.isFirst = true
-    next.push(first, first.place)
-  }
-
-  function remove(entry: Entry): void {
-    entries.delete(entry.id)
-    entryBytes -= bytesOf(entry)
-  }
-
-  function claimEntry(entry: Entry): MemoryClaim {
-    if (entry.claimCount > 0) retrying -= 1
-    else entry.firstAt = new Date(clock.now())
+  #claimEntry(entry: Entry): MemoryClaim {
+    if (entry.claimCount > 0) this.#retrying -= 1
+    else entry.firstAt = new Date(this.#clock.now())
     entry.claimCount += 1
-    active += 1
+    this.#active += 1
     entry.isClaimed = true
     const { id, body, claimCount, firstAt, retryState, dueAt } = entry
     return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
   }
 
-  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
-    entryBytes -= bytesOf(entry)
+  #retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
+    this.#entryBytes -= bytesOf(entry)
     entry.body = unpooled(entry.body)
     entry.retryState = retryState
     entry.isClaimed = false
     entry.dueAt = retryAt.getTime()
-    entryBytes += bytesOf(entry)
-    shrink(0)
-    enqueue(entry)
+    this.#entryBytes += bytesOf(entry)
+    this.#retrying += 1
+    this.#shrink(0)
+    this.#due.add(entry)
   }
 
-  function addLetter(letter: Letter): void {
-    letters.set(letter.id, letter)
-    letterBytes += bytesOf(letter)
-    shrink(0)
+  #addLetter(letter: Letter): void {
+    this.#letters.set(letter.id, letter)
+    this.#letterBytes += bytesOf(letter)
+    this.#shrink(0)
   }
 
-  function removeLetter(letter: Letter): void {
-    letters.delete(letter.id)
-    letterBytes -= bytesOf(letter)
+  #removeLetter(letter: Letter): void {
+    this.#letters.delete(letter.id)
+    this.#letterBytes -= bytesOf(letter)
   }
 
-  function append({ id, body }: Entry, note: Uint8Array): void {
-    log.set(++logged, { id, body: unpooled(body), note, handledAt: new Date(clock.now()), cursor: `${logged}` })
-    logBytes += body.byteLength
-    shrink(0)
+  #findLetters(ids: readonly string[]): Letter[] {
+    return ids.flatMap((id) => this.#letters.get(id) ?? [])
   }
 
-  function removeLogged({ cursor, body }: LogEntry): void {
-    log.delete(Number(cursor))
-    logBytes -= body.byteLength
+  #append({ id, body }: Entry, note: Uint8Array): void {
+    this.#logged += 1
+    const handledAt = new Date(this.#clock.now())
+    this.#log.set(this.#logged, { id, body: unpooled(body), note, handledAt, cursor: `${this.#logged}` })
+    this.#logBytes += body.byteLength
+    this.#shrink(0)
   }
 
-  function* loggedAfter({ since = LONG_AGO, until = NEVER, after = '0' }: CheckedLogPage): Generator<LogEntry> {
+  #removeLogged({ cursor, body }: LogEntry): void {
+    this.#log.delete(Number(cursor))
+    this.#logBytes -= body.byteLength
+  }
+
+  *#loggedAfter({ since = LONG_AGO, until = NEVER, after = '0' }: CheckedLogPage): Generator<LogEntry> {
     const last = Number(after)
-    for (const [sequence, entry] of log) {
+    for (const [sequence, entry] of this.#log) {
       if (sequence > last && entry.handledAt >= since && entry.handledAt < until) yield entry
     }
   }
 
-  function findLetters(ids: readonly string[]): Letter[] {
-    return ids.flatMap((id) => letters.get(id) ?? [])
-  }
-
-  function shrink(bytes: number): void {
-    for (const entry of log.values()) {
-      if (entryBytes + letterBytes + logBytes + bytes <= maxBytes) break
-      removeLogged(entry)
+  /** Drops the oldest of the log, then of the dead letters, until so many more bytes fit. */
+  #shrink(bytes: number): void {
+    const { maxBytes, maxDeadLetters } = this.#settings
+    for (const entry of this.#log.values()) {
+      if (this.#entryBytes + this.#letterBytes + this.#logBytes + bytes <= maxBytes) break
+      this.#removeLogged(entry)
     }
-    for (const letter of letters.values()) {
-      if (letters.size <= maxDeadLetters && entryBytes + letterBytes + bytes <= maxBytes) return
-      removeLetter(letter)
+    for (const letter of this.#letters.values()) {
+      const fits = this.#entryBytes + this.#letterBytes + bytes <= maxBytes
+      if (fits && this.#letters.size <= maxDeadLetters) return
+      this.#removeLetter(letter)
     }
-  }
-
-  return {
-    isDurable: false,
-    hasGroups: true,
-    push(jobs) {
-      forgetCompleted()
-      const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
-      const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
-      requireRoom(fresh.length, bytes)
-      shrink(bytes)
-      for (const job of fresh) add(job)
-      return known.map(({ id }) => id)
-    },
-    claim(limit) {
-      moveDue()
-      const claims: MemoryClaim[] = []
-      while (claims.length < limit && due.size + next.size > 0) {
-        const isNext = next.size > 0 && Number(next.nextAt()) < (due.peek()?.place ?? Number.POSITIVE_INFINITY)
-        claims.push(claimEntry((isNext ? next.pop() : due.shift()) as Entry))
-      }
-      return claims
-    },
-    save() {}, // A claim without an outcome ends with the process.
-    finish({ entry }, outcome) {
-      active -= 1
-      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
-      remove(entry)
-      leave(entry)
-      const { id, group } = entry
-      if ('complete' in outcome) {
-        if (outcome.log !== undefined) append(entry, outcome.log)
-        forgetCompleted(maxJobs - 1)
-        completed.push({ id, until: clock.monotonic() + dedupeWindowMs })
-        completedIds.add(id)
-        return
-      }
-      const { deadLetter: reason, retryState } = outcome
-      addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt: new Date(clock.now()), group })
-    },
-    release() {}, // close() returns what is left.
-    nextDueAt() {
-      const isDue = due.size + next.size > 0
-      const at = isDue ? undefined : later.nextAt()
-      return isDue ? LONG_AGO : at === undefined ? undefined : new Date(at)
-    },
-    counts() {
-      moveDue()
-      const dueAt = [due.peek(), next.peek()].flatMap((entry) => entry?.dueAt ?? [])
-      return {
-        waiting: entries.size - active,
-        retrying,
-        active,
-        deadLetters: letters.size,
-        oldestDueAt: dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt)),
-        asOf: new Date(clock.now()),
-      }
-    },
-    deadLetters({ after, newestFirst, ...bounds }) {
-      const all = [...letters.values()]
-      if (newestFirst) all.reverse()
-      return takePage(all.slice(all.findIndex(({ id }) => id === after) + 1), bounds)
-    },
-    redrive(ids) {
-      const found = findLetters(ids)
-      requireRoom(found.length, 0) // Their bytes count already.
-      for (const letter of found) {
-        removeLetter(letter)
-        add(letter, letter.retryState)
-      }
-      return found.length
-    },
-    drop(ids) {
-      const found = findLetters(ids)
-      for (const letter of found) removeLetter(letter)
-      return found.length
-    },
-    *jobs() {
-      yield [...entries.values()] // Their bodies are in memory already.
-    },
-    log: {
-      list: (page) => takePage(loggedAfter(page), page),
-      trim({ before, maxBytes: most, limit }) {
-        let dropped = 0
-        for (const entry of log.values()) {
-          if (dropped === limit || (entry.handledAt >= before && logBytes <= most)) return dropped
-          removeLogged(entry)
-          dropped += 1
-        }
-        return dropped
-      },
-      remove(cursors) {
-        const found = cursors.flatMap((cursor) => log.get(Number(cursor)) ?? [])
-        for (const entry of found) removeLogged(entry)
-        return found.length
-      },
-    },
-    remove(ids) {
-      const found = new Set(ids.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
-      due.filter((entry) => !found.has(entry))
-      next.filter((entry) => !found.has(entry))
-      later.filter((entry) => !found.has(entry))
-      for (const line of behind.values()) line.filter((entry) => !found.has(entry))
-      for (const entry of found) {
-        remove(entry)
-        leave(entry)
-        if (entry.claimCount > 0) retrying -= 1
-      }
-      return found.size
-    },
-    close() {
-      const now = clock.now()
-      const left = [...entries.values()].map(({ id, body, dueAt, group }) => ({
-        ...{ id, body },
-        ...(dueAt > now && { notBefore: new Date(dueAt) }),
-        ...(group !== undefined && { group }),
-      }))
-      entries.clear()
-      return left
-    },
   }
 }
 
