@@ -120,12 +120,13 @@ export function readIds(ids: readonly string[] | 'all'): readonly string[] | und
   return [...new Set(ids)]
 }
 
-export function readFilter(
-  which: readonly string[] | 'all' | StoredDeadLetterFilter,
-): StoredDeadLetterFilter | undefined {
-  if (typeof which !== 'object' || which === null || Array.isArray(which)) return undefined
+export function isFilter(which: readonly string[] | 'all' | StoredDeadLetterFilter): which is StoredDeadLetterFilter {
+  return typeof which === 'object' && which !== null && !Array.isArray(which)
+}
+
+export function readFilter(which: StoredDeadLetterFilter): StoredDeadLetterFilter {
   refuseUnknown(which, ['olderThan', 'reason', 'matches'])
-  const { olderThan, reason, matches } = which as StoredDeadLetterFilter
+  const { olderThan, reason, matches } = which
   if (olderThan === undefined && reason === undefined && matches === undefined) {
     const advice = "To drop all dead letters, pass 'all'."
     throw invalidOption('drop', 'must be given `olderThan` or `reason`', 'neither', advice)
@@ -133,7 +134,7 @@ export function readFilter(
   requireTime('olderThan', olderThan)
   if (reason !== undefined) requireText('reason', reason, 'handler_failed')
   if (matches !== undefined) requireFunction('matches', matches)
-  return which as StoredDeadLetterFilter
+  return which
 }
 
 export function readPage(page: DeadLetterPage): CheckedPage {
