@@ -9,7 +9,7 @@ import type { LogStore, QueueStore } from '../../src/store/queue-store.ts'
 import type { ClaimedJob, Job, Outcome } from '../../src/store/queue-types.ts'
 import { openFile } from '../../src/store/sqlite/file.ts'
 import { readOptions } from '../../src/store/sqlite/sqlite-options.ts'
-import { createSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { NUMBERS } from '../../src/store/sqlite/sqlite-tables.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { newFile } from './sqlite/set-up.ts'
@@ -230,7 +230,7 @@ it('in a file, whose counts are those of its rows', async () => {
     name += 1
     const open = (clock: ManualClock) => {
       const all = { ...readOptions({ path, name: `${name}`, clock }), ...settings }
-      return createSqliteStore(all, openFile(path, all)) as QueueStore
+      return new SqliteStore(all, openFile(path, all)) as QueueStore
     }
     const database = new DatabaseSync(path)
     await compareWithModel(given, open, () =>

@@ -5,7 +5,8 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import { unavailable } from './advice.ts'
 import { BUSY, checkpoint, resultOf } from './database.ts'
 import type { Settings } from './sqlite-options.ts'
-import { prepareStatements, type QueueFile } from './sqlite-store.ts'
+import { prepareStatements } from './sqlite-statements.ts'
+import type { QueueFile } from './sqlite-store.ts'
 import { connectToTables, createQueues } from './sqlite-tables.ts'
 
 export function observeFile(path: string, { name, timeoutMs }: Settings): QueueFile {

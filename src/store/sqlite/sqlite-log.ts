@@ -26,33 +26,62 @@ const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 const SAVING_MS = 1_000
 const AGAIN = 'Call again: the next call opens it anew.'
 
-export function guardLog(database: DatabaseSync, path: string) {
-  const before = identityOf(path)
-  const log = openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing it would drop.
-  const header = Buffer.alloc(MAGIC.length)
-  const isLockGone = watchLock(path)
-  let syncing: Promise<void> | undefined
-  let nextSync: Promise<void> | undefined
-  let closedFor: unknown
+export class LogGuard {
+  readonly #database: DatabaseSync
+  readonly #path: string
+  readonly #before: string
+  readonly #log: number
+  readonly #header = Buffer.alloc(MAGIC.length)
+  readonly #isLockGone: () => boolean
+  #syncing: Promise<void> | undefined
+  #nextSync: Promise<void> | undefined
+  #closedFor: unknown
 
-  /** A file that cannot be looked at, because no file descriptor is left, for instance, has not changed. */
-  function isReplaced(): boolean {
-    try {
-      return identityOf(path) !== before
-    } catch {
-      return false
+  constructor(database: DatabaseSync, path: string) {
+    this.#database = database
+    this.#path = path
+    this.#before = identityOf(path)
+    this.#log = openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing it would drop.
+    this.#isLockGone = watchLock(path)
+  }
+
+  requireUnchanged(): void {
+    if (this.#isLockGone()) {
+      const what = 'this process copied it, or opened it by other means, which drops all locks on it'
+      throw new UnusableFile(`${what}. Got no lock. ${AGAIN}`)
     }
+    this.#requireLog(this.#isReplaced())
   }
 
-  /** Whether the log has lost its header: then all of it is ignored when the file is opened again. It may be empty. */
-  function isTruncated(): boolean {
-    if (readSync(log, header, 0, header.length, 0) === 0) return false
-    header[3] = (header[3] as number) & 0xfe // Its lowest bit is the byte order of the checksums.
-    return !header.equals(MAGIC)
+  /** Resolves when the disk has what was committed before, in a log that others will find. Calls that come during a sync share the next. */
+  sync(): Promise<void> {
+    this.#nextSync ??= Promise.allSettled([this.#syncing]).then(() => {
+      this.#syncing = this.#nextSync
+      this.#nextSync = undefined
+      return this.#syncNow()
+    })
+    return this.#nextSync
   }
 
-  function requireLog(isGone: boolean): void {
-    if (!isGone && !isTruncated()) return
+  /** @param reason Rejects the syncs that have not ended. */
+  close(reason: unknown): void {
+    if (this.#isTruncated()) {
+      ftruncateSync(this.#log) // SQLite would write the hole in it into the file. Other processes notice that it is gone.
+      for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
+    } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) save(this.#database, this.#path)
+    this.#database.close()
+    this.#closedFor = reason
+    void Promise.allSettled([this.#syncing, this.#nextSync]).then(() => closeSync(this.#log))
+  }
+
+  async #syncNow(): Promise<void> {
+    if (this.#closedFor === undefined && MAY_SYNC) await promisify(fdatasync)(this.#log)
+    if (this.#closedFor !== undefined) throw this.#closedFor
+    this.#requireLog(fstatSync(this.#log).nlink === 0)
+  }
+
+  #requireLog(isGone: boolean): void {
+    if (!isGone && !this.#isTruncated()) return
     const [what, found] = isGone
       ? ['it, or the log beside it, was removed or replaced while it was in use', 'another file, or none']
       : [
@@ -62,39 +91,21 @@ export function guardLog(database: DatabaseSync, path: string) {
     throw new UnusableFile(`${what}. Got ${found}. ${AGAIN}`)
   }
 
-  async function sync(): Promise<void> {
-    if (closedFor === undefined && MAY_SYNC) await promisify(fdatasync)(log)
-    if (closedFor !== undefined) throw closedFor
-    requireLog(fstatSync(log).nlink === 0)
+  /** A file that cannot be looked at, because no file descriptor is left, for instance, has not changed. */
+  #isReplaced(): boolean {
+    try {
+      return identityOf(this.#path) !== this.#before
+    } catch {
+      return false
+    }
   }
 
-  return {
-    requireUnchanged(): void {
-      if (isLockGone()) {
-        const what = 'this process copied it, or opened it by other means, which drops all locks on it'
-        throw new UnusableFile(`${what}. Got no lock. ${AGAIN}`)
-      }
-      requireLog(isReplaced())
-    },
-    /** Resolves when the disk has what was committed before, in a log that others will find. Calls that come during a sync share the next. */
-    sync(): Promise<void> {
-      nextSync ??= Promise.allSettled([syncing]).then(() => {
-        syncing = nextSync
-        nextSync = undefined
-        return sync()
-      })
-      return nextSync
-    },
-    /** @param reason Rejects the syncs that have not ended. */
-    close(reason: unknown): void {
-      if (isTruncated()) {
-        ftruncateSync(log) // Else SQLite would write the hole in it into the file. Other processes notice that it is gone.
-        for (const end of ['-wal', '-shm']) removeIfPossible(path + end)
-      } else if (isReplaced() && !existsSync(`${path}-wal`)) save(database, path)
-      database.close()
-      closedFor = reason
-      void Promise.allSettled([syncing, nextSync]).then(() => closeSync(log))
-    },
+  /** Whether the log has lost its header: then all of it is ignored when the file is opened again. It may be empty. */
+  #isTruncated(): boolean {
+    const header = this.#header
+    if (readSync(this.#log, header, 0, header.length, 0) === 0) return false
+    header.writeUInt8(header.readUInt8(3) & 0xfe, 3) // Its lowest bit is the byte order of the checksums.
+    return !header.equals(MAGIC)
   }
 }
 

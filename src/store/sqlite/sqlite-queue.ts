@@ -14,7 +14,7 @@ import { requireSqlite, UnusableFile } from './database.ts'
 import { openFile } from './file.ts'
 import { listNames, observeFile } from './observe-file.ts'
 import { readOptions, type Settings, type SqliteQueueOptions } from './sqlite-options.ts'
-import { createSqliteStore } from './sqlite-store.ts'
+import { SqliteStore } from './sqlite-store.ts'
 import { CHECK_PATH } from './sqlite-tables.ts'
 
 /** A queue in a SQLite file. */
@@ -53,7 +53,7 @@ export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
   const { path, name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
   try {
     requireSqlite()
-    const store = createSqliteStore(settings, (observe ? observeFile : openFile)(path, settings))
+    const store = new SqliteStore(settings, (observe ? observeFile : openFile)(path, settings))
     const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
     return { ...(observe ? asObserver(queue, name) : queue), backup: (to) => backUp(settings, to) }
   } catch (cause) {

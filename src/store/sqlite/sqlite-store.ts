@@ -1,6 +1,6 @@
 /**
  * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction, which `file.ts` begins and commits. The calls
- * are first, then the steps, then the statements.
+ * are first, then the steps.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -8,21 +8,24 @@ import type { DatabaseSync } from 'node:sqlite'
 import { invalidOption, kindOf } from '../../kit/checks.ts'
 import { HooklineError } from '../../protocol/error.ts'
 import { digestOf } from '../groups.ts'
-import type { CheckedLogPage, CheckedPage, LogStore, QueueStore } from '../queue-store.ts'
-import type { ClaimedJob, DeadLetter, Job, LogEntry, Outcome, QueueUse } from '../queue-types.ts'
+import type { QueueCounts } from '../health.ts'
+import type { Answer, CheckedLogPage, CheckedPage, LogStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
+import type {
+  ClaimedJob,
+  DeadLetter,
+  Job,
+  LogEntry,
+  Outcome,
+  PushOptions,
+  QueueUse,
+  StoredJob,
+} from '../queue-types.ts'
 import { PAGE, takePage } from '../walk.ts'
 import { unavailable } from './advice.ts'
 import { realPathOf, requireSqlite } from './database.ts'
 import type { Settings } from './sqlite-options.ts'
-import {
-  createQueues,
-  IS_LATER,
-  NUMBERS,
-  type QueueRow,
-  type Queues,
-  type Reservation,
-  STATE,
-} from './sqlite-tables.ts'
+import { type Group, type JobRow, MAX_COUNTED, prepareStatements, type Statements } from './sqlite-statements.ts'
+import { createQueues, NUMBERS, type QueueRow, type Queues, type Reservation, STATE } from './sqlite-tables.ts'
 
 /** The file of a queue: what makes the transactions of its store. */
 export interface QueueFile {
@@ -55,9 +58,6 @@ export interface Transaction {
   readonly owner: number
 }
 
-/** A digest of its name; null without one. */
-type Group = number | null
-
 /** One job and the claim on it. Whatever names a claim that has ended changes nothing. */
 export interface ClaimRef {
   readonly seq: number
@@ -65,98 +65,147 @@ export interface ClaimRef {
   readonly group: Group
 }
 
+export type SqliteClaim = ClaimedJob & ClaimRef
+
 /** A claim whose job is complete, and its note for the log. */
 type Completed = ClaimRef & { readonly log: Uint8Array | undefined }
 
-export function createSqliteStore(settings: Settings, file: QueueFile): QueueStore<ClaimedJob & ClaimRef> {
-  const { name, clock } = settings
-  const { call } = file
-  const now = (): number => Math.floor(clock.now())
-  let use: QueueUse | undefined
-  let nextDue: { readonly at: number | undefined } | undefined // As the last claim found it.
-  let batch: { readonly claims: Completed[]; readonly isDone: Promise<void> } | undefined
-  let forgottenTo = 0
+/** Completions of one turn, which are one call. */
+interface Batch {
+  readonly claims: Completed[]
+  readonly isDone: Promise<void>
+}
 
-  /** Those of one turn are one call, which may be made again. */
-  function completeTogether(claim: Completed): Promise<void> {
-    if (batch === undefined) {
-      const claims: Completed[] = []
-      const end = (): void => {
-        if (batch?.claims === claims) batch = undefined
-      }
-      const isDone = call('write', (transaction) => {
-        end()
-        complete(transaction, claims, now())
-        forgottenTo = forgetDone(transaction, forgottenTo, 2 * claims.length, now() - settings.dedupeWindowMs)
-      })
-      isDone.catch(end)
-      batch = { claims, isDone }
+export class SqliteStore implements QueueStore<SqliteClaim> {
+  readonly isDurable = true
+  readonly isOrdered = true
+  readonly hasTransactions = true
+  readonly hasGroups = true
+  readonly place: string
+  readonly log: LogStore
+  readonly #settings: Settings
+  readonly #file: QueueFile
+  #use: QueueUse | undefined
+  #nextDue: { readonly at: number | undefined } | undefined // As the last claim found it.
+  #batch: Batch | undefined
+  #forgottenTo = 0
+
+  constructor(settings: Settings, file: QueueFile) {
+    this.place = `sqlite ${file.path} ${settings.name}`
+    this.#settings = settings
+    this.#file = file
+    this.log = {
+      list: (page) => file.call('read', (transaction) => listLog(transaction, page)),
+      trim: (which) => file.call('write', (transaction) => trimLog(transaction, which)),
+      remove: (cursors) => file.call('erase', (transaction) => removeFromLog(transaction, cursors)),
     }
-    batch.claims.push(claim)
-    return batch.isDone
   }
 
-  return {
-    isDurable: true,
-    isOrdered: true,
-    hasTransactions: true,
-    hasGroups: true,
-    place: `sqlite ${file.path} ${name}`,
-    reserve(given) {
-      use = given
-      try {
-        file.reserve(use)
-      } catch (cause) {
-        throw unavailable(`Queue ${name}`, file.path, cause)
-      }
-    },
-    push(jobs, { db } = {}) {
-      if (db !== undefined) {
-        return stepInto(db, file.path, { name, use }, (transaction) => push(transaction, settings, jobs, now()))
-      }
-      const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength, 0)
-      return call('promise', (transaction) => push(transaction, settings, jobs, now()), bytes)
-    },
-    async claim(limit, onUnreadable) {
-      const { jobs, unreadable, nextDueAt } = await call('claim', (transaction) => claim(transaction, limit, now()))
-      for (const letter of unreadable) onUnreadable?.(letter)
-      nextDue = { at: nextDueAt }
-      return jobs
-    },
-    save: ({ seq, claim }, state) => call('write', ({ sql, owner }) => void sql.save.run(state, seq, owner, claim)),
-    finish(claim, outcome) {
-      if ('complete' in outcome) return completeTogether({ ...claim, log: outcome.log })
-      return call('write', (transaction) => finish(transaction, claim, outcome, now()))
-    },
-    release: (claims, { wereHandled }) => call('release', (transaction) => release(transaction, claims, wereHandled)),
-    async nextDueAt() {
-      const { at } = nextDue ?? { at: await call('read', findNextDue) }
-      nextDue = undefined
-      return at === undefined ? undefined : new Date(at)
-    },
-    counts: () => call('read', (transaction) => count(transaction, now())),
-    deadLetters: (page) => call('read', (transaction) => listLetters(transaction, page)),
-    redrive: (ids) => call('promise', (transaction) => redrive(transaction, settings, ids, now())),
-    drop: (ids) => call('erase', (transaction) => remove(transaction, ids, 'deadLetters')),
-    async *jobs() {
-      for (let after: number | undefined = 0; after !== undefined; ) {
-        const from: number = after
-        const { jobs, last } = await call('read', (transaction) => listJobs(transaction, from))
-        yield jobs
-        after = last
-      }
-    },
-    remove: (ids) => call('erase', (transaction) => remove(transaction, ids, 'waiting')),
-    log: {
-      list: (page) => call('read', (transaction) => listLog(transaction, page)),
-      trim: (which) => call('write', (transaction) => trimLog(transaction, which)),
-      remove: (cursors) => call('erase', (transaction) => removeFromLog(transaction, cursors)),
-    },
-    onChange: file.onCommit,
-    async close() {
-      await file.close()
-      return []
-    },
+  reserve(use: QueueUse): void {
+    this.#use = use
+    try {
+      this.#file.reserve(use)
+    } catch (cause) {
+      throw unavailable(`Queue ${this.#settings.name}`, this.#file.path, cause)
+    }
+  }
+
+  push(jobs: readonly Job[], { db }: PushOptions = {}): Answer<readonly string[]> {
+    const step = (transaction: Transaction) => push(transaction, this.#settings, jobs, this.#now())
+    if (db !== undefined) return stepInto(db, this.#file.path, { name: this.#settings.name, use: this.#use }, step)
+    const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength, 0)
+    return this.#file.call('promise', step, bytes)
+  }
+
+  async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly SqliteClaim[]> {
+    const found = await this.#file.call('claim', (transaction) => claim(transaction, limit, this.#now()))
+    for (const letter of found.unreadable) onUnreadable?.(letter)
+    this.#nextDue = { at: found.nextDueAt }
+    return found.jobs
+  }
+
+  save({ seq, claim }: SqliteClaim, state: Uint8Array): Promise<void> {
+    return this.#file.call('write', ({ sql, owner }) => void sql.save.run(state, seq, owner, claim))
+  }
+
+  finish(claim: SqliteClaim, outcome: Outcome): Promise<void> {
+    if ('complete' in outcome) return this.#completeTogether({ ...claim, log: outcome.log })
+    return this.#file.call('write', (transaction) => finish(transaction, claim, outcome, this.#now()))
+  }
+
+  release(claims: readonly SqliteClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
+    return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
+  }
+
+  async nextDueAt(): Promise<Date | undefined> {
+    const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
+    this.#nextDue = undefined
+    return at === undefined ? undefined : new Date(at)
+  }
+
+  counts(): Promise<QueueCounts> {
+    return this.#file.call('read', (transaction) => count(transaction, this.#now()))
+  }
+
+  deadLetters(page: CheckedPage): Promise<readonly DeadLetter[]> {
+    return this.#file.call('read', (transaction) => listLetters(transaction, page))
+  }
+
+  redrive(ids: readonly string[]): Promise<number> {
+    return this.#file.call('promise', (transaction) => redrive(transaction, this.#settings, ids, this.#now()))
+  }
+
+  drop(ids: readonly string[]): Promise<number> {
+    return this.#file.call('erase', (transaction) => remove(transaction, ids, 'deadLetters'))
+  }
+
+  async *jobs(): AsyncGenerator<readonly StoredJob[]> {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const from: number = after
+      const { jobs, last } = await this.#file.call('read', (transaction) => listJobs(transaction, from))
+      yield jobs
+      after = last
+    }
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#file.call('erase', (transaction) => remove(transaction, ids, 'waiting'))
+  }
+
+  onChange(listener: () => void): void {
+    this.#file.onCommit(listener)
+  }
+
+  async close(): Promise<[]> {
+    await this.#file.close()
+    return []
+  }
+
+  #completeTogether(claim: Completed): Promise<void> {
+    this.#batch ??= this.#beginBatch()
+    this.#batch.claims.push(claim)
+    return this.#batch.isDone
+  }
+
+  /** Begins a batch, whose call may be made again. */
+  #beginBatch(): Batch {
+    const claims: Completed[] = []
+    const end = (): void => {
+      if (this.#batch?.claims === claims) this.#batch = undefined
+    }
+    const isDone = this.#file.call('write', (transaction) => {
+      const now = this.#now()
+      end()
+      complete(transaction, claims, now)
+      const until = now - this.#settings.dedupeWindowMs
+      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until)
+    })
+    isDone.catch(end)
+    return { claims, isDone }
+  }
+
+  #now(): number {
+    return Math.floor(this.#settings.clock.now())
   }
 }
 
@@ -184,7 +233,7 @@ function requireTransaction(db: object, path: string): asserts db is DatabaseSyn
   const { DatabaseSync } = requireSqlite()
   // Two libraries of SQLite in one process do not see each other's locks, and would write over each other.
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
-  const [main] = db.prepare('PRAGMA database_list').all() as { readonly file?: unknown }[]
+  const [main] = db.prepare('PRAGMA database_list').all()
   if (typeof main?.file !== 'string') throw noTransaction('one that reads rows as arrays')
   if (main.file === '' || realPathOf(main.file) !== path) throw noTransaction('one to another file')
   if (!db.isTransaction) throw noTransaction('one outside of a transaction')
@@ -241,7 +290,7 @@ function stateIn(sql: Statements, queue: number, group: Group): number {
 function advance({ sql, row }: Transaction, group: Group): void {
   if (group === null) return
   const next = sql.firstInLine.get(row.queue, group)
-  if (next?.state === STATE.behind) sql.setDue.run(next.seq as number)
+  if (next?.state === STATE.behind) sql.setDue.run(next.seq)
 }
 
 let claims = 0 // Of this process, each with a number of its own.
@@ -249,55 +298,44 @@ let claims = 0 // Of this process, each with a number of its own.
 export function claim(transaction: Transaction, limit: number, now: number) {
   const { sql, row, owner } = transaction
   const claim = ++claims
-  const found = findDue(transaction, limit, now)
-  const unreadable = found.filter((job) => !isReadable(job)).map((job) => failUnreadable(transaction, job, now))
-  const readable = unreadable.length === 0 ? found : found.filter(isReadable)
-  const jobs = readable.map(([seq, group, , id, body, at, claimCount, firstAt, retryState]) => ({
-    id: textOfId(id),
-    body: body as Uint8Array,
-    claimCount: claimCount + 1,
-    firstAt: new Date(firstAt ?? now),
-    dueAt: new Date(at),
-    retryState: retryState ?? undefined,
-    seq,
-    claim,
-    group,
-  }))
+  const jobs: SqliteClaim[] = []
+  const unreadable: DeadLetter[] = []
+  for (const found of findDue(transaction, limit, now)) {
+    const [seq, group, , id, body, at, claimCount, firstAt, retryState] = found
+    if (id.byteLength !== 16 || body === null) {
+      unreadable.push(failUnreadable(transaction, found, now))
+      continue
+    }
+    jobs.push({
+      id: textOfId(id),
+      body,
+      claimCount: claimCount + 1,
+      firstAt: new Date(firstAt ?? now),
+      dueAt: new Date(at),
+      retryState: retryState ?? undefined,
+      seq,
+      claim,
+      group,
+    })
+  }
   for (const [first, last] of runsOf(jobs)) sql.claim.run(owner, claim, now, first.seq, last.seq)
   row.waiting -= jobs.length
   row.active += jobs.length
   return { jobs, unreadable, nextDueAt: findNextDue(transaction) }
 }
 
-/** A row is an array, because an object takes twice as long. */
-type JobRow = readonly [
-  seq: number,
-  group: Group,
-  state: number,
-  id: Uint8Array,
-  body: Uint8Array | null,
-  at: number,
-  claimCount: number,
-  firstAt: number | null,
-  retryState: Uint8Array | null,
-]
-
 /** Finds due jobs in their order, and lets those whose time has come join the others. */
 function findDue({ sql, row }: Transaction, limit: number, now: number): readonly JobRow[] {
-  const came = sql.nowDue.all(row.queue, now, limit) as unknown as JobRow[]
+  const came = sql.nowDue.all(row.queue, now, limit)
   for (const [seq, group, state] of came) {
     if (group === null) continue
     if (state === STATE.held) sql.setDue.run(seq)
     else sql.joinLine.run(stateIn(sql, row.queue, group), row.next++, seq)
   }
-  const inOrder = sql.due.all(row.queue, limit) as unknown as JobRow[]
+  const inOrder = sql.due.all(row.queue, limit)
   const alone = came.filter(([, group]) => group === null)
   if (alone.length === 0) return inOrder
   return [...alone, ...inOrder].sort(([, , , , , one], [, , , , , other]) => one - other).slice(0, limit)
-}
-
-function isReadable([, , , id, body]: JobRow): boolean {
-  return id.byteLength === 16 && body !== null
 }
 
 function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: JobRow, now: number): DeadLetter {
@@ -313,24 +351,20 @@ function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: J
 
 /** 0 when a job is due already, even if the clock was set back since. */
 function findNextDue({ sql, row: { queue } }: Transaction): number | undefined {
-  return atOf(sql.firstDue.get(queue)) === undefined ? atOf(sql.firstLater.get(queue)) : 0
-}
-
-function atOf(row: object | undefined): number | undefined {
-  return (row as { readonly at: number } | undefined)?.at
+  return sql.firstDue.get(queue) === undefined ? sql.firstLater.get(queue)?.at : 0
 }
 
 /** Jobs that were claimed one after the other are completed together. */
 export function complete(transaction: Transaction, claims: readonly Completed[], now: number): void {
   const { sql, row, owner } = transaction
-  const isLogged = ({ log }: Completed): boolean => log !== undefined
-  for (const { seq, claim, log } of claims.filter(isLogged)) {
-    const added = sql.append.get(row.queue * NUMBERS + row.next++, now, log as Uint8Array, seq, owner, claim)
+  for (const { seq, claim, log } of claims) {
+    if (log === undefined) continue
+    const added = sql.append.get(row.queue * NUMBERS + row.next++, now, log, seq, owner, claim)
     if (added === undefined) continue // The claim has ended.
-    row.logBytes += added.bytes as number
+    row.logBytes += added.bytes
     row.active -= Number(sql.complete.run(now, seq, seq, owner, claim).changes)
   }
-  for (const [{ seq: first, claim }, { seq: last }] of runsOf(claims.filter((each) => !isLogged(each)))) {
+  for (const [{ seq: first, claim }, { seq: last }] of runsOf(claims.filter(({ log }) => log === undefined))) {
     sql.removeBodies.run(first, last, owner, claim)
     row.active -= Number(sql.complete.run(now, first, last, owner, claim).changes)
   }
@@ -351,7 +385,7 @@ function runsOf<Job extends Pick<ClaimRef, 'seq' | 'claim'>>(jobs: readonly Job[
 /** Looks at so many jobs from one on, and forgets those that are done and whose dedupe window is over. Returns where to go on. */
 function forgetDone({ sql, row: { queue } }: Transaction, after: number, limit: number, until: number): number {
   const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
-  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq as number | undefined
+  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq
   sql.forgetMany.run(from, last ?? stop, until)
   return last ?? 0
 }
@@ -391,47 +425,24 @@ export function release({ sql, row, owner }: Transaction, claims: readonly Claim
 
 /** Releases what a process had that has died, before the rows of queues are read. Jobs keep their places: the first were due first. */
 export function releaseAllOf(sql: Statements, dead: number): void {
-  for (const { queue, count } of sql.countOf.all(dead) as Record<'queue' | 'count', number>[]) {
+  for (const { queue, count } of sql.countOf.all(dead)) {
     sql.moveCount.run(count, count, queue)
   }
   sql.releaseAll.run(dead)
 }
 
-/** The most jobs that are counted as they wait for their time. */
-const MAX_COUNTED = 10_000
-
-export function count({ sql, row: { queue, waiting, active, deadLetters } }: Transaction, now: number) {
-  const times = [sql.firstDue.get(queue), sql.firstNowDue.get(queue, now)].map(atOf).filter((at) => at !== undefined)
-  const { later, retrying } = sql.countLater.get(queue) as Record<'later' | 'retrying', number>
-  return {
-    ...{ waiting, active, deadLetters },
-    ...(later <= MAX_COUNTED && { retrying }),
-    oldestDueAt: times.length === 0 ? undefined : new Date(Math.min(...times)),
-    asOf: new Date(now),
-  }
+export function count({ sql, row }: Transaction, now: number): QueueCounts {
+  const { queue, waiting, active, deadLetters } = row
+  const dueAt = [sql.firstDue.get(queue), sql.firstNowDue.get(queue, now)].flatMap((first) => first?.at ?? [])
+  const oldestDueAt = dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt))
+  const counts = { waiting, active, deadLetters, oldestDueAt, asOf: new Date(now) }
+  const { later, retrying } = sql.countLater.get(queue) ?? { later: 0, retrying: 0 }
+  return later > MAX_COUNTED ? counts : { ...counts, retrying }
 }
 
-interface FoundJob {
-  readonly seq: number
-  readonly group: Group
-  readonly state: number
-  readonly place: number
-}
-
-function findIn({ sql, row }: Transaction, ids: readonly string[], states: readonly number[]): FoundJob[] {
-  const found = ids.map((id) => sql.find.get(row.queue, bytesOfId(id)) as FoundJob | undefined)
-  return found.filter((job) => job !== undefined && states.includes(job.state)) as FoundJob[]
-}
-
-/** Of the columns, those that the statement reads. */
-interface StoredRow {
-  readonly seq: number
-  readonly id: Uint8Array
-  readonly body: Uint8Array
-  readonly at: number
-  readonly reason: Uint8Array
-  readonly retryState: Uint8Array | null
-  readonly note: Uint8Array
+function findIn({ sql, row }: Transaction, ids: readonly string[], states: readonly number[]) {
+  const found = ids.flatMap((id) => sql.find.get(row.queue, bytesOfId(id)) ?? [])
+  return found.filter(({ state }) => states.includes(state))
 }
 
 /** Each row is read when it is asked for: those behind the last one of a page are never read. */
@@ -440,7 +451,7 @@ function listLetters(transaction: Transaction, { after, newestFirst, ...bounds }
   const [last] = after === undefined ? [] : findIn(transaction, [after], [STATE.dead])
   const first = newestFirst ? Number.MAX_SAFE_INTEGER : 0
   const rows = (newestFirst ? sql.lettersBack : sql.letters).iterate(row.queue, last?.place ?? first)
-  return takePage(rows as Iterable<StoredRow>, bounds).map(({ id, body, reason, retryState, at }) => ({
+  return takePage(rows, bounds).map(({ id, body, reason, retryState, at }) => ({
     id: textOfId(id),
     body,
     reason: `${Buffer.from(reason)}`,
@@ -479,8 +490,8 @@ const LISTED_AT_ONCE = 5_000
 /** Lists the jobs among the next rows, and returns the last row, to go on from. */
 function listJobs({ sql, row: { queue } }: Transaction, after: number) {
   const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
-  const bound = sql.nextSeq.get(from, stop, LISTED_AT_ONCE - 1)?.seq as number | undefined
-  const found = takePage(sql.stored.iterate(from, bound ?? stop) as Iterable<StoredRow>, PAGE)
+  const bound = sql.nextSeq.get(from, stop, LISTED_AT_ONCE - 1)?.seq
+  const found = takePage(sql.stored.iterate(from, bound ?? stop), PAGE)
   return { jobs: found.map(({ id, body }) => ({ id: textOfId(id), body })), last: found.at(-1)?.seq ?? bound }
 }
 
@@ -488,7 +499,7 @@ function listLog({ sql, row }: Transaction, { since, until, after, ...bounds }: 
   const from = Math.max(Number(after ?? 0), row.queue * NUMBERS)
   const [earliest, latest] = [since?.getTime() ?? 0, until?.getTime() ?? Number.MAX_SAFE_INTEGER]
   const rows = sql.logged.iterate(from, (row.queue + 1) * NUMBERS, earliest, latest)
-  return takePage(rows as Iterable<StoredRow>, bounds).map(({ seq, id, at, note, body }) => {
+  return takePage(rows, bounds).map(({ seq, id, at, note, body }) => {
     return { id: textOfId(id), body, note, handledAt: new Date(at), cursor: `${seq}` }
   })
 }
@@ -497,7 +508,7 @@ function trimLog(transaction: Transaction, { before, maxBytes, limit }: Paramete
   const { sql, row } = transaction
   const oldest = sql.oldestLogged.all(row.queue * NUMBERS, (row.queue + 1) * NUMBERS, limit)
   let dropped = 0
-  for (const { seq, at } of oldest as { readonly seq: number; readonly at: number }[]) {
+  for (const { seq, at } of oldest) {
     if (at >= before.getTime() && row.logBytes <= maxBytes) break
     removeEntry(transaction, seq)
     dropped += 1
@@ -511,7 +522,7 @@ function removeFromLog(transaction: Transaction, cursors: readonly string[]): nu
 }
 
 function removeEntry({ sql, row }: Transaction, seq: number): boolean {
-  const removed = sql.removeLogged.get(seq) as { readonly bytes: number; readonly job: number } | undefined
+  const removed = sql.removeLogged.get(seq)
   if (removed === undefined) return false
   sql.removeBody.run(removed.job)
   row.logBytes -= removed.bytes
@@ -526,93 +537,4 @@ function bytesOfId(id: string): Buffer {
 function textOfId(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
-
-export type Statements = ReturnType<typeof prepareStatements>
-
-/** Each finds its rows by an index, however many there are. */
-export function prepareStatements(database: DatabaseSync) {
-  const prepare = (sql: string) => database.prepare(sql.replaceAll('$', 'hookline_queue_'))
-  const prepareRows = (sql: string) => {
-    const statement = prepare(sql)
-    statement.setReturnArrays(true)
-    return statement
-  }
-  const BODY = '(SELECT body FROM $bodies AS b WHERE b.seq = j.seq)'
-  const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at, retry_state FROM $jobs AS j`
-  const DUE = `WHERE queue = ? AND state = ${STATE.due} ORDER BY place`
-  const LATER = `WHERE queue = ? AND ${IS_LATER}`
-  const NOW_DUE = `${LATER} AND at <= ? ORDER BY at, seq`
-  const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Every statement that ends a claim names it.
-  const OF_OWNER = `WHERE state = ${STATE.claimed} AND owner = ?`
-  const RELEASE = `UPDATE $jobs SET state = ${STATE.due}, owner = NULL, claim = NULL`
-  const LETTER = `
-    SELECT id, reason, retry_state AS retryState, at, coalesce(${BODY}, x'') AS body FROM $jobs AS j WHERE queue = ? AND state = ${STATE.dead}`
-  const IN_LOG = 'FROM hookline_log AS l WHERE l.seq > ? AND l.seq < ?'
-  return {
-    find: prepare('SELECT seq, state, place, in_group AS "group" FROM $jobs WHERE queue = ? AND id = ?'),
-    nextSeq: prepare('SELECT seq FROM $jobs WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?'),
-    removeJob: prepare('DELETE FROM $jobs WHERE seq = ?'),
-    removeBody: prepare('DELETE FROM $bodies WHERE seq = ?'),
-
-    insert: prepare(`
-      INSERT INTO $jobs (seq, queue, id, in_group, line, state, place, at, claim_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
-      ON CONFLICT (queue, id) DO NOTHING`),
-    insertBody: prepare('INSERT INTO $bodies (seq, body) VALUES (?, ?)'),
-    forget: prepare(`DELETE FROM $jobs WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ?`),
-    forgetMany: prepare(`DELETE FROM $jobs WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ?`),
-
-    firstInLine: prepare('SELECT seq, state FROM $jobs WHERE queue = ? AND line = ? ORDER BY place LIMIT 1'),
-    setDue: prepare(`UPDATE $jobs SET state = ${STATE.due} WHERE seq = ?`),
-    joinLine: prepare('UPDATE $jobs SET state = ?, line = in_group, place = ? WHERE seq = ?'),
-
-    due: prepareRows(`${JOB} ${DUE} LIMIT ?`),
-    nowDue: prepareRows(`${JOB} ${NOW_DUE} LIMIT ?`),
-    firstDue: prepare(`SELECT at FROM $jobs ${DUE} LIMIT 1`),
-    firstNowDue: prepare(`SELECT at FROM $jobs ${NOW_DUE} LIMIT 1`),
-    firstLater: prepare(`SELECT at FROM $jobs ${LATER} ORDER BY at LIMIT 1`),
-    countLater: prepare(`
-      SELECT count(*) AS later, count(*) FILTER (WHERE claim_count > 0) AS retrying
-      FROM (SELECT claim_count FROM $jobs ${LATER} LIMIT ${MAX_COUNTED + 1}) AS bounded`),
-    claim: prepare(`
-      UPDATE $jobs SET state = ${STATE.claimed}, owner = ?, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
-      WHERE seq BETWEEN ? AND ?`),
-    failUnreadable: prepare(`
-      UPDATE $jobs SET state = ${STATE.dead}, line = NULL, id = ?, place = ?, at = ?, reason = ? WHERE seq = ?`),
-
-    append: prepare(`
-      INSERT INTO hookline_log (seq, id, job, at, bytes, note) SELECT ?, id, j.seq, ?, length(body), ?
-      FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq WHERE j.seq = ? AND ${CLAIMED} RETURNING bytes`),
-    complete: prepare(`
-      UPDATE $jobs SET state = ${STATE.done}, line = NULL, at = ?, first_at = NULL, owner = NULL, claim = NULL, retry_state = NULL
-      WHERE seq BETWEEN ? AND ? AND ${CLAIMED}`),
-    removeBodies: prepare(`
-      DELETE FROM $bodies AS b WHERE seq BETWEEN ? AND ?
-        AND EXISTS (SELECT 1 FROM $jobs AS j WHERE j.seq = b.seq AND ${CLAIMED})`),
-    finish: prepare(`
-      UPDATE $jobs SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
-        owner = NULL, claim = NULL
-      WHERE seq = ? AND ${CLAIMED}`),
-    save: prepare(`UPDATE $jobs SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
-    release: prepare(`
-      ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
-      WHERE seq = ? AND ${CLAIMED}`),
-    owners: prepare(`SELECT DISTINCT owner FROM $jobs WHERE state = ${STATE.claimed}`),
-    countOf: prepare(`SELECT queue, count(*) AS count FROM $jobs ${OF_OWNER} GROUP BY queue`),
-    moveCount: prepare('UPDATE hookline_queues SET active = active - ?, waiting = waiting + ? WHERE queue = ?'),
-    releaseAll: prepare(`${RELEASE} ${OF_OWNER}`),
-
-    letters: prepare(`${LETTER} AND place > ? ORDER BY place`),
-    lettersBack: prepare(`${LETTER} AND place < ? ORDER BY place DESC`),
-    redrive: prepare(`
-      UPDATE $jobs SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`),
-    stored: prepare(`
-      SELECT j.seq, id, body FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq
-      WHERE j.seq > ? AND j.seq <= ? AND state NOT IN (${STATE.dead}, ${STATE.done}) ORDER BY j.seq`),
-
-    logged: prepare(`
-      SELECT seq, id, at, note, coalesce((SELECT body FROM $bodies AS b WHERE b.seq = job), x'') AS body ${IN_LOG} AND at >= ? AND at < ? ORDER BY seq`),
-    oldestLogged: prepare(`SELECT seq, at ${IN_LOG} ORDER BY seq LIMIT ?`),
-    removeLogged: prepare('DELETE FROM hookline_log WHERE seq = ? RETURNING bytes, job'),
-  }
 }

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, vi } from 'vitest'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues-sqlite.ts'
 import type { Outcome, Queue } from '../../../src/store/queue-types.ts'
-import { openConnection } from '../../../src/store/sqlite/file.ts'
+import { Connection } from '../../../src/store/sqlite/file.ts'
 import {
   type ClaimRef,
   claim,
@@ -98,7 +98,7 @@ export function openAs(
   settings: { readonly maxJobs?: number; readonly name?: string } = {},
 ) {
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, ...settings }
-  const file = openConnection(path, owner, () => {})
+  const file = new Connection(path, owner, () => {})
   file.enter(queue)
   function ask<T>(kind: 'promise' | 'claim' | 'read', step: (transaction: Transaction) => T): T {
     const [answer] = file.run([{ name: queue.name, kind, step }])
