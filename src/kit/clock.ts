@@ -16,7 +16,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  clearTimeout: (timer: NodeJS.Timeout) => clearTimeout(timer),
 }
 
 export function inBackground(clock: Clock): Clock {
@@ -25,7 +25,7 @@ export function inBackground(clock: Clock): Clock {
     monotonic: () => clock.monotonic(),
     // A timer of its own, without a `ref` to call: deadlines keep the process alive otherwise.
     setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
-    clearTimeout: (handle) => clock.clearTimeout((handle as { readonly timer: unknown } | undefined)?.timer),
+    clearTimeout: (handle?: { readonly timer: unknown }) => clock.clearTimeout(handle?.timer),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Makes spans and metrics of an HTTP client from the reports of a destination. */
 
-import { type Attributes, type Meter, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
+import { type Attributes, type Meter, SpanKind, type SpanStatus, SpanStatusCode, type Tracer } from '@opentelemetry/api'
 import type { CircuitEvent } from '../send/circuit.ts'
 import type { DeliveryReport, SkippedEvent } from '../send/destination-events.ts'
 import type { Attempt } from '../send/sender-types.ts'
@@ -18,27 +18,19 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
     attempts.add(1, attributes)
     const resends = countBefore(attempt, report)
     const startTime = attempt.at.getTime()
-    const span = tracer.startSpan('POST', {
-      kind: SpanKind.CLIENT,
-      attributes: {
-        ...attributes,
-        'url.full': attempt.url,
-        'messaging.message.id': report.id,
-        ...(resends > 0 ? { 'http.request.resend_count': resends } : {}),
-      },
-      startTime,
-    })
-    if (!attempt.ok) {
-      const { reason } = attempt // Undefined after an answer, whose status is an attribute already.
-      span.setStatus({ code: SpanStatusCode.ERROR, ...(reason !== undefined && { message: reason }) })
-    }
+    const spanAttributes: Attributes = { ...attributes, 'url.full': attempt.url, 'messaging.message.id': report.id }
+    if (resends > 0) spanAttributes['http.request.resend_count'] = resends
+    const span = tracer.startSpan('POST', { kind: SpanKind.CLIENT, attributes: spanAttributes, startTime })
+    if (!attempt.ok) span.setStatus(failedStatus(attempt))
     span.end(startTime + attempt.durationMs)
   }
 
   return {
     attempt(report: DeliveryReport): void {
       const { status, reason, latest } = report
-      rounds.add(1, { 'hookline.delivery.status': status, ...(reason === undefined ? {} : { 'error.type': reason }) })
+      const attributes: Attributes = { 'hookline.delivery.status': status }
+      if (reason !== undefined) attributes['error.type'] = reason
+      rounds.add(1, attributes)
       for (const attempt of latest) addAttempt(attempt, report)
     },
     skipped: ({ reason }: SkippedEvent) => skips.add(1, { 'hookline.skip.reason': reason }),
@@ -48,23 +40,23 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
 
 function attributesOf({ url, ok, status, error }: Attempt): Attributes {
   const kind = error ?? (ok ? undefined : `${status}`)
-  return {
-    'http.request.method': 'POST',
-    ...serverOf(url),
-    ...(status === undefined ? {} : { 'http.response.status_code': status }),
-    ...(kind === undefined ? {} : { 'error.type': kind }),
-  }
+  const attributes: Attributes = { 'http.request.method': 'POST', ...serverOf(url) }
+  if (status !== undefined) attributes['http.response.status_code'] = status
+  if (kind !== undefined) attributes['error.type'] = kind
+  return attributes
+}
+
+/** Returns a status without a message after an answer, whose status is an attribute already. */
+function failedStatus({ reason }: Attempt): SpanStatus {
+  const code = SpanStatusCode.ERROR
+  return reason === undefined ? { code } : { code, message: reason }
 }
 
 function serverOf(url: string): Attributes {
   const { protocol, hostname, port } = new URL(url)
-  return {
-    'server.address': hostname,
-    'server.port': port === '' ? DEFAULT_PORT[protocol as 'http:'] : Number(port),
-  }
+  const defaultPort = protocol === 'https:' ? 443 : 80
+  return { 'server.address': hostname, 'server.port': port === '' ? defaultPort : Number(port) }
 }
-
-const DEFAULT_PORT = { 'http:': 80, 'https:': 443 }
 
 function countBefore({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
   const isSame = (other: Attempt): boolean => other.url === url

@@ -70,7 +70,7 @@ export function capture(options: CaptureOptions = {}): Capture {
     dispatcher: {
       dispatch(options, handler) {
         requireUndici8(handler)
-        void decide(script.next(), options).then((step) => respondTo(handler, step, clock))
+        void decide(script.next(), options).then((step) => new CapturedExchange(handler, clock).respond(step))
         return true
       },
     },
@@ -90,11 +90,11 @@ function requireUndici8(handler: Dispatcher.DispatchHandler): void {
   throw invalidOption('handler', 'must be of undici 8', 'one without onRequestStart', advice)
 }
 
-async function collect(body: unknown): Promise<Buffer> {
+async function collect(body: Dispatcher.DispatchOptions['body']): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0)
   if (typeof body === 'string' || isUint8Array(body)) return Buffer.from(body)
   const chunks: Buffer[] = []
-  for await (const chunk of body as AsyncIterable<unknown>) {
+  for await (const chunk of body) {
     if (typeof chunk !== 'string' && !isUint8Array(chunk)) {
       const rule = 'must be text or bytes, or an iterable of them'
       throw invalidOption('body', rule, `${kindOf(chunk)} in it`, 'Send text or bytes instead.')
@@ -105,95 +105,117 @@ async function collect(body: unknown): Promise<Buffer> {
 }
 
 /** undici accepts a flat list of names and values, pairs, or an object whose values may be lists. */
-function listHeaders(headers: unknown): string[] {
+function listHeaders(headers: Dispatcher.DispatchOptions['headers']): string[] {
   if (headers === undefined || headers === null) return []
-  if (Array.isArray(headers) && !Array.isArray(headers[0])) return headers
-  const isIterable = Symbol.iterator in (headers as object)
-  const pairs = isIterable ? [...(headers as Iterable<[string, unknown]>)] : Object.entries(headers as object)
-  return pairs.flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, String(one)]))
+  if (isFlat(headers)) return headers
+  const pairs: Iterable<readonly [string, unknown]> = Symbol.iterator in headers ? headers : Object.entries(headers)
+  return [...pairs].flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, String(one)]))
+}
+
+function isFlat(headers: unknown): headers is string[] {
+  return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
 /** How undici reports a reset: while it reads an answer, by what the answer lacks. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
-/** Responds to one captured request through the handler of undici 8. One that fails before it is sent never starts. */
-function respondTo(handler: Dispatcher.DispatchHandler, step: Response, clock: Clock): void {
-  let timer: unknown
-  let isOver = false
-  const controller = {
-    aborted: false as boolean,
-    paused: false as boolean,
-    reason: null as Error | null,
-    rawHeaders: [] as string[],
-    abort(reason?: Error): void {
-      if (isOver) return
-      controller.aborted = true
-      controller.reason = reason ?? createFailure('aborted')
-      fail(controller.reason)
-    },
-    pause(): void {
-      controller.paused = true
-    },
-    resume(): void {
-      controller.paused = false
-    },
-  } satisfies Dispatcher.DispatchController
+/** Responds to one captured request through the handler of undici 8. */
+class CapturedExchange implements Dispatcher.DispatchController {
+  aborted = false
+  paused = false
+  reason: Error | null = null
+  rawHeaders: string[] = []
+  readonly #handler: Dispatcher.DispatchHandler
+  readonly #clock: Clock
+  #timer: unknown
+  #isOver = false
 
-  function end(): void {
-    isOver = true
-    clock.clearTimeout(timer)
+  constructor(handler: Dispatcher.DispatchHandler, clock: Clock) {
+    this.#handler = handler
+    this.#clock = clock
   }
 
-  function fail(error: Error): void {
-    if (isOver) return
-    end()
-    handler.onResponseError?.(controller, error)
-  }
-
-  /** A handler that throws ends the request, as in undici. */
-  function call(callback: () => void): void {
-    if (isOver) return
-    try {
-      callback()
-    } catch (error) {
-      controller.abort(error as Error)
+  /** Responds as a step says. A request that fails before it is sent never starts. */
+  respond(step: Response): void {
+    if (step.kind === 'fail') {
+      this.#fail(step.error())
+      return
+    }
+    this.#call(() => this.#handler.onRequestStart?.(this, {}))
+    if (step.kind === 'close' || step.kind === 'garbage') this.#fail(createFailure(step.kind))
+    else if (step.kind === 'reset') {
+      if (step.half !== undefined) this.#begin(step.half)
+      this.#fail(createFailure(RESETS[step.after]))
+    } else if (step.kind === 'answer') {
+      const { answer, delayMs, dripMs } = step
+      this.#wait(delayMs, () => {
+        this.#begin(answer)
+        if (dripMs === undefined) this.#complete()
+        else this.#drip(dripMs)
+      })
     }
   }
 
-  function wait(ms: number, callback: () => void): void {
-    if (isOver) return
-    if (ms === 0) callback()
-    else timer = clock.setTimeout(callback, ms)
+  abort(reason: Error = createFailure('aborted')): void {
+    if (this.#isOver) return
+    this.aborted = true
+    this.reason = reason
+    this.#fail(reason)
   }
 
-  function begin({ status, headers, body }: Answer): void {
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
+  }
+
+  #begin({ status, headers, body }: Answer): void {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-    controller.rawHeaders = Object.entries(headers).flat()
-    call(() => handler.onResponseStart?.(controller, status, Object.fromEntries(named), ''))
-    if (body.length > 0) call(() => handler.onResponseData?.(controller, body))
+    this.rawHeaders = Object.entries(headers).flat()
+    this.#call(() => this.#handler.onResponseStart?.(this, status, Object.fromEntries(named), ''))
+    if (body.length > 0) this.#call(() => this.#handler.onResponseData?.(this, body))
   }
 
-  function drip(ms: number): void {
-    wait(ms, () => {
-      call(() => handler.onResponseData?.(controller, Buffer.from('.')))
-      drip(ms)
+  #drip(ms: number): void {
+    this.#wait(ms, () => {
+      this.#call(() => this.#handler.onResponseData?.(this, Buffer.from('.')))
+      this.#drip(ms)
     })
   }
 
-  if (step.kind !== 'fail') call(() => handler.onRequestStart?.(controller, {}))
-  if (step.kind === 'fail') fail(step.error())
-  else if (step.kind === 'close' || step.kind === 'garbage') fail(createFailure(step.kind))
-  else if (step.kind === 'reset') {
-    if (step.half !== undefined) begin(step.half)
-    fail(createFailure(RESETS[step.after]))
-  } else if (step.kind === 'answer') {
-    wait(step.delayMs, () => {
-      begin(step.answer)
-      if (step.dripMs !== undefined) return drip(step.dripMs)
-      if (isOver) return
-      end()
-      handler.onResponseEnd?.(controller, {})
-    })
+  #complete(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onResponseEnd?.(this, {})
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onResponseError?.(this, error)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#clock.clearTimeout(this.#timer)
+  }
+
+  #wait(ms: number, callback: () => void): void {
+    if (this.#isOver) return
+    if (ms === 0) callback()
+    else this.#timer = this.#clock.setTimeout(callback, ms)
+  }
+
+  /** Calls the handler. One that throws ends the request, as in undici. */
+  #call(callback: () => void): void {
+    if (this.#isOver) return
+    try {
+      callback()
+    } catch (error) {
+      this.abort(error as Error)
+    }
   }
 }
 

@@ -1,11 +1,11 @@
 /** A webhook endpoint on a real socket that responds by a script. */
 
-import http from 'node:http'
+import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { readStream } from '../host/read-stream.ts'
 import { invalidOption, requireInteger, requireOneOf, requireOptions, show } from '../kit/checks.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
-import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
+import { createRecorder, joinHeaders, type Recorded, type RequestParts } from './recorder.ts'
 import { respond } from './respond.ts'
 import { createScript, type Script } from './script.ts'
 import { listen, watchConnections } from './server.ts'
@@ -83,12 +83,9 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       reset()
       return
     }
-    const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
-    if (body === undefined) return // The client has ended the connection.
-    const { bytes } = body
-    const { method = '', url = '', rawHeaders } = request
-    const headers = joinHeaders(rawHeaders)
-    const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: new Date() })
+    const parts = await readParts(request, origin)
+    if (parts === undefined) return // The client has ended the connection.
+    const recorded = recorder.add(parts)
     try {
       await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
@@ -122,4 +119,12 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Reads a request to its end. Returns undefined when it has none. */
+async function readParts(request: IncomingMessage, origin: string): Promise<RequestParts | undefined> {
+  const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
+  if (body === undefined) return undefined
+  const { method = '', url = '', rawHeaders } = request
+  return { method, url: origin + url, path: url, headers: joinHeaders(rawHeaders), bytes: body.bytes, at: new Date() }
 }

@@ -5,6 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { serve } from '../../../adapters/node.ts'
+import type { Collector } from '../../collect/collector-types.ts'
 import { createCollector } from '../../collect/create-collector.ts'
 import type { EndpointAnswer, EndpointRequest } from '../../host/endpoint.ts'
 import {
@@ -21,6 +22,7 @@ import { within } from '../../kit/timeout.ts'
 import { createDestination } from '../../send/create-destination.ts'
 import type { DeliveryReport, SkippedEvent } from '../../send/destination-events.ts'
 import type { DestinationOptions } from '../../send/destination-options.ts'
+import type { Destination } from '../../send/destination-types.ts'
 import { readMessage } from '../../send/stored-submission.ts'
 import type { Webhook } from '../../send/webhooks.ts'
 import { memoryQueue } from '../../store/memory/memory-queue.ts'
@@ -32,78 +34,28 @@ import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './
 
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { writeKey, port, timeoutMs, ...settings } = readOptions(options)
-  const activity = createActivity()
-  const ledger = createLedger()
+  const activity = new Activity()
+  const ledger = new Ledger()
   const clock = createManualClock(Date.now(), () => activity.calm(timeoutMs))
-  const { onAttempt } = settings.destination
-  const destination = createDestination({
-    ...settings.destination,
-    clock,
-    queue: watch(memoryQueue({ name: 'platform', clock })),
-    onAttempt(report) {
-      ledger.reported(report)
-      return onAttempt?.(report)
-    },
-  })
-  destination.observe({ skipped: ledger.skipped })
+  const destination = createWatched(settings.destination, clock, ledger, activity)
   const collector = createCollector({
     onError: () => {}, // The ledger has it.
     ...settings.collector,
     clock,
     sources: [{ name: 'test', writeKey, destinations: [destination] }],
   })
-  const server = createServer(serve({ handle: (request) => activity.track(answer(request)) }))
+  const server = createServer(serve({ handle: (request) => activity.track(answer(collector, ledger, request)) }))
   const { origin, close: stop } = await listen(server, port).catch(async (error) => {
     await destination.close({ graceMs: 0 })
     throw error
   })
   const endpoint = `${origin}/v1/batch`
 
-  async function answer(request: EndpointRequest): Promise<EndpointAnswer> {
-    const { path } = request
-    const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
-    for (const call of listRefused(path, status, body)) ledger.refuse(call)
-    return { status, headers, body }
-  }
-
-  function watch(queue: Queue): Queue {
-    return {
-      ...queue,
-      async push(jobs, options) {
-        ledger.queued(jobs)
-        return queue.push(jobs, options)
-      },
-      work: (handle, how) => queue.work((...claimed) => activity.track(handle(...claimed)), how),
-    }
-  }
-
-  /** The first message that was delivered; or undefined, when nothing more comes before the clock moves or the time is over. */
-  async function findDelivered(pattern: object, ms: number): Promise<PlatformMessage | undefined> {
-    const end = machineClock.monotonic() + ms
-    let calm: Promise<boolean> | undefined
-    for (let isCalm = false; ; ) {
-      const { changed, messages } = ledger
-      const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
-      const found = matching.find(({ status }) => status === 'delivered')
-      const leftMs = end - machineClock.monotonic()
-      if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
-      const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
-      calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
-      const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
-      isCalm = (await within(next, leftMs, machineClock)) === true
-    }
-  }
-
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
     Error.captureStackTrace(failure, delivered) // Its first line is the one of the test.
-    if (typeof pattern !== 'object' || pattern === null) {
-      const advice = "Pass fields, for example { type: 'track' }."
-      throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
-    }
-    requireOptions('delivered', options, ['timeoutMs'])
-    const ms = requireInteger('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
-    const found = await findDelivered(pattern, ms)
+    const ms = readDelivered(pattern, options, timeoutMs)
+    const found = await findDelivered(ledger, activity, pattern, ms)
     if (found !== undefined) return found as never // Its type is the one of the pattern.
     const { messages, refused } = ledger
     const state = { now: clock.now(), isBusy: activity.isBusy, isEnabled: destination.enabled }
@@ -112,7 +64,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     failure.stack = stack.replace(message, () => failure.message)
     throw failure
   }
-
+  const advance = async (ms: number): Promise<void> => {
+    requireInteger('ms', ms, 0)
+    await clock.advance(ms)
+  }
   const close = async (): Promise<void> => {
     await stop()
     await destination.close({ graceMs: 0 })
@@ -125,19 +80,80 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     clock,
     collector,
     destination,
+    delivered,
+    advance,
+    close,
     get messages() {
       return ledger.messages
     },
     get refused() {
       return ledger.refused
     },
-    delivered,
-    async advance(ms) {
-      requireInteger('ms', ms, 0)
-      await clock.advance(ms)
-    },
-    close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+function createWatched(options: DestinationOptions, clock: Clock, ledger: Ledger, activity: Activity): Destination {
+  const destination = createDestination({
+    ...options,
+    clock,
+    queue: watch(memoryQueue({ name: 'platform', clock }), ledger, activity),
+    onAttempt(report) {
+      ledger.addReport(report)
+      return options.onAttempt?.(report)
+    },
+  })
+  destination.observe({ skipped: (event) => ledger.addSkipped(event) })
+  return destination
+}
+
+async function answer(collector: Collector, ledger: Ledger, request: EndpointRequest): Promise<EndpointAnswer> {
+  const { path } = request
+  const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
+  for (const call of listRefused(path, status, body)) ledger.addRefused(call)
+  return { status, headers, body }
+}
+
+function watch(queue: Queue, ledger: Ledger, activity: Activity): Queue {
+  return {
+    ...queue,
+    async push(jobs, options) {
+      ledger.addQueued(jobs)
+      return queue.push(jobs, options)
+    },
+    work: (handle, how) => queue.work((...claimed) => activity.track(handle(...claimed)), how),
+  }
+}
+
+/** Returns how long to wait. */
+function readDelivered(pattern: unknown, options: { readonly timeoutMs?: number }, timeoutMs: number): number {
+  if (typeof pattern !== 'object' || pattern === null) {
+    const advice = "Pass fields, for example { type: 'track' }."
+    throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
+  }
+  requireOptions('delivered', options, ['timeoutMs'])
+  return requireInteger('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
+}
+
+/** Finds the first message that was delivered. Returns undefined when nothing more comes before the clock moves or the time is over. */
+async function findDelivered(
+  ledger: Ledger,
+  activity: Activity,
+  pattern: object,
+  ms: number,
+): Promise<PlatformMessage | undefined> {
+  const end = machineClock.monotonic() + ms
+  let calm: Promise<boolean> | undefined
+  for (let isCalm = false; ; ) {
+    const { changed, messages } = ledger
+    const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
+    const found = matching.find(({ status }) => status === 'delivered')
+    const leftMs = end - machineClock.monotonic()
+    if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
+    const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
+    calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
+    const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
+    isCalm = (await within(next, leftMs, machineClock)) === true
   }
 }
 
@@ -153,97 +169,100 @@ function listRefused(path: string, status: number, body: string): RefusedCall[] 
   return refused.map((call: RefusedCall) => ({ path, status, code: call.code, detail: call.detail, index: call.index }))
 }
 
-function createLedger() {
-  const messages = new Map<string, PlatformMessage>()
-  const refused: RefusedCall[] = []
-  let change = Promise.withResolvers<void>()
+/** Keeps what became of every call. */
+class Ledger {
+  readonly #messages = new Map<string, PlatformMessage>()
+  readonly #refused: RefusedCall[] = []
+  #change = Promise.withResolvers<void>()
 
-  function notify(): void {
-    change.resolve()
-    change = Promise.withResolvers()
+  get messages(): readonly PlatformMessage[] {
+    return [...this.#messages.values()]
   }
 
-  return {
-    get messages(): readonly PlatformMessage[] {
-      return [...messages.values()]
-    },
-    get refused(): readonly RefusedCall[] {
-      return [...refused]
-    },
-    get changed(): Promise<void> {
-      return change.promise
-    },
-    queued(jobs: readonly Job[]): void {
-      for (const { id, body } of jobs) {
-        if (!messages.has(id)) messages.set(id, { id, message: readMessage(body), status: 'waiting', attempts: [] })
-      }
-      notify()
-    },
-    skipped({ id = `skipped-${messages.size}`, message, reason }: SkippedEvent): void {
-      messages.set(id, { id, message, status: 'skipped', attempts: [], reason })
-      notify()
-    },
-    reported({ id, status, latest, retryAt, reason }: DeliveryReport): void {
-      const before = messages.get(id)
-      if (before === undefined) return
-      messages.set(id, {
-        id,
-        message: before.message,
-        status: status === 'retrying' ? 'waiting' : status,
-        attempts: [...before.attempts, ...latest],
-        ...(retryAt !== undefined && { retryAt }),
-        ...(reason !== undefined && { reason }),
-      })
-      notify()
-    },
-    refuse(call: RefusedCall): void {
-      refused.push(call)
-      notify()
-    },
+  get refused(): readonly RefusedCall[] {
+    return [...this.#refused]
+  }
+
+  /** Resolves at the next change. */
+  get changed(): Promise<void> {
+    return this.#change.promise
+  }
+
+  addQueued(jobs: readonly Job[]): void {
+    for (const { id, body } of jobs) {
+      if (this.#messages.has(id)) continue
+      this.#messages.set(id, { id, message: readMessage(body), status: 'waiting', attempts: [] })
+    }
+    this.#notify()
+  }
+
+  addSkipped({ id = `skipped-${this.#messages.size}`, message, reason }: SkippedEvent): void {
+    this.#messages.set(id, { id, message, status: 'skipped', attempts: [], reason })
+    this.#notify()
+  }
+
+  addReport({ id, status, latest, retryAt, reason }: DeliveryReport): void {
+    const before = this.#messages.get(id)
+    if (before === undefined) return
+    this.#messages.set(id, {
+      id,
+      message: before.message,
+      status: status === 'retrying' ? 'waiting' : status,
+      attempts: [...before.attempts, ...latest],
+      ...(retryAt !== undefined && { retryAt }),
+      ...(reason !== undefined && { reason }),
+    })
+    this.#notify()
+  }
+
+  addRefused(call: RefusedCall): void {
+    this.#refused.push(call)
+    this.#notify()
+  }
+
+  #notify(): void {
+    this.#change.resolve()
+    this.#change = Promise.withResolvers()
   }
 }
 
 /** So many turns of the event loop without work: what has ended has had its effects. */
 const CALM_TURNS = 4
 
-function createActivity() {
-  const works = new Map<Promise<unknown>, number>()
+/** Knows what is under way. */
+class Activity {
+  readonly #works = new Map<Promise<unknown>, number>()
 
-  return {
-    get isBusy(): boolean {
-      return works.size > 0
-    },
-    async track<T>(work: Promise<T>): Promise<T> {
-      works.set(work, machineClock.monotonic())
-      try {
-        return await work
-      } finally {
-        works.delete(work)
+  get isBusy(): boolean {
+    return this.#works.size > 0
+  }
+
+  async track<T>(work: Promise<T>): Promise<T> {
+    this.#works.set(work, machineClock.monotonic())
+    try {
+      return await work
+    } finally {
+      this.#works.delete(work)
+    }
+  }
+
+  /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
+  async calm(timeoutMs: number): Promise<void> {
+    for (let turns = 0; turns < CALM_TURNS; turns += 1) {
+      const now = machineClock.monotonic()
+      const [work, since = 0] = [...this.#works].find(([, since]) => now - since < timeoutMs) ?? []
+      if (work === undefined) await nextTurn()
+      else {
+        turns = -1
+        const ended = work.catch(() => {})
+        await within(ended, timeoutMs - (now - since), machineClock)
       }
-    },
-    /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
-    async calm(timeoutMs: number): Promise<void> {
-      for (let turns = 0; turns < CALM_TURNS; turns += 1) {
-        const now = machineClock.monotonic()
-        const [work, since = 0] = [...works].find(([, since]) => now - since < timeoutMs) ?? []
-        if (work === undefined) await nextTurn()
-        else {
-          turns = -1
-          const ended = work.catch(() => {})
-          await within(ended, timeoutMs - (now - since), machineClock)
-        }
-      }
-    },
+    }
   }
 }
 
 /** The clock of the machine, also in a test that replaces the global timers: sockets know no other. */
-const machineClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimeout: (callback, ms) => setTimeout(callback, ms),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
-}
+const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [
   'to',
@@ -274,8 +293,8 @@ function readOptions(options: PlatformOptions) {
     if (typeof given !== 'object' || given === null) {
       throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
     }
-    const own = Object.keys(given).find((key) => Object.hasOwn(OWN, key))
-    if (own !== undefined) throw invalidOption(`${name}.${own}`, 'cannot be set', 'a value', OWN[own] as string)
+    const [own, advice] = Object.entries(OWN).find(([key]) => Object.hasOwn(given, key)) ?? []
+    if (advice !== undefined) throw invalidOption(`${name}.${own}`, 'cannot be set', 'a value', advice)
   }
   if ('secret' in options) requireSecret('secret', options.secret, 'the shared secret of the endpoint')
   const secret = 'secret' in options ? { sharedSecret: options.secret } : {}
