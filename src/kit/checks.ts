@@ -1,7 +1,7 @@
 /** Checks of options and arguments, and the one form of their errors: what is wrong, what was found, what to do. */
 
 import { kindOf } from '../protocol/error.ts'
-import { type Clock, MAX_TIMER_MS } from './clock.ts'
+import { MAX_TIMER_MS } from './clock.ts'
 
 /**
  * The error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
@@ -51,9 +51,8 @@ export function checkOptions<Options extends object>(
   options: Options,
   checks: OptionChecks<Options>,
 ): void {
-  const names = Object.keys(checks) as (keyof Options & string)[]
-  requireOptions(caller, options, names)
-  for (const name of names) if (options[name] !== undefined) checks[name](name, options[name])
+  requireOptions(caller, options, Object.keys(checks))
+  for (const name in checks) if (options[name] !== undefined) checks[name](name, options[name])
 }
 
 export function whole(least: number, most?: number): (name: string, value: unknown) => number {
@@ -61,7 +60,7 @@ export function whole(least: number, most?: number): (name: string, value: unkno
 }
 
 export function aClock(_name: string, clock: unknown): void {
-  requireClock(clock as Clock)
+  requireClock(clock)
 }
 
 export function anything(): void {}
@@ -135,7 +134,7 @@ export function requireBoolean(name: string, value: unknown): void {
 
 /** Lets a whole number from `least` to `most` pass. Default for `most`: what a timer holds, past which it fires at once. */
 export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   const rule = `must be a whole number from ${least} to ${most}`
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
 }
@@ -146,7 +145,8 @@ export function requireTime(name: string, time: unknown): void {
 }
 
 export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
-  if (values.includes(value as T)) return value as T
+  const found = values.find((each) => each === value)
+  if (found !== undefined) return found
   const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined
   const list = values.map(show).join(', ')
   const advice = near === undefined ? `Pass one of ${list}.` : `Did you mean ${show(near)}? Valid values: ${list}.`
@@ -197,14 +197,11 @@ export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }
 
-export function requireMethods<Name extends string>(
-  option: string,
-  value: { readonly [name in Name]?: unknown },
-  methods: readonly Name[],
-): void {
-  for (const name of methods) requireFunction(`${option}.${name}`, value?.[name])
+export function requireMethods(option: string, value: unknown, methods: readonly string[]): void {
+  const given: Readonly<Record<string, unknown>> = Object(value)
+  for (const name of methods) requireFunction(`${option}.${name}`, given[name])
 }
 
-export function requireClock(clock: Clock): void {
+export function requireClock(clock: unknown): void {
   requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])
 }

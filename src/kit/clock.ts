@@ -32,6 +32,7 @@ export function inBackground(clock: Clock): Clock {
 export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
 export function unref<Timer>(timer: Timer): Timer {
-  ;(timer as { readonly unref?: () => unknown } | undefined)?.unref?.()
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
+    timer.unref()
   return timer
 }

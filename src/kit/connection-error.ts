@@ -46,7 +46,7 @@ export function explainConnectionError(error: unknown): Explanation {
 /** The code of the error, of the first address that failed, or of the cause; else the name. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
-  const { code, errors, cause } = error as { code?: unknown; errors?: readonly unknown[]; cause?: unknown }
+  const { code, errors, cause }: { code?: unknown; errors?: readonly unknown[]; cause?: unknown } = error
   if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(error.message)) return `${code}: ${error.message}`
   if (typeof code === 'string') return code
   if (error.name === 'HTTPParserError' && error.message.includes('EOF')) return 'ECONNRESET' // Ended between chunks.

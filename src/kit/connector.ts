@@ -27,9 +27,9 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
     maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
     timeout: timeoutMs,
     allowH2: false,
-    ...(ca !== undefined && { secureContext: createSecureContext({ ca: [...ca] }) }),
-    ...(lookup !== undefined && { lookup }),
-    ...(signal !== undefined && { signal }),
+    secureContext: ca && createSecureContext({ ca: [...ca] }),
+    lookup,
+    signal,
   } as buildConnector.BuildOptions)
   return (target, callback) => {
     connect(target, (...[error, socket]) => {

@@ -29,28 +29,32 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
   const ends: Waiting = { at: 0, pass() {} } // The first to pass is its next, the last its previous.
   ends.previous = ends
   ends.next = ends
-  let timer: { ref?: () => void; unref?: () => void } | undefined
+  let timer: { readonly ref?: () => void; readonly unref?: () => void } | undefined
+
+  function setTimer(leftMs: number): void {
+    timer = clock.setTimeout(check, leftMs) as object
+  }
 
   function check(): void {
     const now = clock.monotonic()
-    for (let deadline = ends.next as Waiting; deadline !== ends; deadline = ends.next as Waiting) {
-      if (deadline.at > now) {
-        timer = clock.setTimeout(check, deadline.at - now) as object
+    for (let { next } = ends; next !== undefined && next !== ends; next = ends.next) {
+      if (next.at > now) {
+        setTimer(next.at - now)
         return
       }
-      remove(deadline)
-      deadline.pass()
+      remove(next)
+      next.pass()
     }
     timer = undefined
   }
 
   return {
     set(pass, since = clock.monotonic()) {
-      const previous = ends.previous as Waiting
+      const { previous = ends } = ends
       const deadline: Waiting = { at: since + ms, pass, previous, next: ends }
       previous.next = deadline
       ends.previous = deadline
-      if (timer === undefined) timer = clock.setTimeout(check, Math.max(0, deadline.at - clock.monotonic())) as object
+      if (timer === undefined) setTimer(Math.max(0, deadline.at - clock.monotonic()))
       else if (previous === ends) timer.ref?.()
       return deadline
     },

@@ -81,6 +81,7 @@ export function proofOf(body: string, secret: string, signs: SenderForm['signs']
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
   if (method === undefined) return methods[0]
-  if (methods.includes(method as DeliveryMethod)) return method as DeliveryMethod
+  const found = methods.find((each) => each === method)
+  if (found !== undefined) return found
   throw invalidOption(name, `must be one that ${as} sends`, kindOf(method), `Pass one of ${methods.join(', ')}.`)
 }

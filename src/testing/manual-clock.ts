@@ -44,8 +44,8 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
       timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // Behind those of the same time.
       return timer
     },
-    clearTimeout(timer) {
-      const index = timers.indexOf(timer as Timer)
+    clearTimeout(timer: Timer) {
+      const index = timers.indexOf(timer)
       if (index !== -1) timers.splice(index, 1)
     },
     get timers() {

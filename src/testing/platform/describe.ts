@@ -122,9 +122,9 @@ export function findDifference(found: unknown, expected: unknown, path = ''): Di
   if (typeof expected !== 'object' || expected === null) return Object.is(found, expected) ? undefined : difference
   const isSameKind = typeof found === 'object' && found !== null && Array.isArray(found) === Array.isArray(expected)
   if (!isSameKind) return difference
-  if (Array.isArray(found) && found.length !== (expected as unknown[]).length) return difference
+  if (Array.isArray(found) && Array.isArray(expected) && found.length !== expected.length) return difference
   for (const [key, part] of Object.entries(expected)) {
-    const value = Object.hasOwn(found, key) ? (found as Record<string, unknown>)[key] : undefined
+    const value: unknown = Object.hasOwn(found, key) ? Reflect.get(found, key) : undefined
     const inner = findDifference(value, part, path === '' ? key : `${path}.${key}`)
     if (inner !== undefined) return inner
   }
