@@ -95,7 +95,7 @@ export function createCollector(options: CollectorOptions): Collector {
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
     const arrival = { route, source: source.name, now, receivedAt: new Date(now).toISOString(), ip }
     const calls = route === 'batch' ? readBatch(body, arrival) : readSingle(body, arrival)
-    await submitToAll(source, calls.accepted)
+    await submitToAll(source, calls.accepted, clock)
     return calls
   }
 

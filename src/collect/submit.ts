@@ -6,6 +6,7 @@ import { distinctTime } from '../kit/distinct-time.ts'
 import { compose } from '../protocol/compose.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Queued, Submission } from '../send/destination-types.ts'
+import { shareSubmissions } from '../send/shared-submit.ts'
 import type { QueuedDeletion } from './collector-types.ts'
 import type { ReadySource } from './sources.ts'
 
@@ -13,9 +14,10 @@ import type { ReadySource } from './sources.ts'
 export async function submitToAll(
   { destinations }: ReadySource,
   submissions: readonly Submission[],
+  clock: Clock,
 ): Promise<readonly (readonly Queued[])[]> {
   if (submissions.length === 0) return []
-  const settled = await Promise.allSettled(destinations.map(async (destination) => destination.submit(submissions)))
+  const settled = await Promise.allSettled(destinations.map(shareSubmissions(submissions, clock)))
   const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (failures.length > 0) throw summarise(failures)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
@@ -46,7 +48,7 @@ export async function requestDeletion(
   requireText('userId', userId, 'user-1')
   const notifications = sources.map(async (source): Promise<QueuedDeletion> => {
     const message = compose('delete', { userId }, distinctTime(clock, userId))
-    const answers = await submitToAll(source, [{ message, source: source.name }])
+    const answers = await submitToAll(source, [{ message, source: source.name }], clock)
     return { source: source.name, queued: answers.flat().filter(({ queued }) => queued).length }
   })
   await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.

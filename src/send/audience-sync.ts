@@ -84,7 +84,7 @@ function requireUserId(userId: unknown, name: string): string {
  * Waits while the queue is full.
  */
 async function sync<Value>(
-  { clock, push, isEmpty }: SyncTarget,
+  target: SyncTarget,
   trait: string,
   current: ReadonlyMap<string, Value>,
   synced: Map<string, Value>,
@@ -95,18 +95,18 @@ async function sync<Value>(
   for (let start = 0; start < changes.length; ) {
     const chunk = changes.slice(start, start + size)
     const calls = chunk.map(({ userId, value }) =>
-      composeCall('identify', { userId, traits: { [trait]: value } }, clock),
+      composeCall('identify', { userId, traits: { [trait]: value } }, target.clock),
     )
     try {
-      const results = await push(calls)
+      const results = await target.push(calls)
       for (const [index, change] of chunk.entries()) if (results[index]?.queued === true) apply(synced, change)
       start += size
       await nextTurn() // A large audience must not delay the rounds under way.
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
-      if (chunk.length === 1 && (await isEmpty())) throw error // The queue will never have room for it.
+      if (chunk.length === 1 && (await target.isEmpty())) throw error // The queue will never have room for it.
       size = Math.ceil(chunk.length / 2)
-      await new Promise<void>((resolve) => void clock.setTimeout(resolve, FULL_MS))
+      await new Promise<void>((resolve) => void target.clock.setTimeout(resolve, FULL_MS))
     }
   }
 }

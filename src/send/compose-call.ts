@@ -1,20 +1,25 @@
 /** The message of a call, checked and completed, and its bytes. */
 
-import { invalidOption, kindOf, requireOneOf } from '../kit/checks.ts'
+import { invalidOption, kindOf, requireOneOf, requireText } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
 import { distinctTime } from '../kit/distinct-time.ts'
 import { compose, serialise } from '../protocol/compose.ts'
 import { describeError, HooklineError } from '../protocol/error.ts'
+import { idOfKey } from '../protocol/id.ts'
 import type { Message, MessageType } from '../protocol/message.ts'
 import { MESSAGE_TYPES } from '../protocol/type-table.ts'
+import type { Submission } from './destination-types.ts'
+import { writeStored } from './stored-submission.ts'
 
 export interface Composed {
   readonly message: Message
   readonly bytes: Uint8Array
   /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
+  /** Default: a new one. */
   readonly id?: string | undefined
-  readonly source?: string | undefined
+  /** The bytes as the queue stores them. Default: as they are. */
+  readonly stored?: Uint8Array
 }
 
 /**
@@ -39,6 +44,13 @@ export function composeCall(type: MessageType, call: object, clock: Clock): Comp
 
 export function composeMessage(message: Message, clock: Clock): Composed {
   return composeCall(requireOneOf('message.type', message?.type, MESSAGE_TYPES), message, clock)
+}
+
+export function composeSubmission({ message, key, source }: Submission, clock: Clock): Composed {
+  if (key !== undefined) requireText('key', key)
+  if (source !== undefined) requireText('source', source, 'shop')
+  const composed = composeMessage(message, clock)
+  return { ...composed, id: key && idOfKey(key), stored: writeStored(composed.bytes, source) }
 }
 
 function describeFault(type: MessageType, error: unknown): string {

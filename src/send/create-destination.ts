@@ -1,9 +1,10 @@
 /** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
 
-import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../kit/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireInteger } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
 import { shownUrl } from '../kit/shown.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { idOfKey, newId } from '../protocol/id.ts'
+import { newId } from '../protocol/id.ts'
 import { matchUser } from '../protocol/identity.ts'
 import { isMeantFor } from '../protocol/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../protocol/limits.ts'
@@ -11,19 +12,20 @@ import type { Message } from '../protocol/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../protocol/type-table.ts'
 import { readGroup } from '../store/groups.ts'
 import { checkHealth } from '../store/health.ts'
-import { createLetters } from '../store/letters.ts'
+import { createLetters, type LettersOwner } from '../store/letters.ts'
 import type { Job, PushOptions } from '../store/queue-types.ts'
-import { createAudienceSync } from './audience-sync.ts'
+import { createAudienceSync, type SyncTarget } from './audience-sync.ts'
 import { Circuits } from './circuits.ts'
-import { type Composed, composeCall, composeMessage } from './compose-call.ts'
-import { createCurrentSettings } from './current-settings.ts'
-import { createJobHandler } from './deliver.ts'
+import { type Composed, composeCall, composeMessage, composeSubmission } from './compose-call.ts'
+import { type CurrentSettings, createCurrentSettings } from './current-settings.ts'
+import { JobHandler } from './deliver.ts'
 import type { SkipReason } from './destination-events.ts'
 import type { DestinationOptions, DestinationSettings } from './destination-options.ts'
-import { createDestinationEvents, JobReport, UNREADABLE } from './destination-reports.ts'
+import { createDestinationEvents, type DestinationEvents } from './destination-reports.ts'
 import type {
   Destination,
   DestinationChanges,
+  DestinationCloseOptions,
   DestinationDeadLetter,
   DestinationLetterFilter,
   Queued,
@@ -31,7 +33,8 @@ import type {
 } from './destination-types.ts'
 import { createFunctions } from './message-functions.ts'
 import { readRetryState } from './retry-state.ts'
-import { messageBytes, REASONS, readDeadLetter, readMessage, readReason, writeStored } from './stored-submission.ts'
+import { pushes } from './shared-submit.ts'
+import { messageBytes, REASONS, readDeadLetter, readMessage, readReason } from './stored-submission.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -46,7 +49,7 @@ import { messageBytes, REASONS, readDeadLetter, readMessage, readReason, writeSt
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createCurrentSettings(options)
-  const { clock, queue, concurrency, groupBy, onDeadLetter, log } = live.settings
+  const { clock, queue, concurrency, onDeadLetter } = live.settings
   const events = createDestinationEvents(
     live.settings,
     (letter) => onDeadLetter?.(readDeadLetter(letter, live.settings.targets)),
@@ -54,59 +57,7 @@ export function createDestination(options: DestinationOptions): Destination {
   )
   const circuits = new Circuits(live.settings, (event) => events.publish('circuit', event))
   const functions = createFunctions(live.settings.functions, clock)
-  const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
-  let isClosed = false
-
-  function refuseWhenClosed(): void {
-    if (!isClosed) return
-    const message = 'The destination is closed. Got a call after close(). Create a new destination.'
-    throw new HooklineError('shutting_down', message)
-  }
-
-  async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
-    refuseWhenClosed()
-    const jobs: Job[] = []
-    const results = composed.map(({ message, bytes, at, source, id = newId() }): Queued => {
-      const reason = findSkipReason(message, live.settings, at)
-      if (reason !== undefined) return { queued: false, reason }
-      jobs.push({ id, body: writeStored(bytes, source), group: readGroup('', groupBy?.(message)) })
-      return { queued: true, id }
-    })
-    if (jobs.length > 0) await queue.push(jobs, options)
-    for (const [index, result] of results.entries()) {
-      const { message, bytes, at } = composed[index] as Composed
-      if (result.queued) events.publish('queued', { id: result.id, message, bytes, at })
-      else skip({ message, at }, result.reason)
-    }
-    return results
-  }
-
-  /** @param id That of a message that was queued. */
-  function skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
-    skipped[reason] += 1
-    events.publish('skipped', { message, reason, at, ...(id !== undefined && { id }) })
-  }
-
-  async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
-    const [result] = await push([compose()], options)
-    return result as Queued
-  }
-
-  const submit: Destination['submit'] = async (submissions, options) => {
-    if (!Array.isArray(submissions)) {
-      throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
-    }
-    const composed = (submissions as readonly Submission[]).map(({ message, key, source }) => {
-      if (key !== undefined) requireText('key', key)
-      if (source !== undefined) requireText('source', source, 'shop')
-      return { ...composeMessage(message, clock), id: key && idOfKey(key), source }
-    })
-    return push(composed, options)
-  }
-  async function isEmpty(): Promise<boolean> {
-    const { waiting, active } = await queue.counts()
-    return waiting + active === 0
-  }
+  const outbox = new Outbox(live, events)
 
   function update(changes: DestinationChanges): void {
     live.update(changes)
@@ -115,65 +66,144 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const handle = createJobHandler(live, circuits, events, functions, skip)
-  const wake = queue.work(handle, {
+  const handler = new JobHandler(live, circuits, events, functions, (...given) => outbox.skip(...given))
+  const wake = queue.work((job, signal, save) => handler.handle(job, signal, save), {
     concurrency,
     room: circuits.room,
-    onUnreadable(letter) {
-      events.publish('attempted', new JobReport(letter, UNREADABLE))
-      events.publish('deadLetter', letter)
-    },
+    onUnreadable: (letter) => handler.endUnreadable(letter),
   })
 
-  return {
+  const destination: Destination = {
     ...createMethods(MESSAGE_TYPES, (type, call, options?: PushOptions) =>
-      pushOne(() => composeCall(type, call, clock), options),
+      outbox.pushOne(() => composeCall(type, call, clock), options),
     ),
-    ...createAudienceSync({ clock, push, isEmpty }),
+    ...createAudienceSync(outbox),
     get enabled() {
       return live.settings.enabled
     },
-    send: (message, options) => pushOne(() => composeMessage(message, clock), options),
-    submit,
+    send: (message, options) => outbox.pushOne(() => composeMessage(message, clock), options),
+    submit: (submissions, options) => outbox.submit(submissions, options),
     enable: () => update({ enabled: true }),
     disable: () => update({ enabled: false }),
     update(changes) {
-      refuseWhenClosed()
+      outbox.refuseWhenClosed()
       update(changes)
     },
     observe: (observer) => events.add(observer),
-    health: async () => {
+    async health() {
       const { urls } = circuits
       const hasOpenCircuit = urls.some(({ circuit }) => circuit !== 'closed')
-      const health = await checkHealth(() => queue.counts(), isClosed, clock, hasOpenCircuit)
-      const { failures: transformFailed } = functions
-      return { ...health, urls, skipped: { ...skipped }, transformFailed }
+      const health = await checkHealth(() => queue.counts(), outbox.isClosed, clock, hasOpenCircuit)
+      return { ...health, urls, skipped: { ...outbox.skipped }, transformFailed: functions.failures }
     },
-    ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {
-      read: (letter) => readDeadLetter(letter, live.settings.targets),
-      reasonOf: ({ reason }) => readReason(reason),
-      bodyOf: messageBytes,
-      reasons: REASONS,
-      filter: 'url',
-      isOf: ({ retryState }, url) =>
-        readRetryState(retryState, live.settings.targets).attempts.some((attempt) => attempt.url === shownUrl(url)),
-    }),
+    ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, describeLetters(live)),
     async forget(ids) {
       const isAbout = matchUser(ids)
       events.publish('forgotten', { ids })
       return queue.forget(({ body }) => isAbout(messageBytes(body)))
     },
-    close: async (options = {}) => {
-      refuseUnknown(options, ['graceMs'])
-      const graceMs = requireInteger('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
-      isClosed = true
-      try {
-        return (await queue.close({ graceMs })).map(({ body }) => readMessage(body))
-      } finally {
-        await live.close()
-        log.flush()
-      }
-    },
+    close: (options) => outbox.close(options),
+  }
+  pushes.set(destination.submit, (composed) => outbox.pushAt(composed, clock.now()))
+  return destination
+}
+
+/** Says how the dead letters of a destination are read and filtered. */
+function describeLetters(live: CurrentSettings): LettersOwner<DestinationDeadLetter> {
+  return {
+    read: (letter) => readDeadLetter(letter, live.settings.targets),
+    reasonOf: ({ reason }) => readReason(reason),
+    bodyOf: messageBytes,
+    reasons: REASONS,
+    filter: 'url',
+    isOf: ({ retryState }, url) =>
+      readRetryState(retryState, live.settings.targets).attempts.some((attempt) => attempt.url === shownUrl(url)),
+  }
+}
+
+/** Puts messages into the queue, and counts those that are left out. */
+class Outbox implements SyncTarget {
+  readonly clock: Clock
+  readonly skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
+  isClosed = false
+  readonly #live: CurrentSettings
+  readonly #events: DestinationEvents
+
+  constructor(live: CurrentSettings, events: DestinationEvents) {
+    this.clock = live.settings.clock
+    this.#live = live
+    this.#events = events
+  }
+
+  refuseWhenClosed(): void {
+    if (!this.isClosed) return
+    const message = 'The destination is closed. Got a call after close(). Create a new destination.'
+    throw new HooklineError('shutting_down', message)
+  }
+
+  async close(options: DestinationCloseOptions = {}): Promise<readonly Message[]> {
+    refuseUnknown(options, ['graceMs'])
+    const graceMs = requireInteger('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
+    const { queue, log } = this.#live.settings
+    this.isClosed = true
+    try {
+      return (await queue.close({ graceMs })).map(({ body }) => readMessage(body))
+    } finally {
+      await this.#live.close()
+      log.flush()
+    }
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const { waiting, active } = await this.#live.settings.queue.counts()
+    return waiting + active === 0
+  }
+
+  async submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]> {
+    if (!Array.isArray(submissions)) {
+      throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
+    }
+    return this.push(
+      submissions.map((submission) => composeSubmission(submission, this.clock)),
+      options,
+    )
+  }
+
+  async pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
+    const [result] = await this.push([compose()], options)
+    return result as Queued
+  }
+
+  /** Queues messages that were composed elsewhere, at this time of the clock of this destination. */
+  pushAt(composed: readonly Composed[], at: number): Promise<readonly Queued[]> {
+    return this.push(composed.map((each) => ({ ...each, at })))
+  }
+
+  async push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
+    this.refuseWhenClosed()
+    const { settings } = this.#live
+    const { queue, groupBy } = settings
+    const jobs: Job[] = []
+    const results = composed.map(({ message, bytes, stored = bytes, at, id = newId() }): Queued => {
+      const reason = findSkipReason(message, settings, at)
+      if (reason !== undefined) return { queued: false, reason }
+      jobs.push({ id, body: stored, group: readGroup('', groupBy?.(message)) })
+      return { queued: true, id }
+    })
+    if (jobs.length > 0) await queue.push(jobs, options)
+    for (const [index, { message, bytes, at }] of composed.entries()) {
+      const result = results[index]
+      if (result?.queued === true) this.#events.publish('queued', { id: result.id, message, bytes, at })
+      else if (result !== undefined) this.skip({ message, at }, result.reason)
+    }
+    return results
+  }
+
+  /** @param id That of a message that was queued. */
+  skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
+    this.skipped[reason] += 1
+    const event = { message, reason, at }
+    this.#events.publish('skipped', id === undefined ? event : { ...event, id })
   }
 }
 

@@ -65,7 +65,7 @@ export function createDestinationEvents(
 }
 
 /** A report without what the job says itself. */
-type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
+export type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
 
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 

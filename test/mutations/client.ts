@@ -6,8 +6,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'calls go to the first destination of the source only',
     file: 'src/collect/submit.ts',
-    from: 'destinations.map(async (destination)',
-    to: 'destinations.slice(0, 1).map(async (destination)',
+    from: 'destinations.map(shareSubmissions',
+    to: 'destinations.slice(0, 1).map(shareSubmissions',
     rows: ['Client · What it does · 1'],
   },
   {

@@ -17,8 +17,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'the first attempt is made a second later',
     file: 'src/send/create-destination.ts',
-    from: 'jobs.push({ id, body: writeStored(bytes, source),',
-    to: 'jobs.push({ id, body: writeStored(bytes, source), notBefore: new Date(at + 1_000),',
+    from: 'jobs.push({ id, body: stored,',
+    to: 'jobs.push({ id, body: stored, notBefore: new Date(at + 1_000),',
     rows: ['Outbound · What it does · 1'],
   },
   {
@@ -73,8 +73,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'calls go to the destinations of every source',
     file: 'src/collect/create-collector.ts',
-    from: 'await submitToAll(source, calls.accepted)',
-    to: 'for (const each of sources.named()) await submitToAll(each, calls.accepted)',
+    from: 'await submitToAll(source, calls.accepted, clock)',
+    to: 'for (const each of sources.named()) await submitToAll(each, calls.accepted, clock)',
     rows: [
       'Outbound · What it does · 5',
       ...EVENTS.filter((row) => !row.endsWith('delete')),

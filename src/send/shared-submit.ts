@@ -1,0 +1,20 @@
+/** Submits the same messages to several destinations, which share what is composed of them. */
+
+import type { Clock } from '../kit/clock.ts'
+import { type Composed, composeSubmission } from './compose-call.ts'
+import type { Destination, Queued, Submission } from './destination-types.ts'
+
+/** What queues composed messages, by the `submit` of each destination. One whose `submit` is wrapped or replaced is not found. */
+export const pushes: WeakMap<Destination['submit'], (composed: readonly Composed[]) => Promise<readonly Queued[]>> =
+  new WeakMap()
+
+/** Returns what submits to one destination after the other. One that is not found in `pushes` may change what it gets. */
+export function shareSubmissions(submissions: readonly Submission[], clock: Clock) {
+  let composed: readonly Composed[] | undefined
+  return async (destination: Pick<Destination, 'submit'>): Promise<readonly Queued[]> => {
+    const push = pushes.get(destination.submit)
+    if (push === undefined) return destination.submit(submissions)
+    composed ??= submissions.map((submission) => composeSubmission(submission, clock))
+    return push(composed)
+  }
+}
