@@ -1,6 +1,6 @@
 /** Buffers the recorded calls that are not delivered yet, and decides when they are flushed ("Go client library", Limits). */
 
-import { createFifo } from '../kit/fifo.ts'
+import { createFifo, type Fifo } from '../kit/fifo.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { BatchError, type BatchFailure, count } from './batch-result.ts'
 import { type BatchRoute, CALLS_BYTES, postBatch } from './client-batch.ts'
@@ -20,111 +20,156 @@ type Settings = Pick<
   'flushAt' | 'flushAfterMs' | 'maxInFlight' | 'maxQueued' | 'maxQueuedBytes' | 'whenFull'
 >
 
-/**
- * Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because
- * of it.
- */
-export function createCallBuffer(settings: Settings, route: BatchRoute, report: Report, onEmpty: () => void) {
-  const { flushAt, flushAfterMs, maxInFlight, maxQueued, maxQueuedBytes, whenFull } = settings
-  const { clock } = route
-  const waiting = createFifo<BufferedCall>()
-  const pending = new Set<PendingBatch>() // The oldest first.
-  let change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
-  let added = 0 // Calls are numbered in this order.
-  let dueBefore = 0 // Waiting calls with a lower number are to be posted.
-  let held = 0 // Calls that are waiting or pending.
-  let heldBytes = 0
-  let isReportingDrop = false
-  let isPosting = false
-  let batches = 0
-  let lastFlush = clock.monotonic()
-  let timer: unknown
+/** Begins empty. It posts in a microtask of its own: adding a call is never slower, and never fails, because of it. */
+export class CallBuffer {
+  readonly #settings: Settings
+  readonly #route: BatchRoute
+  readonly #report: Report
+  readonly #onEmpty: () => void
+  readonly #waiting: Fifo<BufferedCall> = createFifo()
+  readonly #pending = new Set<PendingBatch>() // The oldest first.
+  #change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
+  #added = 0 // Calls are numbered in this order.
+  #dueBefore = 0 // Waiting calls with a lower number are to be posted.
+  #held = 0 // Calls that are waiting or pending.
+  #heldBytes = 0
+  #isReportingDrop = false
+  #isPosting = false
+  #batches = 0
+  #lastFlush: number
+  #timer: unknown
 
-  const firstWaiting = (): number => added - waiting.size
-  const firstHeld = (): number => [...pending][0]?.first ?? firstWaiting()
-  const isFull = ({ bytes }: BufferedCall): boolean => held >= maxQueued || heldBytes + bytes > maxQueuedBytes
+  constructor(settings: Settings, route: BatchRoute, report: Report, onEmpty: () => void) {
+    this.#settings = settings
+    this.#route = route
+    this.#report = report
+    this.#onEmpty = onEmpty
+    this.#lastFlush = route.clock.monotonic()
+  }
+
+  get size(): number {
+    return this.#held
+  }
 
   /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. @throws HooklineError `queue_full`. */
-  function add(call: BufferedCall): boolean {
-    const dropped = isFull(call) ? makeRoom(call) : []
-    const isAdded = !isFull(call)
-    if (isAdded) hold(call)
+  add(call: BufferedCall): boolean {
+    const dropped = this.#isFull(call) ? this.#makeRoom(call) : []
+    const isAdded = !this.#isFull(call)
+    if (isAdded) this.#hold(call)
     else dropped.push(call)
-    if (dropped.length > 0) reportDrop(dropped)
-    if (isAdded) flushWhenDue()
+    if (dropped.length > 0) this.#reportDrop(dropped)
+    if (isAdded) this.#flushWhenDue()
     return isAdded
   }
 
+  /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
+  async flush(): Promise<void> {
+    const before = this.#added
+    this.#startFlush()
+    while (this.#firstHeld() < before) await this.#change.promise
+  }
+
+  /** Stops posting: calls on their way wait again, before the others, for the next flush. */
+  suspend(): void {
+    for (const call of this.#stop()) this.#waiting.push(call)
+    this.#dueBefore = this.#firstWaiting()
+    if (this.#waiting.size > 0) this.#startTimer()
+  }
+
+  /** Stops posting, for good. Returns what was held, the oldest first. */
+  abort(): readonly BufferedCall[] {
+    const calls = this.#stop()
+    this.#release(calls)
+    return calls
+  }
+
+  #isFull({ bytes }: BufferedCall): boolean {
+    const { maxQueued, maxQueuedBytes } = this.#settings
+    return this.#held >= maxQueued || this.#heldBytes + bytes > maxQueuedBytes
+  }
+
   /** Drops waiting calls, the oldest first, until the new call fits. Pending calls cannot be dropped. */
-  function makeRoom(call: BufferedCall): BufferedCall[] {
+  #makeRoom(call: BufferedCall): BufferedCall[] {
     // A call that onError records while calls are dropped would be dropped and reported in turn, without end.
-    if (whenFull === 'throw' || isReportingDrop) throw new HooklineError('queue_full', fullMessage(held, heldBytes))
+    if (this.#settings.whenFull === 'throw' || this.#isReportingDrop) {
+      throw new HooklineError('queue_full', fullMessage(this.#held, this.#heldBytes))
+    }
     const dropped: BufferedCall[] = []
-    while (waiting.size > 0 && isFull(call)) {
-      const oldest = waiting.shift() as BufferedCall
-      release([oldest])
+    while (this.#isFull(call)) {
+      const oldest = this.#waiting.shift()
+      if (oldest === undefined) break
+      this.#release([oldest])
       dropped.push(oldest)
     }
     return dropped
   }
 
-  function hold(call: BufferedCall): void {
-    waiting.push(call)
-    added++
-    held++
-    heldBytes += call.bytes
+  #hold(call: BufferedCall): void {
+    this.#waiting.push(call)
+    this.#added++
+    this.#held++
+    this.#heldBytes += call.bytes
   }
 
-  function release(calls: readonly BufferedCall[]): void {
-    held -= calls.length
-    for (const { bytes } of calls) heldBytes -= bytes
-    if (held === 0) onEmpty()
-    change.resolve()
-    change = Promise.withResolvers()
+  #release(calls: readonly BufferedCall[]): void {
+    this.#held -= calls.length
+    for (const { bytes } of calls) this.#heldBytes -= bytes
+    if (this.#held === 0) this.#onEmpty()
+    this.#change.resolve()
+    this.#change = Promise.withResolvers()
   }
 
-  function reportDrop(calls: readonly BufferedCall[]): void {
-    if (log.enabled) log('dropped %d, while %d wait to be delivered', calls.length, held)
-    isReportingDrop = true
-    report({ error: new BatchError('queue_full', fullMessage(held, heldBytes)), calls })
-    isReportingDrop = false
+  #reportDrop(calls: readonly BufferedCall[]): void {
+    if (log.enabled) log('dropped %d, while %d wait to be delivered', calls.length, this.#held)
+    this.#isReportingDrop = true
+    this.#report({ error: new BatchError('queue_full', fullMessage(this.#held, this.#heldBytes)), calls })
+    this.#isReportingDrop = false
   }
 
-  function flushWhenDue(): void {
-    if (added - Math.max(dueBefore, firstWaiting()) >= flushAt) startFlush()
-    else timer ??= clock.setTimeout(startFlush, untilNextFlush())
+  #flushWhenDue(): void {
+    const notDue = this.#added - Math.max(this.#dueBefore, this.#firstWaiting())
+    if (notDue >= this.#settings.flushAt) this.#startFlush()
+    else this.#startTimer()
   }
 
   /** An interval without calls counts as a flush of none. */
-  function untilNextFlush(): number {
-    return flushAfterMs - ((clock.monotonic() - lastFlush) % flushAfterMs)
+  #startTimer(): void {
+    if (this.#timer !== undefined) return
+    const { clock } = this.#route
+    const { flushAfterMs } = this.#settings
+    const untilNextMs = flushAfterMs - ((clock.monotonic() - this.#lastFlush) % flushAfterMs)
+    this.#timer = clock.setTimeout(() => this.#startFlush(), untilNextMs)
   }
 
-  function startFlush(): void {
-    if (timer !== undefined) clock.clearTimeout(timer)
-    timer = undefined
-    lastFlush = clock.monotonic()
-    dueBefore = added
-    if (isPosting) return
-    isPosting = true
+  #startFlush(): void {
+    const { clock } = this.#route
+    if (this.#timer !== undefined) clock.clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#lastFlush = clock.monotonic()
+    this.#dueBefore = this.#added
+    if (this.#isPosting) return
+    this.#isPosting = true
     queueMicrotask(() => {
-      isPosting = false
-      postDue()
+      this.#isPosting = false
+      this.#postDue()
     })
   }
 
-  function postDue(): void {
-    while (pending.size < maxInFlight && firstWaiting() < dueBefore) {
-      const first = firstWaiting()
-      const calls = takeCalls()
-      const stop = postBatch(route, calls, `batch ${++batches}`, (failures) => finish(batch, failures))
+  #postDue(): void {
+    while (this.#pending.size < this.#settings.maxInFlight && this.#firstWaiting() < this.#dueBefore) {
+      const first = this.#firstWaiting()
+      const calls = this.#takeCalls()
+      const name = `batch ${++this.#batches}`
+      const stop = postBatch(this.#route, calls, name, (failures) => this.#finish(batch, failures))
       const batch = { first, calls, stop }
-      pending.add(batch)
+      this.#pending.add(batch)
     }
   }
 
   /** Takes the calls of one batch. Those that are not due yet fill it up. */
-  function takeCalls(): readonly BufferedCall[] {
+  #takeCalls(): readonly BufferedCall[] {
+    const waiting = this.#waiting
+    const { flushAt } = this.#settings
     const calls: BufferedCall[] = []
     let bytes = 0
     for (let next = waiting.peek(); next !== undefined && calls.length < flushAt; next = waiting.peek()) {
@@ -136,44 +181,29 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
     return calls
   }
 
-  function finish(batch: PendingBatch, failures: readonly BatchFailure[]): void {
-    pending.delete(batch)
-    release(batch.calls)
-    for (const failure of failures) report(failure)
-    postDue()
+  #finish(batch: PendingBatch, failures: readonly BatchFailure[]): void {
+    this.#pending.delete(batch)
+    this.#release(batch.calls)
+    for (const failure of failures) this.#report(failure)
+    this.#postDue()
   }
 
   /** Stops posting. Returns what is held, the oldest first. */
-  function stop(): readonly BufferedCall[] {
-    for (const batch of pending) batch.stop()
-    const calls = [...pending].flatMap((batch) => batch.calls)
-    for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) calls.push(call)
-    pending.clear()
+  #stop(): readonly BufferedCall[] {
+    for (const batch of this.#pending) batch.stop()
+    const calls = [...this.#pending].flatMap((batch) => batch.calls)
+    for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) calls.push(call)
+    this.#pending.clear()
     return calls
   }
 
-  return {
-    get size(): number {
-      return held
-    },
-    add,
-    /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
-    async flush(): Promise<void> {
-      const before = added
-      startFlush()
-      while (firstHeld() < before) await change.promise
-    },
-    /** Stops posting: calls on their way wait again, before the others, for the next flush. */
-    suspend(): void {
-      for (const call of stop()) waiting.push(call)
-      dueBefore = firstWaiting()
-      if (waiting.size > 0) timer ??= clock.setTimeout(startFlush, untilNextFlush())
-    },
-    abort(): readonly BufferedCall[] {
-      const calls = stop()
-      release(calls)
-      return calls
-    },
+  #firstWaiting(): number {
+    return this.#added - this.#waiting.size
+  }
+
+  #firstHeld(): number {
+    const [oldest] = this.#pending
+    return oldest?.first ?? this.#firstWaiting()
   }
 }
 

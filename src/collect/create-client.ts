@@ -8,7 +8,7 @@ import { TIMED_OUT, within } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../protocol/type-table.ts'
-import { createCallBuffer } from './client-buffer.ts'
+import { CallBuffer } from './client-buffer.ts'
 import { createConnections } from './client-connections.ts'
 import { type ClientOptions, readOptions } from './client-options.ts'
 import { createReports, log } from './client-report.ts'
@@ -45,7 +45,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     random,
     clock: background, // While a flush is waited for, its own timer keeps the process alive.
   }
-  const buffer = createCallBuffer(settings, route, reports.report, () => unwatch(undelivered))
+  const buffer = new CallBuffer(settings, route, reports.report, () => unwatch(undelivered))
   const undelivered: Undelivered = {
     get size() {
       return buffer.size

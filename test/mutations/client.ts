@@ -20,8 +20,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'each call makes a request of its own',
     file: 'src/collect/client-buffer.ts',
-    from: '>= flushAt) startFlush()',
-    to: '>= 1) startFlush()',
+    from: '>= this.#settings.flushAt) this.#startFlush()',
+    to: '>= 1) this.#startFlush()',
     rows: [
       'Client · What it does · 3',
       'Client · Settings · FlushAfter',
@@ -72,8 +72,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the interval is not counted from the last flush',
     file: 'src/collect/client-buffer.ts',
-    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
-    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs + untilNextFlush())',
+    from: 'clock.setTimeout(() => this.#startFlush(), untilNextMs)',
+    to: 'clock.setTimeout(() => this.#startFlush(), flushAfterMs + untilNextMs)',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter', 'Client · Limits · Default flush interval'],
   },
   {
@@ -329,7 +329,7 @@ export const client: readonly Patch[] = [
   {
     fault: 'the interval is counted from the first call that waits',
     file: 'src/collect/client-buffer.ts',
-    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
+    from: 'clock.setTimeout(() => this.#startFlush(), untilNextMs)',
     to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs)',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter'],
   },
