@@ -87,7 +87,7 @@ export class Deadline {
         reject(error)
       }
       if (this.#error !== undefined) this.#interrupt(this.#error)
-      work.then(
+      Promise.resolve(work).then(
         (value) => {
           this.#interrupt = outer
           resolve(value)

@@ -120,7 +120,7 @@ async function endClaim(
     const ending = claimed[step]()
     await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
   } catch (thrown) {
-    const isDeadline = !isLate && thrown === deadline.error
+    const isDeadline = !isLate && deadline.error !== undefined && thrown === deadline.error
     if (!isDeadline) tellLate(explain(thrown))
     else if (step === 'confirm') tellLate(thrown as HooklineError)
   }

@@ -91,7 +91,10 @@ export class StoredMessages {
     const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
     const before = isRedriven ? begunAnew(stored) : stored
     if (signal.aborted) return this.#release(before)
-    if (isRedriven) await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
+    if (isRedriven) {
+      await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
+      if (signal.aborted) return this.#release(before)
+    }
     let parts: DeliveryParts
     try {
       parts = { ...readEnvelope(job.body), id: job.id }
@@ -204,7 +207,8 @@ export class StoredMessages {
 
   /** A handler that was told to stop is expected to fail. */
   #tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
-    if (deadline.error?.code !== 'shutting_down') this.#tap.failedLate(toError(error), { delivery, message: wire })
+    if (error === deadline.error || deadline.error?.code === 'shutting_down') return
+    this.#tap.failedLate(toError(error), { delivery, message: wire })
   }
 
   /** The message of a copy is in the log already. */

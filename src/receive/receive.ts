@@ -87,14 +87,16 @@ export class RequestReceiver {
     this.#inFlight += 1
     const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, this.#clock) : this.#deadlines
     const deadline = new Deadline(timers, LATE.body, this.#clock.monotonic())
-    const received =
-      headerName === undefined
-        ? await this.#receive(given, undefined, read, deadline)
-        : await this.#receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
-    deadline.end()
-    this.#inFlight -= 1
-    if (this.#inFlight === 0) this.#onIdle()
-    return received
+    try {
+      if (headerName === undefined) return await this.#receive(given, undefined, read, deadline)
+      return await this.#receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
+    } catch (thrown) {
+      return refused(toError(thrown), this.#settings.methods)
+    } finally {
+      deadline.end()
+      this.#inFlight -= 1
+      if (this.#inFlight === 0) this.#onIdle()
+    }
   }
 
   async #receive(
@@ -149,10 +151,13 @@ export class RequestReceiver {
   ): Promise<readonly Ended[]> {
     const ended: Ended[] = []
     for (const each of incoming) {
-      const { error } = deadline
-      ended.push(error === undefined ? await this.#handle(each, request, deadline) : failed(each, error))
+      if (deadline.error !== undefined) break
+      ended.push(await this.#handle(each, request, deadline))
     }
-    return ended
+    const { error } = deadline
+    if (error === undefined || ended.length === incoming.length) return ended
+    this.#tap.publish('refused', { error, request }) // Once for all that no handler saw.
+    return [...ended, ...incoming.slice(ended.length).map((each) => failed(each, error))]
   }
 
   async #handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {

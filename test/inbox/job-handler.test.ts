@@ -450,3 +450,24 @@ describe('in a transaction of the queue', () => {
     expect(rollback).toHaveBeenCalled()
   })
 })
+
+it('a redriven job whose process is told to stop while it begins anew is released', async () => {
+  const shutdown = new AbortController()
+  const retryState = bytes(JSON.stringify({ attempts: 3, releases: 0 }))
+  const save = async () => shutdown.abort()
+  const { outcome, handler } = await handleJob({ retryState }, shutdown.signal, {}, {}, { save })
+  expect(outcome).toMatchObject({ retryAt: expect.any(Date) })
+  expect(handler).not.toHaveBeenCalled()
+})
+
+it('a schema that takes too long is one error', async () => {
+  const schema = schemaOf(() => new Promise((resolve) => clock.setTimeout(() => resolve({ value: {} }), 2_000)))
+  const { receiver, clock, errors } = setUpInbox(
+    { timeoutMs: 1_000, retries: [] },
+    { events: { 'Order Completed': schema } },
+  )
+  receiver.on('*', () => {}).start()
+  await deliver(receiver, fixtures.track)
+  await clock.advance(5_000)
+  expect(errors.map(({ code }) => code)).toEqual(['handler_timeout'])
+})

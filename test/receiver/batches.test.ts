@@ -273,7 +273,7 @@ describe('a batch without an inbox', () => {
       expect(received.elements?.[1]?.delivery.signal.aborted).toBe(true)
       expect(set.seen[1]?.delivery.signal.reason).toMatchObject({ code: 'handler_timeout' })
       expect(set.errors.map(({ code }) => code)).toEqual(['handler_timeout'])
-      expect(events).toEqual({ received: 2, refused: 0, stored: 0, handled: 1, failed: 1 })
+      expect(events).toEqual({ received: 2, refused: 1, stored: 0, handled: 1, failed: 1 })
       held.reject(new Error('too late'))
       await until(() => set.errors.length === 2)
       expect(set.errors[1]).toMatchObject({ code: 'handler_failed' })

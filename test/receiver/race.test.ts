@@ -170,3 +170,51 @@ function callsOf(kind: Kind, step: StepName, order: readonly Event[], end: Event
   if (step === 'handler') return isOpened ? handled : ['claim', 'handler begins', 'release']
   return isOpened ? handled : handled.slice(0, 3)
 }
+
+const hanging = new Promise<never>(() => {})
+/** A thenable that is no promise, and hangs once it has called back. */
+// biome-ignore lint/suspicious/noThenProperty: that is the case
+const odd = { then: (resolve: (value: unknown) => void) => resolve(hanging) }
+/** What throws while it is looked at. */
+const hostile = new Proxy(
+  {},
+  {
+    getPrototypeOf() {
+      throw new Error('no')
+    },
+  },
+)
+
+it('a thenable that is no promise ends at the deadline, too', async () => {
+  const { receiver, clock } = setUp({ onRejected: () => odd })
+  const { body, headers } = signedRequest('{}', secret)
+  const received = receiver.receive(Buffer.from(body), headers)
+  await clock.advance(DEADLINE_MS)
+  expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+})
+
+it('whatever is thrown is an answer, and close() does not wait for it', async () => {
+  const { receiver, clock } = setUp({
+    onRejected() {
+      throw hostile
+    },
+  })
+  const { body, headers } = signedRequest('{}', secret)
+  const received = receiver.receive(Buffer.from(body), headers)
+  await clock.advance(0)
+  expect((await received).status).toBe(500)
+  await receiver.close({ graceMs: 60_000 })
+})
+
+it.each(['confirm', 'release'])('a dedupe store whose %s rejects with undefined changes no answer', async (step) => {
+  const claimed = { confirm: vi.fn(async () => {}), release: vi.fn(async () => {}) }
+  claimed[step as 'confirm'].mockRejectedValue(undefined)
+  const { receiver, errors } = setUp({ dedupe: { claim: () => claimed, close() {} } })
+  receiver.on('*', () => {
+    if (step === 'release') throw new Error('no')
+  })
+  const { status } = await receiver.handle(hostRequest())
+  expect(status).toBe(step === 'confirm' ? 200 : 500)
+  expect(claimed.confirm.mock.calls.length + claimed.release.mock.calls.length).toBe(1)
+  expect(errors.map(({ code }) => code)).toContain('dedupe_unavailable')
+})

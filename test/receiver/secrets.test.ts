@@ -73,7 +73,7 @@ describe('a secret provider', () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout')
     const before = timers()
     const cache = createSecretCache(() => new Promise(() => {}), systemClock)
-    void cache.keys()
+    Promise.resolve(cache.keys()).catch(() => {})
     expect(cache.isAsking()).toBe(true)
     expect(timers()).toEqual(before)
   })

@@ -69,8 +69,13 @@ export function createTransactions(connection: Connection, settings: Settings, c
       return ended
     }
 
+    /** What comes after ROLLBACK would be a transaction of its own, or part of that of the next who has the client. */
+    function runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
+      return ended === undefined ? guarded.run(...args) : Promise.reject(new Error(OVER))
+    }
+
     async function completeJob(log: Uint8Array | undefined): Promise<void> {
-      const db: Db = { executeSql: (text, values) => guarded.run(text, values) as never }
+      const db: Db = { executeSql: (text, values) => runUnlessEnded(text, values) as never }
       await complete([{ claim, log }], await connection.opened(), db)
     }
 
@@ -87,7 +92,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
         guarded.close()
         try {
           await inTime(completeJob(log), timeoutMs)
-          await inTime(guarded.run('COMMIT'), timeoutMs)
+          await inTime(runUnlessEnded('COMMIT'), timeoutMs)
         } catch (error) {
           throw explain(name, error)
         }
