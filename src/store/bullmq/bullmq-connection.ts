@@ -15,8 +15,6 @@ export interface Engine {
   readonly client: Redis
 }
 
-export type Connection = ReturnType<typeof connect>
-
 /**
  * Checks a Redis and the queue in it before the first call: each time that it has connected, because it may be another server, and
  * once a minute, because an operator may have changed its settings or emptied it.
@@ -25,114 +23,128 @@ export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 
 const CHECK_EVERY_MS = 60_000
 
-export function connect(settings: BullmqSettings, checkServer: Check) {
-  const { name, prefix, timeoutMs, onError } = settings
-  const client = createClient(settings)
-  const channel = `${keyOf(prefix, name)}:pushed`
-  const self = randomUUID()
-  let engine: Promise<Engine> | undefined
-  let ready: PromiseWithResolvers<void> | undefined // While calls wait for the client.
-  let checking: Promise<void> | undefined
-  let checkedAt = Number.NEGATIVE_INFINITY
-  let use: QueueUse | undefined
-  let subscriber: Redis | undefined
-  let lastError: unknown
-  let isClosed = false
+export class Connection {
+  /** The same text for each connection to the same queue. */
+  readonly place: string
+  readonly #settings: BullmqSettings
+  readonly #checkServer: Check
+  readonly #client: Redis
+  readonly #channel: string
+  readonly #self = randomUUID()
+  #engine: Promise<Engine> | undefined
+  /** Pending while calls wait for the client. */
+  #ready: PromiseWithResolvers<void> | undefined
+  #checking: Promise<void> | undefined
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #use: QueueUse | undefined
+  #subscriber: Redis | undefined
+  #lastError: unknown
+  #isClosed = false
 
-  function reportError(error: unknown): void {
-    if (error === lastError) return
-    lastError = error
-    if (!isClosed) onError(failed(error))
-  }
-
-  function endWait(): void {
-    ready?.resolve()
-    ready = undefined
-  }
-
-  client.on('error', reportError)
-  client.on('ready', () => {
-    lastError = undefined
-    checkedAt = Number.NEGATIVE_INFINITY
-    endWait()
-  })
-
-  /** What ioredis says of a command without a connection names no cause: the last error of the connection does. */
-  function failed(error: unknown): HooklineError {
-    if (isClosed) return refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN)
-    return unavailable(name, timeoutMs, isReply(error) ? error : (lastError ?? error))
-  }
-
-  async function untilReady(ms: number): Promise<void> {
-    if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
-    ready ??= Promise.withResolvers()
-    await within(ready.promise, ms, systemClock)
-    if (client.status !== 'ready') throw lastError
-  }
-
-  /** BullMQ gives up for good when its first commands fail: then the next call opens another one. */
-  function open(): Promise<Engine> {
-    const opened = createEngine(settings, client, reportError)
-    opened.catch(() => {
-      engine = undefined
+  constructor(settings: BullmqSettings, checkServer: Check) {
+    const { name, prefix } = settings
+    this.#settings = settings
+    this.#checkServer = checkServer
+    this.#channel = `${keyOf(prefix, name)}:pushed`
+    this.#client = createClient(settings)
+    this.#client.on('error', (error) => this.#reportError(error))
+    this.#client.on('ready', () => {
+      this.#lastError = undefined
+      this.#checkedAt = Number.NEGATIVE_INFINITY
+      this.#endWait()
     })
-    return opened
+    const { host, port, path, db, sentinels, name: group } = this.#client.options
+    this.place = JSON.stringify([host, port, path, db, sentinels, group, prefix, name])
   }
 
-  function startCheck(opened: Engine): void {
-    checkedAt = performance.now()
-    checking = checkServer(opened, use)
-    checking.catch(() => {
-      checkedAt = Number.NEGATIVE_INFINITY
-    })
+  reserve(use: QueueUse): void {
+    this.#use = use
+    this.#checkedAt = Number.NEGATIVE_INFINITY
   }
 
   /** @param since When the caller began to wait: a push may have waited for others. */
-  async function call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
-    if (isClosed) {
+  async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
+    const { name, timeoutMs } = this.#settings
+    if (this.#isClosed) {
       const message = `Queue ${name} is closed. Got a call after close(). Create a new queue.`
       throw new HooklineError('shutting_down', message)
     }
     try {
-      if (client.status !== 'ready') await untilReady(Math.max(0, since + timeoutMs - performance.now()))
-      engine ??= open()
-      const opened = await engine
-      if (performance.now() - checkedAt >= CHECK_EVERY_MS) startCheck(opened)
-      await checking
+      if (this.#client.status !== 'ready') await this.#untilReady(Math.max(0, since + timeoutMs - performance.now()))
+      this.#engine ??= this.#open()
+      const opened = await this.#engine
+      if (performance.now() - this.#checkedAt >= CHECK_EVERY_MS) this.#startCheck(opened)
+      await this.#checking
       return await make(opened)
     } catch (error) {
-      throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
+      throw error instanceof HooklineError || isRefusal(error) ? error : this.#failed(error)
     }
   }
 
-  const { host, port, path, db, sentinels, name: group } = client.options
-  return {
-    place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
-    reserve(reservedFor: QueueUse): void {
-      use = reservedFor
-      checkedAt = Number.NEGATIVE_INFINITY
-    },
-    call,
-    /** Wakes the other processes. One that misses it finds the job within `pollMs`. */
-    announcePush(): void {
-      client.publish(channel, self).catch(() => {})
-    },
-    /** Calls back when another process has pushed, and whenever one may have. */
-    onPush(listener: () => void): void {
-      const connected = client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
-      connected.on('error', () => {}) // The other connection reports it.
-      connected.on('ready', () => connected.subscribe(channel).then(listener, () => {}))
-      connected.on('message', (_channel, sender) => sender !== self && listener())
-      connected.connect().catch(() => {})
-      subscriber = connected
-    },
-    async close(): Promise<void> {
-      isClosed = true
-      endWait()
-      for (const each of [client, subscriber]) each?.disconnect()
-      const opened = await engine?.catch(() => undefined)
-      await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)])
-    },
+  /** Wakes the other processes. One that misses it finds the job within `pollMs`. */
+  announcePush(): void {
+    this.#client.publish(this.#channel, this.#self).catch(() => {})
+  }
+
+  /** Calls back when another process has pushed, and whenever one may have. */
+  onPush(listener: () => void): void {
+    const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
+    subscriber.on('error', () => {}) // The other connection reports it.
+    subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))
+    subscriber.on('message', (_channel, sender) => sender !== this.#self && listener())
+    subscriber.connect().catch(() => {})
+    this.#subscriber = subscriber
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endWait()
+    for (const each of [this.#client, this.#subscriber]) each?.disconnect()
+    const opened = await this.#engine?.catch(() => undefined)
+    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)])
+  }
+
+  #reportError(error: unknown): void {
+    if (error === this.#lastError) return
+    this.#lastError = error
+    if (!this.#isClosed) this.#settings.onError(this.#failed(error))
+  }
+
+  /** Prefers the last error of the connection to that of a command without one, in which ioredis names no cause. */
+  #failed(error: unknown): HooklineError {
+    const { name, timeoutMs } = this.#settings
+    if (this.#isClosed) return refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN)
+    return unavailable(name, timeoutMs, isReply(error) ? error : (this.#lastError ?? error))
+  }
+
+  async #untilReady(ms: number): Promise<void> {
+    const client = this.#client
+    if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
+    this.#ready ??= Promise.withResolvers()
+    await within(this.#ready.promise, ms, systemClock)
+    if (client.status !== 'ready') throw this.#lastError
+  }
+
+  #endWait(): void {
+    this.#ready?.resolve()
+    this.#ready = undefined
+  }
+
+  /** Lets the next call open another one when it fails: BullMQ gives up for good when its first commands fail. */
+  #open(): Promise<Engine> {
+    const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
+    opened.catch(() => {
+      this.#engine = undefined
+    })
+    return opened
+  }
+
+  #startCheck(opened: Engine): void {
+    this.#checkedAt = performance.now()
+    this.#checking = this.#checkServer(opened, this.#use)
+    this.#checking.catch(() => {
+      this.#checkedAt = Number.NEGATIVE_INFINITY
+    })
   }
 }
 

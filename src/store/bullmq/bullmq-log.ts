@@ -54,11 +54,11 @@ export interface BullmqLog extends LogStore {
 }
 
 /** @param key Of the hash that counts: the entries are in a stream beside it. */
-export function createLog({ call }: Connection, key: string, now: () => number): BullmqLog {
+export function createLog(connection: Connection, key: string, now: () => number): BullmqLog {
   const stream = `${key}:log`
 
   function run(script: string, ...args: (string | number | Buffer)[]): Promise<number> {
-    return call(({ client }) => client.eval(script, 2, key, stream, ...args) as Promise<number>)
+    return connection.call(({ client }) => client.eval(script, 2, key, stream, ...args) as Promise<number>)
   }
 
   const appends = createBatcher<Appended>({
@@ -77,7 +77,7 @@ export function createLog({ call }: Connection, key: string, now: () => number):
       const entries: LogEntry[] = []
       let start = after !== undefined && Number.parseInt(after, 10) >= sinceMs ? `(${after}` : `${Math.ceil(sinceMs)}`
       for (let most = Math.min(bounds.limit, 16); ; ) {
-        const found = await call(({ client }) => client.xrangeBuffer(stream, start, '+', 'COUNT', most))
+        const found = await connection.call(({ client }) => client.xrangeBuffer(stream, start, '+', 'COUNT', most))
         const read = found.map(toEntry)
         entries.push(...read.filter(({ handledAt: at }) => !(since && at < since) && !(until && at >= until)))
         const page = takePage(entries, bounds)

@@ -3,7 +3,7 @@
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue-types.ts'
 import { doesNotExist, requireNote } from '../use.ts'
-import { type Check, connect, isReply, keyOf, namesKeyOf, refused } from './bullmq-connection.ts'
+import { type Check, Connection, isReply, keyOf, namesKeyOf, refused } from './bullmq-connection.ts'
 import { type BullmqQueueOptions, type BullmqSettings, readOptions } from './bullmq-options.ts'
 
 const VERSION = 1
@@ -82,7 +82,7 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
  */
 export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
   const settings = readOptions({ ...options, name: 'any', observe: true })
-  const connection = connect(settings, async () => {})
+  const connection = new Connection(settings, async () => {})
   try {
     return await connection.call(({ client }) => findNames(client, settings.prefix))
   } finally {
