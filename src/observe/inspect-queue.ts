@@ -93,7 +93,7 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
   requireMethods('queue', queue, ['counts', 'deadLetters', 'redrive', 'drop'])
   const { clock = systemClock } = options
 
-  const { redrive, drop } = createLetters<InspectedLetter, InspectedLetterFilter>(queue, OWNER)
+  const { redrive, drop } = createLetters<InspectedLetter>(queue, OWNER)
 
   function logFor(call: string): QueueLog {
     if (queue.log !== undefined) return queue.log

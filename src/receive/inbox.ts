@@ -22,7 +22,6 @@ import { type DeliveryParts, keyWithin, ReceivedDelivery } from './received-deli
 import {
   type DeadLetterMessage,
   failedIn,
-  type InboxLetterFilter,
   readDeadLetter,
   readStored,
   reasonOf,
@@ -42,7 +41,7 @@ const START_MS = 10_000
 
 /** The inbox of a receiver. */
 export class Inbox {
-  readonly letters: ReturnType<typeof createLetters<DeadLetterMessage, InboxLetterFilter>>
+  readonly letters: ReturnType<typeof createLetters<DeadLetterMessage>>
   readonly #settings: InboxSettings
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
@@ -56,7 +55,7 @@ export class Inbox {
     this.#handlers = handlers
     this.#queue = settings.queue
     this.#queue.reserve?.('inbox')
-    this.letters = createLetters<DeadLetterMessage, InboxLetterFilter>(settings.queue, {
+    this.letters = createLetters<DeadLetterMessage>(settings.queue, {
       read: readDeadLetter,
       reasonOf,
       bodyOf,

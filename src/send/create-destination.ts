@@ -27,7 +27,6 @@ import type {
   DestinationChanges,
   DestinationCloseOptions,
   DestinationDeadLetter,
-  DestinationLetterFilter,
   Queued,
   Submission,
 } from './destination-types.ts'
@@ -96,7 +95,7 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), outbox.isClosed, clock, hasOpenCircuit)
       return { ...health, urls, skipped: { ...outbox.skipped }, transformFailed: functions.failures }
     },
-    ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, describeLetters(live)),
+    ...createLetters(queue, describeLetters(live)),
     async forget(ids) {
       const isAbout = matchUser(ids)
       events.publish('forgotten', { ids })

@@ -22,16 +22,8 @@ import type { Clock } from '../kit/clock.ts'
 import type { Logger } from '../kit/log.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { CheckedLogPage, CheckedPage, QueueStore } from './queue-store.ts'
-import type {
-  DeadLetterPage,
-  HistoryOptions,
-  Job,
-  LogPage,
-  PushOptions,
-  Queue,
-  StoredDeadLetterFilter,
-} from './queue-types.ts'
-import type { PageBounds } from './walk.ts'
+import type { HistoryOptions, Job, LogPage, PushOptions, Queue, StoredDeadLetterFilter } from './queue-types.ts'
+import type { LettersFrom, PageBounds } from './walk.ts'
 
 /** What `createQueue` takes beside the store. */
 export interface CreateQueueOptions {
@@ -137,7 +129,7 @@ export function readFilter(which: StoredDeadLetterFilter): StoredDeadLetterFilte
   return which
 }
 
-export function readPage(page: DeadLetterPage): CheckedPage {
+export function readPage(page: LettersFrom & Partial<PageBounds>): CheckedPage {
   const { after, newestFirst = false } = page
   if (after !== undefined) requireId('after', after)
   requireBoolean('newestFirst', newestFirst)

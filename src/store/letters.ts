@@ -39,14 +39,20 @@ export interface LettersOwner<Seen> {
   readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
-type Which<Filter> = readonly string[] | 'all' | Filter
+/** A filter of any owner: {@link LettersOwner.filter} says which of the two it has. */
+interface OwnedFilter extends LetterFilter {
+  readonly handler?: string
+  readonly url?: string
+}
+
+type Which = readonly string[] | 'all' | OwnedFilter
 type Matches = (letter: DeadLetter) => boolean
 
 /** Reads the dead letters that a filter means, each once. */
 export async function* listLetters<Seen>(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<Seen>,
-  filter: LetterFilter & LettersFrom,
+  filter: OwnedFilter & LettersFrom,
 ): AsyncGenerator<Seen> {
   for await (const letter of walkMeant(queue, owner, filter, PAGE)) yield owner.read(letter)
 }
@@ -55,11 +61,11 @@ export async function* listLetters<Seen>(
 async function* walkMeant(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<unknown>,
-  { after, newestFirst = false, ...filter }: LetterFilter & LettersFrom,
+  { after, newestFirst = false, ...filter }: OwnedFilter & LettersFrom,
   bounds: PageBounds,
 ): AsyncGenerator<DeadLetter> {
   const isMeant = readFilter(owner, 'deadLetters', filter)
-  const from = { newestFirst, ...(after !== undefined && { after }) }
+  const from = { newestFirst, after }
   readPage(from)
   for await (const letter of walkLetters(queue.deadLetters, from, bounds)) {
     if (!isMeant(letter)) continue
@@ -71,12 +77,13 @@ async function* walkMeant(
 function readFilter(
   { reasonOf, bodyOf, reasons, filter: own, isOf }: LettersOwner<unknown>,
   call: string,
-  filter: object,
+  filter: OwnedFilter,
   more: readonly string[] = [],
 ): Matches {
   requireOptions(call, filter, [...MESSAGE_FILTERS, 'reason', own, ...more])
-  const { [own]: owned, ...rest } = filter as MessageFilter & { reason?: string; handler?: string; url?: string }
+  const { handler, url, ...rest } = filter
   const { reason } = rest
+  const owned = own === 'handler' ? handler : url
   requireFilter(call, rest)
   if (reason !== undefined && reasons !== undefined) requireOneOf(`${call}: reason`, reason, reasons)
   else if (reason !== undefined) requireText(`${call}: reason`, reason, 'handler_failed')
@@ -86,39 +93,37 @@ function readFilter(
   const matches = matchMessage(rest)
   return (letter) => {
     if (!isThen(letter.failedAt)) return false
-    if ((reason !== undefined && reasonOf(letter) !== reason) || (owned !== undefined && !isOf(letter, owned)))
-      return false
+    if (reason !== undefined && reasonOf(letter) !== reason) return false
+    if (owned !== undefined && !isOf(letter, owned)) return false
     return matches(bodyOf(letter.body))
   }
 }
 
-export function createLetters<Seen, Filter extends LetterFilter>(
-  queue: Pick<Queue, 'deadLetters' | 'redrive' | 'drop'>,
-  owner: LettersOwner<Seen>,
-) {
-  function selectorOf(call: string, which: Which<Filter>): Matches {
-    if (which === 'all') return () => true
-    if (Array.isArray(which)) {
-      const ids = new Set(which)
-      return ({ id }) => ids.has(id)
-    }
-    requireAny(call, which as Filter)
-    return readFilter(owner, call, which as Filter)
+function selectorOf(owner: LettersOwner<unknown>, call: string, which: Which): Matches {
+  if (which === 'all') return () => true
+  if (areIds(which)) {
+    const ids = new Set(which)
+    return ({ id }) => ids.has(id)
   }
+  requireAny(call, which)
+  return readFilter(owner, call, which)
+}
 
-  async function redrive(which: Which<Filter>): Promise<number>
-  async function redrive(which: Which<Filter>, options: { readonly dryRun: true }): Promise<LetterCount>
-  async function redrive(
-    which: Which<Filter>,
-    options: { readonly dryRun?: boolean } = {},
-  ): Promise<number | LetterCount> {
+function areIds(which: Which): which is readonly string[] | 'all' {
+  return which === 'all' || Array.isArray(which)
+}
+
+export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive' | 'drop'>, owner: LettersOwner<Seen>) {
+  async function redrive(which: Which): Promise<number>
+  async function redrive(which: Which, options: { readonly dryRun: true }): Promise<LetterCount>
+  async function redrive(which: Which, options: { readonly dryRun?: boolean } = {}): Promise<number | LetterCount> {
     requireOptions('redrive', options, ['dryRun'])
     const { dryRun = false } = options
     requireBoolean('redrive: dryRun', dryRun)
-    if (!dryRun && (which === 'all' || Array.isArray(which))) return queue.redrive(which)
+    if (!dryRun && areIds(which)) return queue.redrive(which)
     const counts: Record<string, number> = {}
     const ids: string[] = []
-    const isMeant = selectorOf('redrive', which)
+    const isMeant = selectorOf(owner, 'redrive', which)
     for await (const letter of walkLetters(queue.deadLetters)) {
       if (!isMeant(letter)) continue
       ids.push(letter.id)
@@ -130,11 +135,9 @@ export function createLetters<Seen, Filter extends LetterFilter>(
   }
 
   return {
-    async deadLetters(
-      page: DeadLetterPage & Partial<Filter> = {} as DeadLetterPage & Partial<Filter>,
-    ): Promise<readonly Seen[]> {
+    async deadLetters(page: DeadLetterPage & OwnedFilter = {}): Promise<readonly Seen[]> {
       const { limit, maxBytes } = readPage(page)
-      const { limit: _, maxBytes: __, ...filter } = page as DeadLetterPage & LetterFilter
+      const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
       const isAll = Object.keys(others).length === 0
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
@@ -148,14 +151,12 @@ export function createLetters<Seen, Filter extends LetterFilter>(
       return found
     },
     redrive,
-    async drop(which: Which<Filter & { readonly olderThan?: Date }>): Promise<number> {
-      if (typeof which !== 'object' || which === null || Array.isArray(which)) {
-        return queue.drop(which as readonly string[] | 'all')
-      }
+    async drop(which: Which | (OwnedFilter & { readonly olderThan?: Date })): Promise<number> {
+      if (areIds(which)) return queue.drop(which)
       requireAny('drop', which)
-      const { olderThan, ...filter } = which as LetterFilter & { readonly olderThan?: Date }
+      const { olderThan, ...filter }: OwnedFilter & { readonly olderThan?: Date } = which
       const matches = readFilter(owner, 'drop', filter, ['olderThan'])
-      return queue.drop({ matches, ...(olderThan !== undefined && { olderThan }) })
+      return queue.drop(olderThan === undefined ? { matches } : { matches, olderThan })
     },
   }
 }

@@ -57,7 +57,7 @@ export function walkLog(
   bounds: PageBounds = PAGE,
 ): AsyncGenerator<LogEntry> {
   const list = (size: PageBounds, last: LogEntry | undefined) =>
-    log.list({ ...page, ...size, ...(last && { after: last.cursor }) })
+    log.list({ ...page, ...size, after: last?.cursor ?? page.after })
   return walk(pagesOf(list, bounds))
 }
 

@@ -245,13 +245,13 @@ export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefine
   }
 }
 
-export function isReply(error: unknown): boolean {
+export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
 /** The reply of Redis begins with a code; the rest of it may quote the command. */
 function codeOf(error: unknown): string | undefined {
-  if (isReply(error)) return /^[A-Z]+/.exec((error as Error).message)?.[0] ?? 'an error'
+  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error'
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 

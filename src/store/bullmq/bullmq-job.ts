@@ -7,7 +7,7 @@ import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
 interface Data {
   readonly body: string
   readonly retryState?: string | undefined
-  readonly dueAt?: number
+  readonly dueAt?: number | undefined
 }
 
 /** An outcome replaces it; a claim that ends without one leaves it to the next. */
@@ -20,7 +20,7 @@ interface Progress {
 }
 
 export interface BullmqClaim extends ClaimedJob {
-  readonly job: StoredJob
+  readonly job: StoredJob<Data>
   readonly token: string
   /** By the monotonic clock. */
   readonly claimedAt: number
@@ -72,14 +72,13 @@ export function toDeadLetter(job: StoredJob): DeadLetter {
 }
 
 export function dueAtOf(job: StoredJob): number {
-  const { dueAt } = isOurs(job) ? (job.data as Data) : {}
+  const { dueAt } = isOurs(job) ? job.data : {}
   return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
 /** What the data becomes. Undefined: the job begins anew once it is redriven. */
 export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
-  const { body } = job.data as Data
-  return { body, ...(retryState && { retryState: encode(retryState) }), ...(dueAt !== undefined && { dueAt }) }
+  return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
 }
 
 /** @param isCounted Whether this claim counts for the next one. */
@@ -93,8 +92,8 @@ export function failure(reason: string): Error {
   return Object.assign(new UnrecoverableError(reason), { stack: '' })
 }
 
-export function isOurs({ name, data }: StoredJob): boolean {
-  return name === JOB_NAME && typeof data?.body === 'string'
+export function isOurs(job: StoredJob): job is StoredJob<Data> {
+  return job.name === JOB_NAME && typeof job.data?.body === 'string'
 }
 
 function progressOf({ progress }: StoredJob): Progress {
