@@ -9,9 +9,9 @@ import { HooklineError } from '../protocol/error.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../protocol/type-table.ts'
 import { CallBuffer } from './client-buffer.ts'
-import { createConnections } from './client-connections.ts'
-import { type ClientOptions, readOptions } from './client-options.ts'
-import { createReports, log } from './client-report.ts'
+import { type Connections, createConnections } from './client-connections.ts'
+import { type ClientOptions, type ClientSettings, readOptions } from './client-options.ts'
+import { createReports, log, type Reports } from './client-report.ts'
 import type { Client, CloseOptions, RecordedCall } from './client-types.ts'
 import { type Undelivered, unwatch, watch } from './process-end.ts'
 import { createCallWriter, readCall } from './recorded-call.ts'
@@ -29,84 +29,97 @@ const CLOSE_TIMEOUT_MS = 10_000
  * client.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 39.95 } })
  */
 export function createClient(writeKey: string | undefined, options: ClientOptions): Client {
-  const settings = readOptions(writeKey, options)
-  const { origin, path, authorization, timeoutMs, maxRetries, random, clock } = settings
-  const connections = settings.dispatcher === undefined ? createConnections(settings) : undefined
-  const background = inBackground(clock)
-  const writeCall = createCallWriter(clock)
-  const reports = createReports(settings)
-  const route = {
-    dispatcher: settings.dispatcher ?? (connections as DispatcherLike),
-    origin,
-    path,
-    headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
-    timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
-    maxRetries,
-    random,
-    clock: background, // While a flush is waited for, its own timer keeps the process alive.
+  const recorder = new CallRecorder(readOptions(writeKey, options))
+  return {
+    ...createMethods(CALL_TYPES, (type, call) => recorder.record(type, call)),
+    flush: () => recorder.flush(),
+    close: (options) => recorder.close(options),
   }
-  const buffer = new CallBuffer(settings, route, reports.report, () => unwatch(undelivered))
-  const undelivered: Undelivered = {
-    get size() {
-      return buffer.size
-    },
-    post: postAtEnd,
-  }
-  let closing: Promise<readonly RecordedCall[]> | undefined
+}
 
-  function record(type: CallType, given: object): void {
-    if (closing !== undefined) {
+/** Checks and writes calls, and buffers them until they are posted. */
+class CallRecorder implements Undelivered {
+  readonly #settings: ClientSettings
+  readonly #connections: Connections | undefined
+  readonly #writeCall: ReturnType<typeof createCallWriter>
+  readonly #reports: Reports
+  readonly #buffer: CallBuffer
+  #closing: Promise<readonly RecordedCall[]> | undefined
+
+  constructor(settings: ClientSettings) {
+    const { origin, path, authorization, timeoutMs, maxRetries, random, clock } = settings
+    const background = inBackground(clock)
+    this.#settings = settings
+    this.#connections = settings.dispatcher === undefined ? createConnections(settings) : undefined
+    this.#writeCall = createCallWriter(clock)
+    this.#reports = createReports(settings)
+    const route = {
+      dispatcher: settings.dispatcher ?? (this.#connections as DispatcherLike),
+      origin,
+      path,
+      headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
+      timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
+      maxRetries,
+      random,
+      clock: background, // While a flush is waited for, its own timer keeps the process alive.
+    }
+    this.#buffer = new CallBuffer(settings, route, this.#reports.report, () => unwatch(this))
+  }
+
+  get size(): number {
+    return this.#buffer.size
+  }
+
+  record(type: CallType, given: object): void {
+    if (this.#closing !== undefined) {
       throw new HooklineError(
         'shutting_down',
         `${type}: the client is closed. Got a call after close(). Record calls before closing the client.`,
       )
     }
-    const call = writeCall(type, given)
-    if (!buffer.add(call)) return
-    watch(undelivered)
+    const call = this.#writeCall(type, given)
+    if (!this.#buffer.add(call)) return
+    watch(this)
     if (log.enabled) log('%s: enqueued, %d bytes', type, call.bytes)
   }
 
-  async function deliver(): Promise<void> {
-    await buffer.flush()
-    await reports.finish()
-  }
-
-  async function flush(): Promise<void> {
+  async flush(): Promise<void> {
+    const { clock } = this.#settings
     const keepAlive = clock.setTimeout(() => {}, MAX_TIMER_MS)
-    await deliver()
+    await this.#deliver()
     clock.clearTimeout(keepAlive)
   }
 
-  /** Also what is recorded meanwhile. */
-  async function deliverAll(): Promise<void> {
-    do await deliver()
-    while (buffer.size > 0)
+  /** Posts for the process that ends by itself. Afterwards nothing keeps it alive; should it go on, the next flush posts the rest. */
+  async post(): Promise<void> {
+    if ((await within(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)) !== TIMED_OUT) return
+    this.#buffer.suspend()
+    await this.#connections?.end()
   }
 
-  /** For the process that ends by itself. Afterwards nothing keeps it alive; should it go on, the next flush posts the rest. */
-  async function postAtEnd(): Promise<void> {
-    if ((await within(deliverAll(), CLOSE_TIMEOUT_MS, clock)) !== TIMED_OUT) return
-    buffer.suspend()
-    await connections?.end()
+  async close(options: CloseOptions = {}): Promise<readonly RecordedCall[]> {
+    const timeoutMs = readTimeout(options)
+    this.#closing ??= this.#end(timeoutMs)
+    return this.#closing
   }
 
-  async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
-    await within(flush(), timeoutMs, clock)
-    const rest = buffer.abort()
-    settings.log.flush()
-    await connections?.end()
+  async #end(timeoutMs: number): Promise<readonly RecordedCall[]> {
+    await within(this.flush(), timeoutMs, this.#settings.clock)
+    const rest = this.#buffer.abort()
+    this.#settings.log.flush()
+    await this.#connections?.end()
     return rest.map(readCall)
   }
 
-  return {
-    ...createMethods(CALL_TYPES, record),
-    flush,
-    async close(options = {}) {
-      const timeoutMs = readTimeout(options)
-      closing ??= end(timeoutMs)
-      return closing
-    },
+  async #deliver(): Promise<void> {
+    await this.#buffer.flush()
+    await this.#reports.finish()
+  }
+
+  /** Delivers also what is recorded meanwhile. */
+  async #deliverAll(): Promise<void> {
+    do await this.#deliver()
+    while (this.#buffer.size > 0)
   }
 }
 

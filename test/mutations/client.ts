@@ -234,7 +234,7 @@ export const client: readonly Patch[] = [
   {
     fault: 'a method records nothing',
     file: 'src/collect/create-client.ts',
-    from: 'if (!buffer.add(call)) return',
+    from: 'if (!this.#buffer.add(call)) return',
     to: '',
     rows: ['Identify', 'Track', 'Page', 'Group', 'Alias'].map((type) => `Client · Operations · ${type}`),
   },
