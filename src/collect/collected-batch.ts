@@ -11,9 +11,9 @@ interface RefusedCall {
   readonly index: number
   /** Number of calls from the index on that were refused together. Default: 1. */
   readonly count?: number
-  readonly messageId?: string
+  readonly messageId?: string | undefined
   readonly code: HooklineErrorCode
-  readonly path?: string
+  readonly path?: string | undefined
   readonly detail: string
 }
 
@@ -96,5 +96,5 @@ function checkShared(fields: Json, calls: number): void {
 
 function describe(error: HooklineError, index: number, call: unknown): RefusedCall {
   const messageId = (call as Json | null)?.messageId
-  return { index, ...(typeof messageId === 'string' && { messageId }), ...readFault(error) }
+  return { index, messageId: typeof messageId === 'string' ? messageId : undefined, ...readFault(error) }
 }

@@ -144,14 +144,14 @@ const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
 export interface CallFault {
   readonly code: HooklineErrorCode
-  readonly path?: string
+  readonly path: string | undefined
   readonly detail: string
 }
 
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,
-    ...(path !== undefined && { path: CLIENT_NAMES.get(path) ?? path }),
+    path: path === undefined ? undefined : (CLIENT_NAMES.get(path) ?? path),
     detail: message,
   }
 }
