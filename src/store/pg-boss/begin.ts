@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Db, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../protocol/error.ts'
 import type { JobTransaction } from '../queue-types.ts'
-import { type Connection, createSockets, limitsOf, survive, unavailable } from './pg-boss-connection.ts'
+import { type Connection, codeOf, createSockets, limitsOf, survive, unavailable } from './pg-boss-connection.ts'
 import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
@@ -21,90 +21,124 @@ type Complete = (
   db: Db,
 ) => Promise<void>
 
-export function createTransactions(connection: Connection, settings: Settings, complete: Complete) {
-  const { name, timeoutMs } = settings
-  const { inTime } = connection
-  const sockets = createSockets()
-  let opening: Promise<Pool> | undefined
-  if (settings.db instanceof EventEmitter && !settings.db.listeners('connect').includes(survive)) {
-    settings.db.on('connect', survive)
+export class Transactions {
+  readonly #connection: Connection
+  readonly #settings: Settings
+  readonly #complete: Complete
+  readonly #sockets = createSockets()
+  #opening: Promise<Pool> | undefined
+
+  constructor(connection: Connection, settings: Settings, complete: Complete) {
+    this.#connection = connection
+    this.#settings = settings
+    this.#complete = complete
+    const { db } = settings
+    if (db instanceof EventEmitter && !db.listeners('connect').includes(survive)) db.on('connect', survive)
   }
 
-  async function connect(): Promise<PoolClient> {
-    if (settings.db !== undefined) return settings.db.connect()
-    opening ??= openPool(settings, sockets.create)
-    return (await opening).connect()
-  }
-
-  async function begin(claim: PgBossClaim, limitMs: number): Promise<JobTransaction> {
-    const connecting = connect()
-    const client = await inTime(connecting, timeoutMs).catch((error) => {
+  async begin(claim: PgBossClaim, limitMs: number): Promise<JobTransaction> {
+    const { name, timeoutMs } = this.#settings
+    const connecting = this.#connect()
+    const client = await this.#connection.inTime(connecting, timeoutMs).catch((error) => {
       connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
     client.on('error', ignore) // A lost connection: the next statement fails, and says so.
-    const guarded = guard(client)
-    let ended: Promise<void> | undefined
+    const complete: CompleteJob = async (log, db) =>
+      this.#complete([{ claim, log }], await this.#connection.opened(), db)
+    const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
+    await transaction.begin(Math.min(limitMs, MAX_LIMIT))
+    return transaction
+  }
 
-    function release(destroy: boolean): void {
-      if (!destroy) client.off('error', ignore)
-      client.release(destroy)
-    }
+  close(): void {
+    this.#sockets.destroy()
+  }
 
-    async function rollBack(): Promise<void> {
-      guarded.close()
-      try {
-        await inTime(guarded.run('ROLLBACK'), ROLLBACK_MS)
-        release(false)
-      } catch {
-        // Over our own connection. Before the pool gets the client: it would report the end of its connection.
-        const terminate = 'SELECT pg_terminate_backend($1)'
-        await connection.call((boss) => boss.getDb().executeSql(terminate, [client.processID])).catch(ignore)
-        release(true)
-      }
-    }
+  async #connect(): Promise<PoolClient> {
+    if (this.#settings.db !== undefined) return this.#settings.db.connect()
+    this.#opening ??= openPool(this.#settings, this.#sockets.create)
+    return (await this.#opening).connect()
+  }
+}
 
-    function rollback(): Promise<void> {
-      ended ??= rollBack()
-      return ended
-    }
+type CompleteJob = (log: Uint8Array | undefined, db: Db) => Promise<void>
 
-    /** What comes after ROLLBACK would be a transaction of its own, or part of that of the next who has the client. */
-    function runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
-      return ended === undefined ? guarded.run(...args) : Promise.reject(new Error(OVER))
-    }
+class HandlerTransaction implements JobTransaction {
+  readonly db: object
+  readonly #client: PoolClient
+  readonly #guarded: ReturnType<typeof guard>
+  readonly #connection: Connection
+  readonly #settings: Settings
+  readonly #complete: CompleteJob
+  #ended: Promise<void> | undefined
 
-    async function completeJob(log: Uint8Array | undefined): Promise<void> {
-      const db: Db = { executeSql: (text, values) => runUnlessEnded(text, values) as never }
-      await complete([{ claim, log }], await connection.opened(), db)
-    }
+  constructor(client: PoolClient, connection: Connection, settings: Settings, complete: CompleteJob) {
+    this.#client = client
+    this.#guarded = guard(client)
+    this.#connection = connection
+    this.#settings = settings
+    this.#complete = complete
+    this.db = this.#guarded.client
+  }
 
+  /** @param limitMs Ends the transaction when the process stops or is cut off. */
+  async begin(limitMs: number): Promise<void> {
     try {
-      const limit = Math.min(limitMs, MAX_LIMIT) // Ends the transaction when the process stops or is cut off.
-      await inTime(guarded.run(`BEGIN; ${limitsOf(limit, limit)}`), timeoutMs)
+      await this.#run(`BEGIN; ${limitsOf(limitMs, limitMs)}`)
     } catch (error) {
-      await rollback()
-      throw unavailable(name, error)
-    }
-    return {
-      db: guarded.client,
-      async commit(log) {
-        guarded.close()
-        try {
-          await inTime(completeJob(log), timeoutMs)
-          await inTime(runUnlessEnded('COMMIT'), timeoutMs)
-        } catch (error) {
-          throw explain(name, error)
-        }
-        if (ended !== undefined) return
-        ended = Promise.resolve()
-        release(false)
-      },
-      rollback,
+      await this.rollback()
+      throw unavailable(this.#settings.name, error)
     }
   }
 
-  return { begin, close: sockets.destroy }
+  async commit(log: Uint8Array | undefined): Promise<void> {
+    const { name, timeoutMs } = this.#settings
+    const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
+    this.#guarded.close()
+    try {
+      await this.#connection.inTime(this.#complete(log, db), timeoutMs)
+      await this.#connection.inTime(this.#runUnlessEnded('COMMIT'), timeoutMs)
+    } catch (error) {
+      throw explain(name, error)
+    }
+    if (this.#ended !== undefined) return
+    this.#ended = Promise.resolve()
+    this.#release(false)
+  }
+
+  rollback(): Promise<void> {
+    this.#ended ??= this.#rollBack()
+    return this.#ended
+  }
+
+  async #rollBack(): Promise<void> {
+    this.#guarded.close()
+    try {
+      await this.#run('ROLLBACK', ROLLBACK_MS)
+      this.#release(false)
+    } catch {
+      // Over our own connection. Before the pool gets the client: it would report the end of its connection.
+      const end = 'SELECT pg_terminate_backend($1)'
+      const { processID } = this.#client
+      await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
+      this.#release(true)
+    }
+  }
+
+  #run(statement: string, limitMs = this.#settings.timeoutMs) {
+    return this.#connection.inTime(this.#guarded.run(statement), limitMs)
+  }
+
+  /** What comes after ROLLBACK would be a transaction of its own, or part of that of the next who has the client. */
+  #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
+    return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
+  }
+
+  #release(destroy: boolean): void {
+    if (!destroy) this.#client.off('error', ignore)
+    this.#client.release(destroy)
+  }
 }
 
 /** pg-boss brings `pg`, but gives out no client. */
@@ -170,7 +204,7 @@ const OVER = 'The transaction of this message is over. Got a query. Await each q
 
 function explain(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
-  const { code } = error as { readonly code?: unknown }
+  const code = codeOf(error)
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE

@@ -10,8 +10,6 @@ import { describeError, HooklineError } from '../../protocol/error.ts'
 import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
-export type Connection = ReturnType<typeof createConnection>
-
 const CLOSE_MS = 200
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
@@ -23,111 +21,55 @@ const CLOSED = 'the queue closed before PostgreSQL responded'
 
 class NoResponse extends Error {}
 
-export function createConnection(
-  settings: Settings,
-  prepare: (boss: PgBoss, use: QueueUse | undefined) => Promise<void>,
-) {
-  const { name, schema, timeoutMs, onError } = settings
-  const sockets = createSockets() // Of a pg-boss of ours.
-  const pending = createPending()
-  const channel = `hookline_${createHash('sha1').update(`${schema} ${name}`).digest('hex')}`
-  const self: string = randomUUID()
-  let ours: PgBoss | undefined
-  let starting: Promise<PgBoss> | undefined
-  let opening: Promise<PgBoss> | undefined
-  let use: QueueUse | undefined
-  let onPush: (() => void) | undefined
-  let listening: Promise<{ close(): Promise<void> }> | undefined
-  let closing: Promise<void> | undefined
+type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
 
-  /** Starts and prepares it; again after a failure. */
-  function open(): Promise<PgBoss> {
-    opening ??= inTime(prepared(), timeoutMs * START_FACTOR).catch((error) => {
-      startAnew()
-      throw error
-    })
-    return opening
+export class Connection {
+  readonly #settings: Settings
+  readonly #prepare: Prepare
+  readonly #sockets = createSockets() // Of a pg-boss of ours.
+  readonly #pending = createPending()
+  readonly #channel: string
+  readonly #self: string = randomUUID()
+  #ours: PgBoss | undefined
+  #starting: Promise<PgBoss> | undefined
+  #opening: Promise<PgBoss> | undefined
+  #use: QueueUse | undefined
+  #onPush: (() => void) | undefined
+  #listening: Promise<{ close(): Promise<void> }> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(settings: Settings, prepare: Prepare) {
+    const { name, schema } = settings
+    this.#settings = settings
+    this.#prepare = prepare
+    this.#channel = `hookline_${createHash('sha1').update(`${schema} ${name}`).digest('hex')}`
   }
 
-  function startAnew(): void {
-    void stop()
-    sockets.destroy()
-    opening = undefined
-    starting = undefined
+  reserve(use: QueueUse): void {
+    this.#use = use
+    this.#opening = undefined
   }
 
-  async function stop(): Promise<void> {
-    const stopping = [listening?.then((handle) => handle.close()), ours?.stop({ graceful: false })]
-    listening = undefined
-    await Promise.allSettled(stopping)
-  }
-
-  async function start(): Promise<PgBoss> {
-    if (settings.boss !== undefined) return settings.boss
-    ours = createBoss(settings, createSocket).on('error', reportError)
-    return ours.start()
-  }
-
-  async function prepared(): Promise<PgBoss> {
-    starting ??= start()
-    const running = await starting
-    await prepare(running, use)
-    listen(running)
-    return running
-  }
-
-  /** Over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what others push. */
-  function listen(boss: PgBoss): void {
-    if (onPush === undefined || listening !== undefined || settings.boss !== undefined) return
-    const wake = onPush
-    listening = boss.getDb().listen?.(channel, (pusher) => pusher !== self && wake(), wake)
-    listening?.catch(() => {}) // Not tried again before the next start.
-  }
-
-  function reportError(error: Error): void {
-    const { code, message } = error as Error & { readonly code?: unknown }
-    const isExpected = code === SERIALIZATION_FAILURE || message.startsWith('LISTEN/NOTIFY')
-    if (closing === undefined && !isExpected) onError(unavailable(name, error))
-  }
-
-  function createSocket(): Socket {
-    if (closing !== undefined) throw new Error(CLOSED)
-    return sockets.create()
-  }
-
-  async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
-    const result = await pending.wait(answer, limitMs)
-    if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
-    return result
-  }
-
-  async function attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
-    try {
-      if (closing !== undefined) throw new Error(CLOSED)
-      return await make(await inTime(open(), limitMs))
-    } catch (error) {
-      if (error instanceof NoResponse) sockets.destroy()
-      if (opening !== undefined && (error as { readonly code?: unknown }).code === UNDEFINED_TABLE) startAnew()
-      throw unavailable(name, error)
-    }
+  opened(): Promise<PgBoss> {
+    return this.call(async (boss) => boss)
   }
 
   /** Calls what needs no transaction. */
-  function call<T>(make: (boss: PgBoss) => Promise<T>, limitMs = timeoutMs): Promise<T> {
-    return attempt((boss) => inTime(make(boss), limitMs), limitMs)
+  call<T>(make: (boss: PgBoss) => Promise<T>, limitMs = this.#settings.timeoutMs): Promise<T> {
+    return this.#attempt((boss) => this.inTime(make(boss), limitMs), limitMs)
   }
 
   /**
    * Runs statements in a transaction. One half of the time is for the statements, and one for the end: PostgreSQL itself ends each that
    * takes longer, so that nothing is done after its caller has given up. What is rejected is not done, unless the answer to COMMIT was lost.
    */
-  function transact<T>(
+  transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
-    limitMs = timeoutMs,
+    limitMs = this.#settings.timeoutMs,
     end: 'commit' | 'rollback' = 'commit',
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
-    return attempt(async (boss) => {
+    return this.#attempt(async (boss) => {
       const beginning = (boss.getDb() as Required<Db>).beginTransaction() // The options require it.
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
@@ -140,10 +82,10 @@ export function createConnection(
         return make(boss, { executeSql })
       }
       try {
-        const result = await inTime(run(), halfMs)
+        const result = await this.inTime(run(), halfMs)
         isOver = true
         const transaction = await beginning
-        await inTime(transaction[end](), halfMs)
+        await this.inTime(transaction[end](), halfMs)
         return result
       } catch (error) {
         isOver = true
@@ -153,38 +95,108 @@ export function createConnection(
     }, limitMs)
   }
 
-  async function finish(): Promise<void> {
-    pending.rejectAll(new Error(CLOSED))
-    await within(stop(), CLOSE_MS, systemClock)
-    sockets.destroy()
+  async inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
+    const result = await this.#pending.wait(answer, limitMs)
+    if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
+    return result
   }
 
-  return {
-    reserve(reservedFor: QueueUse): void {
-      use = reservedFor
-      opening = undefined
-    },
-    call,
-    opened: () => call(async (boss) => boss),
-    transact,
-    inTime,
-    /** Calls back soon after another process has pushed. */
-    onPush(listener: () => void): void {
-      onPush = listener
-      opening?.then(listen, () => {})
-    },
-    /** Wakes the workers of other processes; in a transaction, once it commits, which must see the queue: without it, pg-boss stores nothing. */
-    async notify(db?: Db): Promise<void> {
-      const statement = `SELECT pg_notify($1, $2) FROM ${schema}.hookline_queue WHERE name = $3`
-      const send = (to: Db) => to.executeSql(statement, [channel, self, name])
-      const { rows } = await (db === undefined ? call((boss) => send(boss.getDb())) : send(db))
-      if (rows.length === 0) throw unseen(name)
-    },
-    close(): Promise<void> {
-      closing ??= finish()
-      return closing
-    },
+  /** Calls back soon after another process has pushed. */
+  onPush(listener: () => void): void {
+    this.#onPush = listener
+    this.#opening?.then((boss) => this.#listen(boss)).catch(() => {})
   }
+
+  /** Wakes the workers of other processes; in a transaction, once it commits, which must see the queue: without it, pg-boss stores nothing. */
+  async notify(db?: Db): Promise<void> {
+    const { name, schema } = this.#settings
+    const statement = `SELECT pg_notify($1, $2) FROM ${schema}.hookline_queue WHERE name = $3`
+    const send = (to: Db) => to.executeSql(statement, [this.#channel, this.#self, name])
+    const { rows } = await (db === undefined ? this.call((boss) => send(boss.getDb())) : send(db))
+    if (rows.length === 0) throw unseen(name)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#finish()
+    return this.#closing
+  }
+
+  async #attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
+    try {
+      if (this.#closing !== undefined) throw new Error(CLOSED)
+      return await make(await this.inTime(this.#open(), limitMs))
+    } catch (error) {
+      if (error instanceof NoResponse) this.#sockets.destroy()
+      if (this.#opening !== undefined && codeOf(error) === UNDEFINED_TABLE) this.#startAnew()
+      throw unavailable(this.#settings.name, error)
+    }
+  }
+
+  /** Starts and prepares it; again after a failure. */
+  #open(): Promise<PgBoss> {
+    this.#opening ??= this.inTime(this.#prepared(), this.#settings.timeoutMs * START_FACTOR).catch((error) => {
+      this.#startAnew()
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #prepared(): Promise<PgBoss> {
+    this.#starting ??= this.#start()
+    const running = await this.#starting
+    await this.#prepare(running, this.#use)
+    this.#listen(running)
+    return running
+  }
+
+  async #start(): Promise<PgBoss> {
+    if (this.#settings.boss !== undefined) return this.#settings.boss
+    const boss = createBoss(this.#settings, () => this.#createSocket())
+    this.#ours = boss.on('error', (error) => this.#reportError(error))
+    return this.#ours.start()
+  }
+
+  #startAnew(): void {
+    void this.#stop()
+    this.#sockets.destroy()
+    this.#opening = undefined
+    this.#starting = undefined
+  }
+
+  async #stop(): Promise<void> {
+    const stopping = [this.#listening?.then((handle) => handle.close()), this.#ours?.stop({ graceful: false })]
+    this.#listening = undefined
+    await Promise.allSettled(stopping)
+  }
+
+  async #finish(): Promise<void> {
+    this.#pending.rejectAll(new Error(CLOSED))
+    await within(this.#stop(), CLOSE_MS, systemClock)
+    this.#sockets.destroy()
+  }
+
+  /** Over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what others push. */
+  #listen(boss: PgBoss): void {
+    const wake = this.#onPush
+    if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
+    this.#listening = boss.getDb().listen?.(this.#channel, (pusher) => pusher !== this.#self && wake(), wake)
+    this.#listening?.catch(() => {}) // Not tried again before the next start.
+  }
+
+  #reportError(error: Error): void {
+    const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
+    if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
+  }
+
+  #createSocket(): Socket {
+    if (this.#closing !== undefined) throw new Error(CLOSED)
+    return this.#sockets.create()
+  }
+}
+
+/** Returns the code of an error of PostgreSQL or of Hookline. */
+export function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
 /** Whatever the defaults of the database are. A process that stops in the middle holds its rows no longer than others wait. */
@@ -251,8 +263,7 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
 
 /** Whether one of the jobs is at fault: the others can be done without it. */
 export function isFaultOfItems(error: unknown): boolean {
-  const { code, cause } = error as HooklineError
-  return code === 'lease_lapsed' || isOfData((cause as { readonly code?: unknown } | undefined)?.code)
+  return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isOfData(codeOf(error.cause)))
 }
 
 function isOfData(code: unknown): boolean {
@@ -275,7 +286,7 @@ function redact(error: unknown): Error {
   // Several addresses that all refuse come as one error without a message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return new Error(describeError(first))
-  const { code, message } = first as Error & { readonly code?: unknown }
-  const text = isOfData(code) ? `SQLSTATE ${code}` : message
+  const code = codeOf(first)
+  const text = isOfData(code) ? `SQLSTATE ${code}` : first.message
   return Object.assign(new Error(text), code === undefined ? {} : { code })
 }

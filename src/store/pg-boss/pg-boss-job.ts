@@ -15,7 +15,7 @@ interface Data {
   /** The first digit of its id: `findJobs` lists the jobs of one digit at a time. */
   readonly part: string
   /** The retry state of a job that was redriven. */
-  readonly state?: string
+  readonly state?: string | undefined
 }
 
 /** With its `retryCount`: the calls of pg-boss change nothing once this attempt is over. */
@@ -40,20 +40,18 @@ export interface Pushed extends JobInsert<Data> {
 
 /** @param at When it was pushed, in microseconds. */
 export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
-  return {
-    ...toInsert(id, body, at),
-    ...(notBefore !== undefined && { startAfter: secondsUntil(notBefore, clock) }),
-    ...(group !== undefined && inGroup(digestOf(group))),
-  }
+  const job = toInsert(id, body, at)
+  if (notBefore !== undefined) job.startAfter = secondsUntil(notBefore, clock)
+  return group === undefined ? job : inGroup(job, digestOf(group))
 }
 
 export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8Array | null): Pushed {
-  return { id, data: { at, body: encode(body), part: id.charAt(0), ...(state && { state: encode(state) }) } }
+  return { id, data: { at, body: encode(body), part: id.charAt(0), state: state ? encode(state) : undefined } }
 }
 
 /** The key is for the policy of the queue; the group comes back with the job. */
-export function inGroup(digest: string): Pick<Pushed, 'singletonKey' | 'group'> {
-  return { singletonKey: digest, group: { id: digest } }
+export function inGroup(job: Pushed, digest: string): Pushed {
+  return { ...job, singletonKey: digest, group: { id: digest } }
 }
 
 export function laneOf(name: string, { singletonKey }: Pushed): string {
@@ -79,12 +77,11 @@ export function toClaim(
   const { uncounted = 0, state = data.state === undefined ? null : decode(data.state) } = stored ?? {}
   const unseenMs = (retryCount - uncounted) * leaseMs
   const firstAt = stored?.first ?? new Date(Math.max(Math.min(pushedAt, now), now - unseenMs))
-  return {
+  const claim = {
     id,
     body: decode(data.body),
     claimCount: retryCount + 1 - uncounted,
     firstAt,
-    ...(retryCount === 0 && { dueAt: new Date(pushedAt) }),
     retryState: state ?? undefined,
     retryCount,
     lane,
@@ -94,6 +91,7 @@ export function toClaim(
     note: { first: firstAt, uncounted, state },
     isNoted: stored !== undefined,
   }
+  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim
 }
 
 /** How long until a time, in seconds. PostgreSQL adds it to its own time, so that the clocks need not agree. */

@@ -3,9 +3,9 @@
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue-types.ts'
 import { asObserver } from '../use.ts'
-import { createConnection } from './pg-boss-connection.ts'
+import { Connection } from './pg-boss-connection.ts'
 import { type PgBossQueueOptions, readOptions } from './pg-boss-options.ts'
-import { createPgBossStore } from './pg-boss-store.ts'
+import { PgBossStore } from './pg-boss-store.ts'
 import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
 
 /**
@@ -36,10 +36,10 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
 export function pgBossQueue(options: PgBossQueueOptions): Queue {
   const settings = readOptions(options)
   const { name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
-  const connection = createConnection(settings, (boss, use) =>
+  const connection = new Connection(settings, (boss, use) =>
     observe ? requireQueues(boss, settings) : prepareQueues(boss, settings, use),
   )
-  const store = createPgBossStore(connection, settings)
+  const store = new PgBossStore(connection, settings)
   const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
   return observe ? asObserver(queue, name) : queue
 }

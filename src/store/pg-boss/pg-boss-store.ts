@@ -3,15 +3,15 @@
 import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../kit/batcher.ts'
 import type { QueueCounts } from '../health.ts'
-import type { QueueStore } from '../queue-store.ts'
-import type { DeadLetter } from '../queue-types.ts'
-import { createTransactions } from './begin.ts'
-import { createNotes, type Note } from './notes.ts'
-import { type Connection, isFaultOfItems, lapsed, unavailable } from './pg-boss-connection.ts'
-import { laneOf, type PgBossClaim, type Pushed, secondsUntil, toClaim, toPushed } from './pg-boss-job.ts'
+import type { CheckedPage, LogStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
+import type { DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from '../queue-types.ts'
+import { Transactions } from './begin.ts'
+import { createNotes, type Note, type Notes } from './notes.ts'
+import { type Connection, codeOf, isFaultOfItems, lapsed, unavailable } from './pg-boss-connection.ts'
+import { type PgBossClaim, type Pushed, secondsUntil, toClaim, toPushed } from './pg-boss-job.ts'
 import { append, createLog } from './pg-boss-log.ts'
 import { MIN_LEASE_MS, type Settings } from './pg-boss-options.ts'
-import { addLetter, createStored } from './pg-boss-stored.ts'
+import { addLetter, insert, StoredJobs } from './pg-boss-stored.ts'
 import { lanesOf } from './pg-boss-tables.ts'
 import { readTransaction } from './pg-boss-transaction.ts'
 
@@ -41,75 +41,218 @@ const FOREIGN_REASON = 'the job was not written by Hookline'
 const LOOK_EVERY_MS = 1_000
 const NEVER = new Date(0)
 
-export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
-  const { name, leaseMs, timeoutMs, clock } = settings
-  const { call, transact } = connection
-  const place = placeOf(settings)
-  const notes = createNotes(settings)
-  const held = new Set<PgBossClaim>()
-  const shared = { concurrency: 2, isFaultOfItems }
-  const pushes = createBatcher<Push>({
-    ...shared,
-    send: pushAll,
+/** Does something to all claims of a batch in a transaction, or to none. */
+type Change<Item> = (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>
+
+export class PgBossStore implements QueueStore<PgBossClaim> {
+  readonly isDurable = true
+  readonly hasTransactions = true
+  readonly hasGroups = true
+  readonly leaseMs: number
+  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Another process may have given the job a shorter lease.
+  readonly place?: string
+  readonly begin?: Transactions['begin']
+  readonly log: LogStore
+  readonly #connection: Connection
+  readonly #settings: Settings
+  readonly #notes: Notes
+  readonly #stored: StoredJobs
+  readonly #transactions: Transactions
+  readonly #held = new Set<PgBossClaim>()
+  readonly #pushes = createBatcher<Push>({
+    send: (batch) => this.#pushAll(batch),
     weigh: ({ bytes }) => bytes,
     maxWeight: BATCH_BYTES,
     concurrency: 1,
+    isFaultOfItems,
   })
-  const completions = createBatcher<Completion>({
-    ...shared,
-    send: (batch) => unlessLapsed(batch, complete),
+  readonly #completions = createBatcher<Completion>({
+    send: (batch) => this.#unlessLapsed(batch, this.#complete),
     weigh: ({ claim }) => claim.body.byteLength + ROW_BYTES,
     maxWeight: BATCH_BYTES,
+    concurrency: 2,
+    isFaultOfItems,
   })
-  const ends = createBatcher<End>({
-    ...shared,
-    send: (batch) => unlessLapsed(batch, endAll),
+  readonly #ends = createBatcher<End>({
+    send: (batch) => this.#unlessLapsed(batch, this.#endAll),
     weigh: ({ reason }) => (reason === undefined ? 1 : 3), // Round trips of its own: all of them must be over in time.
     maxWeight: 20,
+    concurrency: 2,
+    isFaultOfItems,
   })
-  const transactions = createTransactions(connection, settings, complete)
-  let lanes: readonly string[] = lanesOf(name)
-  let hasGroups = false // As far as this process has seen.
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let lost: readonly PgBossClaim[] = [] // The answer to their COMMIT was lost: nobody knows whether they are claimed.
-  let foundAll = false // The last claim came short: nothing else was due.
+  #lanes: readonly string[]
+  #sawGroups = false // As far as this process has seen.
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #lost: readonly PgBossClaim[] = [] // The answer to their COMMIT was lost: nobody knows whether they are claimed.
+  #foundAll = false // The last claim came short: nothing else was due.
+
+  constructor(connection: Connection, settings: Settings) {
+    const place = placeOf(settings)
+    if (place !== undefined) this.place = place
+    this.leaseMs = settings.leaseMs
+    this.log = createLog(connection, settings)
+    this.#connection = connection
+    this.#settings = settings
+    this.#notes = createNotes(settings)
+    this.#stored = new StoredJobs(connection, settings, this.#held, this.#notes)
+    this.#transactions = new Transactions(connection, settings, this.#complete)
+    this.#lanes = lanesOf(settings.name)
+    if (canBegin(settings)) this.begin = (claim, limitMs) => this.#transactions.begin(claim, limitMs)
+  }
+
+  reserve(use: QueueUse): void {
+    this.#connection.reserve(use)
+  }
+
+  async push(jobs: readonly Job[], options?: PushOptions): Promise<undefined> {
+    const { name, clock } = this.#settings
+    const at = Math.floor(clock.now()) * 1000
+    const rows = jobs.map((job, index) => toPushed(job, at + index, clock))
+    this.#sawGroups ||= jobs.some(({ group }) => group !== undefined)
+    if (options?.db !== undefined) {
+      const db = readTransaction(options.db)
+      await insert(name, rows, await this.#connection.opened(), db) // Over our own connection: the queue must exist before.
+      await this.#connection.notify(db)
+    } else {
+      const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
+      await this.#pushes.add({ jobs: rows, bytes, since: performance.now() })
+    }
+  }
+
+  /** In a transaction: of a claim whose answer does not come, nothing is claimed. */
+  async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly PgBossClaim[]> {
+    await this.#releaseLost()
+    let claims: readonly PgBossClaim[] = []
+    try {
+      await this.#connection.transact(async (boss, db) => {
+        claims = await this.#fetch(limit, boss, db)
+      })
+    } catch (error) {
+      this.#lost = claims
+      throw error
+    }
+    this.#foundAll = claims.length < limit
+    for (const claim of claims) this.#held.add(claim)
+    await Promise.all(claims.filter(({ isOurs }) => !isOurs).map((claim) => this.#refuse(claim, onUnreadable)))
+    return claims.filter(({ isOurs }) => isOurs).sort((one, other) => one.data.at - other.data.at)
+  }
+
+  async finish(claim: PgBossClaim, outcome: Outcome): Promise<void> {
+    if ('complete' in outcome) {
+      await this.#completions.add({ claim, log: outcome.log })
+      this.#held.delete(claim)
+      return
+    }
+    const note = { ...claim.note, state: outcome.retryState ?? null }
+    await this.#end(
+      'deadLetter' in outcome ? { claim, note, reason: outcome.deadLetter } : { claim, note, retryAt: outcome.retryAt },
+    )
+  }
+
+  save(claim: PgBossClaim, retryState: Uint8Array): Promise<void> {
+    claim.note = { ...claim.note, state: retryState }
+    claim.isNoted = true
+    return this.#unlessLapsed([claim], async (_claims, boss, db) => {
+      await this.#change('touch', [{ claim }], boss, db)
+      await this.#notes.write(new Map([[claim.id, claim.note]]), db)
+    })
+  }
+
+  async release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
+    await Promise.all(claims.map((claim) => this.#end({ claim, note: wereHandled ? claim.note : unseen(claim) })))
+  }
+
+  renew(claims: readonly PgBossClaim[]): Promise<void> {
+    return this.#connection.transact(async (boss, db) => {
+      for (const [lane, some] of Map.groupBy(claims, (claim) => claim.lane)) await boss.touch(lane, [...some], { db })
+    })
+  }
+
+  async nextDueAt(): Promise<Date | undefined> {
+    const isKnown = this.#foundAll
+    this.#foundAll = false // It is true of the moment only.
+    return isKnown ? undefined : this.#firstDue()
+  }
+
+  async counts(): Promise<QueueCounts> {
+    const readStats = (boss: PgBoss) =>
+      Promise.all(this.#lanes.map((lane) => boss.getQueueStats(lane, { force: true })))
+    const [stats, deadLetters, oldestDueAt] = await Promise.all([
+      this.#connection.call(readStats, this.#settings.timeoutMs * 10),
+      this.#stored.countLetters(),
+      this.#firstDue(),
+    ])
+    const found = stats.map(([first]) => first)
+    const sum = (count: 'queuedCount' | 'activeCount') => found.reduce((all, lane) => all + (lane?.[count] ?? 0), 0)
+    // A boss that keeps statistics may have none yet.
+    const asOf = new Date(Math.min(...found.map((lane) => (lane?.capturedOn ?? NEVER).getTime())))
+    return { waiting: sum('queuedCount'), active: sum('activeCount'), deadLetters, oldestDueAt, asOf }
+  }
+
+  deadLetters(page: CheckedPage): Promise<readonly DeadLetter[]> {
+    return this.#stored.deadLetters(page)
+  }
+
+  redrive(ids: readonly string[]): Promise<number> {
+    return this.#stored.redrive(ids)
+  }
+
+  drop(ids: readonly string[]): Promise<number> {
+    return this.#stored.drop(ids)
+  }
+
+  jobs(): AsyncIterable<readonly StoredJob[]> {
+    return this.#stored.jobs()
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#stored.remove(ids)
+  }
+
+  onChange(listener: () => void): void {
+    this.#connection.onPush(listener)
+  }
+
+  async close(): Promise<[]> {
+    this.#transactions.close()
+    await this.#connection.close()
+    return []
+  }
 
   /** What has waited for others all its time is refused, and is not stored later. */
-  async function pushAll(batch: readonly Push[]): Promise<void> {
+  async #pushAll(batch: readonly Push[]): Promise<void> {
+    const { name, timeoutMs } = this.#settings
     const now = performance.now()
     if (batch.some(({ since }) => now - since >= timeoutMs)) {
       throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
     }
     const rounds = roundsOf(batch.flatMap(({ jobs }) => jobs))
-    for (const round of rounds) await transact((boss, db) => insert(round, boss, db))
-    connection.notify().catch(() => {}) // The next look of the others finds the jobs.
-  }
-
-  async function insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<void> {
-    for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) await boss.insert(lane, [...some], { db })
+    for (const round of rounds) await this.#connection.transact((boss, db) => insert(name, round, boss, db))
+    this.#connection.notify().catch(() => {}) // The next look of the others finds the jobs.
   }
 
   /** Looks at both lanes by turns once there was a job of a group, and until then now and then: a look takes PostgreSQL a millisecond. */
-  async function fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
-    const looksAtBoth = hasGroups || performance.now() - lookedAt >= LOOK_EVERY_MS
+  async #fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
+    const { name, leaseMs, clock } = this.#settings
+    const looksAtBoth = this.#sawGroups || performance.now() - this.#lookedAt >= LOOK_EVERY_MS
     if (looksAtBoth) {
-      lookedAt = performance.now()
-      lanes = lanes.toReversed()
+      this.#lookedAt = performance.now()
+      this.#lanes = this.#lanes.toReversed()
     }
     const found: { readonly lane: string; readonly job: FetchedJob<unknown> }[] = []
-    for (const lane of looksAtBoth ? lanes : [name]) {
+    for (const lane of looksAtBoth ? this.#lanes : [name]) {
       const batchSize = limit - found.length
       if (batchSize > 0) for (const job of await boss.fetch<unknown>(lane, { batchSize, db })) found.push({ lane, job })
     }
-    hasGroups ||= found.some(({ lane }) => lane !== name)
+    this.#sawGroups ||= found.some(({ lane }) => lane !== name)
     const again = found.filter(({ job }) => job.retryCount > 0).map(({ job }) => job.id)
-    const noted = await notes.read(again, db)
+    const noted = await this.#notes.read(again, db)
     const now = clock.now()
     return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
 
   /** All or none: throws unless every claim is current. */
-  async function change(
+  async #change(
     how: 'complete' | 'fail' | 'touch',
     batch: readonly { readonly claim: PgBossClaim }[],
     boss: PgBoss,
@@ -119,179 +262,70 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       const attempts = some.map(({ claim: { id, retryCount } }) => ({ id, retryCount }))
       const response =
         how === 'touch' ? boss.touch(lane, attempts, { db }) : boss[how](lane, attempts, undefined, { db })
-      if (((await response) as Affected).affected < some.length) throw lapsed(name)
+      if (((await response) as Affected).affected < some.length) throw lapsed(this.#settings.name)
     }
   }
 
-  async function complete(batch: readonly Completion[], boss: PgBoss, db: Db): Promise<void> {
-    await change('complete', batch, boss, db)
-    await append(db, settings, batch)
+  readonly #complete: Change<Completion> = async (batch, boss, db) => {
+    await this.#change('complete', batch, boss, db)
+    await append(db, this.#settings, batch)
     const noted = batch.filter(({ claim }) => claim.isNoted)
-    await notes.delete(idsOf(noted), db)
+    await this.#notes.delete(idsOf(noted), db)
   }
 
   /** `fail` makes the jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
-  async function endAll(batch: readonly End[], boss: PgBoss, db: Db): Promise<void> {
-    await change('fail', batch, boss, db)
+  readonly #endAll: Change<End> = async (batch, boss, db) => {
+    await this.#change('fail', batch, boss, db)
     const [letters, retries] = [batch.filter(isLetter), batch.filter((end) => !isLetter(end))]
     for (const { claim, note, reason } of letters) {
-      await addLetter(claim, { reason, state: note.state }, settings, boss, db)
+      await addLetter(claim, { reason, state: note.state }, this.#settings, boss, db)
     }
     for (const { claim, retryAt } of retries) {
-      const startAfter = retryAt === undefined ? 0 : secondsUntil(retryAt, clock)
+      const startAfter = retryAt === undefined ? 0 : secondsUntil(retryAt, this.#settings.clock)
       if (startAfter > 0) await boss.update(claim.lane, undefined, { id: claim.id, startAfter, db })
     }
-    await notes.write(new Map(retries.map(({ claim, note }) => [claim.id, note])), db)
-    await notes.delete(idsOf(letters), db)
+    await this.#notes.write(new Map(retries.map(({ claim, note }) => [claim.id, note])), db)
+    await this.#notes.delete(idsOf(letters), db)
   }
 
   /** A claim that is over changes nothing. Of several, each is tried alone. */
-  async function unlessLapsed<Item>(
-    batch: readonly Item[],
-    make: (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>,
-  ): Promise<void> {
+  async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {
-      await transact((boss, db) => make(batch, boss, db))
+      await this.#connection.transact((boss, db) => change(batch, boss, db))
     } catch (error) {
-      if (batch.length > 1 || (error as { readonly code?: unknown }).code !== 'lease_lapsed') throw error
+      if (batch.length > 1 || codeOf(error) !== 'lease_lapsed') throw error
     }
   }
 
-  async function end(claim: PgBossClaim, how: Omit<End, 'claim'>): Promise<void> {
-    await ends.add({ claim, ...how })
-    held.delete(claim)
+  async #end(end: End): Promise<void> {
+    await this.#ends.add(end)
+    this.#held.delete(end.claim)
   }
 
-  async function release(claims: readonly PgBossClaim[], wereHandled: boolean): Promise<void> {
-    await Promise.all(claims.map((claim) => end(claim, { note: wereHandled ? claim.note : unseen(claim) })))
-  }
-
-  async function releaseLost(): Promise<void> {
-    await release(lost, false)
-    lost = []
+  async #releaseLost(): Promise<void> {
+    await this.release(this.#lost, { wereHandled: false })
+    this.#lost = []
   }
 
   /** Makes a job that others wrote a dead letter, with its data as body. If that fails, the claim lapses and the job is claimed again. */
-  async function refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
+  async #refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
     const { id, body, note } = claim
     const reason = FOREIGN_REASON
-    await end(claim, { note, reason }).then(
-      () => report?.({ id, body, reason, retryState: undefined, failedAt: new Date(clock.now()) }),
+    await this.#end({ claim, note, reason }).then(
+      () => report?.({ id, body, reason, retryState: undefined, failedAt: new Date(this.#settings.clock.now()) }),
       () => {},
     )
   }
 
   /** When the first of the due jobs was pushed. The fetch that finds it is undone. */
-  async function firstDue(): Promise<Date | undefined> {
-    const due = await transact(
-      async (boss, db) => {
-        const found = []
-        for (const lane of lanes) found.push(...(await boss.fetch(lane, { includeMetadata: true, db })))
-        return found.map(({ createdOn, startAfter }) => Math.max(createdOn.getTime(), startAfter.getTime()))
-      },
-      timeoutMs,
-      'rollback',
-    )
+  async #firstDue(): Promise<Date | undefined> {
+    const find = async (boss: PgBoss, db: Db): Promise<number[]> => {
+      const found = []
+      for (const lane of this.#lanes) found.push(...(await boss.fetch(lane, { includeMetadata: true, db })))
+      return found.map(({ createdOn, startAfter }) => Math.max(createdOn.getTime(), startAfter.getTime()))
+    }
+    const due = await this.#connection.transact(find, this.#settings.timeoutMs, 'rollback')
     return due.length === 0 ? undefined : new Date(Math.min(...due))
-  }
-
-  async function counts(): Promise<QueueCounts> {
-    const [stats, deadLetters, oldestDueAt] = await Promise.all([
-      call((boss) => Promise.all(lanes.map((lane) => boss.getQueueStats(lane, { force: true }))), timeoutMs * 10),
-      stored.countLetters(),
-      firstDue(),
-    ])
-    const found = stats.map(([first]) => first)
-    const sum = (count: 'queuedCount' | 'activeCount') => found.reduce((all, lane) => all + (lane?.[count] ?? 0), 0)
-    // A boss that keeps statistics may have none yet.
-    const asOf = new Date(Math.min(...found.map((lane) => (lane?.capturedOn ?? NEVER).getTime())))
-    return { waiting: sum('queuedCount'), active: sum('activeCount'), deadLetters, oldestDueAt, asOf }
-  }
-
-  const stored = createStored(connection, settings, { held, notes, insert })
-  return {
-    isDurable: true,
-    leaseMs,
-    renewMs: Math.floor(MIN_LEASE_MS / 3), // Another process may have given the job a shorter lease.
-    ...(place !== undefined && { place }),
-    reserve: connection.reserve,
-    hasTransactions: true,
-    hasGroups: true,
-    async push(jobs, options) {
-      const at = Math.floor(clock.now()) * 1000
-      const rows = jobs.map((job, index) => toPushed(job, at + index, clock))
-      hasGroups ||= jobs.some(({ group }) => group !== undefined)
-      if (options?.db !== undefined) {
-        const db = readTransaction(options.db)
-        await insert(rows, await connection.opened(), db) // Over our own connection: the queue must exist before.
-        await connection.notify(db)
-      } else {
-        const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
-        await pushes.add({ jobs: rows, bytes, since: performance.now() })
-      }
-      return undefined
-    },
-    /** In a transaction: of a claim whose answer does not come, nothing is claimed. */
-    async claim(limit, onUnreadable) {
-      await releaseLost()
-      let claims: readonly PgBossClaim[] = []
-      try {
-        await transact(async (boss, db) => {
-          claims = await fetch(limit, boss, db)
-        })
-      } catch (error) {
-        lost = claims
-        throw error
-      }
-      foundAll = claims.length < limit
-      for (const claim of claims) held.add(claim)
-      await Promise.all(claims.filter(({ isOurs }) => !isOurs).map((claim) => refuse(claim, onUnreadable)))
-      return claims.filter(({ isOurs }) => isOurs).sort((one, other) => one.data.at - other.data.at)
-    },
-    ...(canBegin(settings) && { begin: transactions.begin }),
-    async finish(claim, outcome) {
-      if ('complete' in outcome) {
-        await completions.add({ claim, log: outcome.log })
-        held.delete(claim)
-        return
-      }
-      const note = { ...claim.note, state: outcome.retryState ?? null }
-      await end(
-        claim,
-        'deadLetter' in outcome ? { note, reason: outcome.deadLetter } : { note, retryAt: outcome.retryAt },
-      )
-    },
-    save(claim, retryState) {
-      claim.note = { ...claim.note, state: retryState }
-      claim.isNoted = true
-      return unlessLapsed([claim], async (_claims, boss, db) => {
-        await change('touch', [{ claim }], boss, db)
-        await notes.write(new Map([[claim.id, claim.note]]), db)
-      })
-    },
-    release: (claims, { wereHandled }) => release(claims, wereHandled),
-    renew: (claims) =>
-      transact(async (boss, db) => {
-        for (const [lane, some] of Map.groupBy(claims, (claim) => claim.lane)) await boss.touch(lane, [...some], { db })
-      }),
-    async nextDueAt() {
-      const isKnown = foundAll
-      foundAll = false // It is true of the moment only.
-      return isKnown ? undefined : firstDue()
-    },
-    counts,
-    deadLetters: stored.deadLetters,
-    redrive: stored.redrive,
-    drop: stored.drop,
-    jobs: stored.jobs,
-    remove: stored.remove,
-    log: createLog(connection, settings),
-    onChange: connection.onPush,
-    async close() {
-      transactions.close()
-      await connection.close()
-      return []
-    },
   }
 }
 

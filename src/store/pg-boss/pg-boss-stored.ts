@@ -1,20 +1,14 @@
 /** Lists, counts and changes the dead letters, which are in a table of Hookline's own, and the jobs that wait. */
 
 import type { Db, PgBoss } from 'pg-boss'
-import type { QueueStore } from '../queue-store.ts'
+import type { CheckedPage } from '../queue-store.ts'
+import type { DeadLetter, StoredJob } from '../queue-types.ts'
 import { PAGE, takePage } from '../walk.ts'
 import type { Notes } from './notes.ts'
 import type { Connection } from './pg-boss-connection.ts'
-import { decode, inGroup, isOurs, PARTS, type PgBossClaim, type Pushed, toInsert } from './pg-boss-job.ts'
+import { decode, inGroup, isOurs, laneOf, PARTS, type PgBossClaim, type Pushed, toInsert } from './pg-boss-job.ts'
 import type { Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
-
-interface Rest {
-  /** The jobs that this process has claimed. */
-  readonly held: ReadonlySet<PgBossClaim>
-  readonly notes: Notes
-  insert(jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<void>
-}
 
 /** Each job takes some round trips, and a transaction has to end in time. */
 const BATCH = 50
@@ -36,27 +30,92 @@ export async function addLetter(
   )
 }
 
-export function createStored(connection: Connection, settings: Settings, { held, notes, insert }: Rest) {
-  const { name, schema, timeoutMs, clock } = settings
-  const table = `${schema}.hookline_dead`
-  const transact = <T>(make: (boss: PgBoss, db: Db) => Promise<T>) => connection.transact(make, timeoutMs * 10)
+export async function insert(name: string, jobs: readonly Pushed[], boss: PgBoss, db: Db): Promise<void> {
+  for (const [lane, some] of Map.groupBy(jobs, (job) => laneOf(name, job))) await boss.insert(lane, [...some], { db })
+}
 
-  async function inBatches(
-    ids: readonly string[],
-    act: (batch: readonly string[], boss: PgBoss, db: Db) => Promise<number>,
-  ): Promise<number> {
+type Act = (ids: readonly string[], boss: PgBoss, db: Db) => Promise<number>
+
+export class StoredJobs {
+  readonly #connection: Connection
+  readonly #settings: Settings
+  readonly #held: ReadonlySet<PgBossClaim>
+  readonly #notes: Notes
+  readonly #table: string
+
+  /** @param held The jobs that this process has claimed. */
+  constructor(connection: Connection, settings: Settings, held: ReadonlySet<PgBossClaim>, notes: Notes) {
+    this.#connection = connection
+    this.#settings = settings
+    this.#held = held
+    this.#notes = notes
+    this.#table = `${settings.schema}.hookline_dead`
+  }
+
+  async countLetters(): Promise<number> {
+    const statement = `SELECT count(*)::int AS count FROM ${this.#table} WHERE queue = $1`
+    return (await this.#query(statement, []))[0].count
+  }
+
+  async deadLetters({ after, newestFirst, limit, maxBytes }: CheckedPage): Promise<readonly DeadLetter[]> {
+    const table = this.#table
+    const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
+    const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
+    const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
+      WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
+    const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}
+      WHERE queue = $1 AND seq IN (${fitting(letters, '$4')}) ORDER BY ${table}.seq ${way}`
+    const rows = await this.#query(statement, [after ?? null, limit, maxBytes])
+    return rows.map(({ id, body, reason, state, failed_at: failedAt }) => ({
+      id,
+      body,
+      reason: String(reason),
+      retryState: state ?? undefined,
+      failedAt,
+    }))
+  }
+
+  redrive(ids: readonly string[]): Promise<number> {
+    return this.#inBatches(ids, (batch, boss, db) => this.#redriveSome(batch, boss, db))
+  }
+
+  drop(ids: readonly string[]): Promise<number> {
+    return this.#inBatches(ids, async (batch, boss, db) => (await this.#takeLetters(batch, boss, db)).length)
+  }
+
+  /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
+  async *jobs(): AsyncGenerator<readonly StoredJob[]> {
+    yield [...this.#held]
+    for (const lane of lanesOf(this.#settings.name)) {
+      for (const part of PARTS) {
+        const found = await this.#transact((boss, db) =>
+          boss.findJobs<{ body: string }>(lane, { data: { part }, queued: true, db }),
+        )
+        const jobs = found.filter(isOurs).map(({ id, data }) => ({ id, body: decode(data.body) }))
+        while (jobs.length > 0) yield jobs.splice(0, takePage(jobs, PAGE).length)
+      }
+    }
+    yield [...this.#held]
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#inBatches(ids, (batch, boss, db) => this.#removeSome(batch, boss, db))
+  }
+
+  async #inBatches(ids: readonly string[], act: Act): Promise<number> {
     let count = 0
     for (let start = 0; start < ids.length; start += BATCH) {
-      count += await transact((boss, db) => act(ids.slice(start, start + BATCH), boss, db))
+      count += await this.#transact((boss, db) => act(ids.slice(start, start + BATCH), boss, db))
     }
     return count
   }
 
   /** Takes letters out of the list. Skips those that another process is taking. */
-  async function takeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly Taken[]> {
+  async #takeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly Taken[]> {
+    const { name } = this.#settings
     const { rows } = await db.executeSql(
-      `DELETE FROM ${table} WHERE queue = $1
-        AND id IN (SELECT id FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[]) FOR UPDATE SKIP LOCKED)
+      `DELETE FROM ${this.#table} WHERE queue = $1
+        AND id IN (SELECT id FROM ${this.#table} WHERE queue = $1 AND id = ANY($2::uuid[]) FOR UPDATE SKIP LOCKED)
       RETURNING id::text, seq, in_group AS "group", body, state`,
       [name, ids],
     )
@@ -69,20 +128,22 @@ export function createStored(connection: Connection, settings: Settings, { held,
   }
 
   /** The rows of the jobs, which keep their ids known, make place for new ones. */
-  async function redriveSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
-    const letters = await takeLetters(ids, boss, db)
+  async #redriveSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
+    const { name, clock } = this.#settings
+    const letters = await this.#takeLetters(ids, boss, db)
     const at = Math.floor(clock.now()) * 1000
     const jobs = letters.map(({ id, group, body, state }, index) => {
-      return { ...toInsert(id, body, at + index, state), ...(group !== null && inGroup(group)) }
+      const job = toInsert(id, body, at + index, state)
+      return group === null ? job : inGroup(job, group)
     })
-    await insert(jobs, boss, db)
+    await insert(name, jobs, boss, db)
     return jobs.length
   }
 
   /** A job that waits is locked until the transaction ends: no worker claims it meanwhile. Sorted: two who lock the same do so in one order. */
-  async function removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
+  async #removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     let count = 0
-    for (const lane of lanesOf(name)) {
+    for (const lane of lanesOf(this.#settings.name)) {
       const waiting: string[] = []
       for (const id of ids.toSorted()) {
         const { updated } = await boss.update(lane, undefined, { id, priority: 0, db })
@@ -90,51 +151,20 @@ export function createStored(connection: Connection, settings: Settings, { held,
       }
       if (waiting.length === 0) continue
       await boss.deleteJob(lane, waiting, { db })
-      await notes.delete(waiting, db)
+      await this.#notes.delete(waiting, db)
       count += waiting.length
     }
     return count
   }
 
-  return {
-    async countLetters(): Promise<number> {
-      const statement = `SELECT count(*)::int AS count FROM ${table} WHERE queue = $1`
-      return (await transact((_boss, db) => db.executeSql(statement, [name]))).rows[0].count
-    },
-    async deadLetters({ after, newestFirst, limit, maxBytes }) {
-      const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
-      const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
-      const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
-        WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
-      const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}
-        WHERE queue = $1 AND seq IN (${fitting(letters, '$4')}) ORDER BY ${table}.seq ${way}`
-      const { rows } = await transact((_boss, db) => db.executeSql(statement, [name, after ?? null, limit, maxBytes]))
-      return rows.map(({ id, body, reason, state, failed_at: failedAt }) => ({
-        id,
-        body,
-        reason: String(reason),
-        retryState: state ?? undefined,
-        failedAt,
-      }))
-    },
-    redrive: (ids) => inBatches(ids, redriveSome),
-    drop: (ids) => inBatches(ids, async (batch, boss, db) => (await takeLetters(batch, boss, db)).length),
-    /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
-    async *jobs() {
-      yield [...held]
-      for (const lane of lanesOf(name)) {
-        for (const part of PARTS) {
-          const found = await transact((boss, db) =>
-            boss.findJobs<{ body: string }>(lane, { data: { part }, queued: true, db }),
-          )
-          const jobs = found.filter(isOurs).map(({ id, data }) => ({ id, body: decode(data.body) }))
-          while (jobs.length > 0) yield jobs.splice(0, takePage(jobs, PAGE).length)
-        }
-      }
-      yield [...held]
-    },
-    remove: (ids) => inBatches(ids, removeSome),
-  } satisfies Partial<QueueStore> & { countLetters(): Promise<number> }
+  async #query(statement: string, values: readonly unknown[]) {
+    const { name } = this.#settings
+    return (await this.#transact((_boss, db) => db.executeSql(statement, [name, ...values]))).rows
+  }
+
+  #transact<T>(make: (boss: PgBoss, db: Db) => Promise<T>): Promise<T> {
+    return this.#connection.transact(make, this.#settings.timeoutMs * 10)
+  }
 }
 
 interface Taken {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'
 import type { QueueUse } from '../queue-types.ts'
 import { doesNotExist, requireNote } from '../use.ts'
-import { createConnection } from './pg-boss-connection.ts'
+import { Connection } from './pg-boss-connection.ts'
 import { type PgBossQueueOptions, readOptions, type Settings } from './pg-boss-options.ts'
 
 const VERSION = 2
@@ -94,7 +94,7 @@ async function findNames(boss: PgBoss, schema: string): Promise<string[]> {
  */
 export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
   const settings = readOptions({ ...options, name: 'any', observe: true })
-  const connection = createConnection(settings, async () => {})
+  const connection = new Connection(settings, async () => {})
   try {
     return await connection.call((boss) => findNames(boss, settings.schema))
   } finally {

@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues-pg-boss.ts'
-import { createConnection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
+import { Connection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
 import { readOptions } from '../../../src/store/pg-boss/pg-boss-options.ts'
-import { createPgBossStore } from '../../../src/store/pg-boss/pg-boss-store.ts'
+import { PgBossStore } from '../../../src/store/pg-boss/pg-boss-store.ts'
 import { prepareQueues } from '../../../src/store/pg-boss/pg-boss-tables.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
 import { type Decide, work } from '../../support/queues.ts'
@@ -40,8 +40,8 @@ export function useVirtualBoss() {
     createStore() {
       const { boss, clock } = virtual as VirtualBoss
       const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema().name })
-      const connection = createConnection(settings, (opened) => prepareQueues(opened, settings))
-      return { name: settings.name, store: createPgBossStore(connection, settings) }
+      const connection = new Connection(settings, (opened) => prepareQueues(opened, settings))
+      return { name: settings.name, store: new PgBossStore(connection, settings) }
     },
     setUp(options: Partial<PgBossQueueOptions> = {}) {
       const { boss, clock, now, advance, refresh } = virtual as VirtualBoss
