@@ -48,7 +48,8 @@ export class Transactions {
       this.#complete([{ claim, log }], await this.#connection.opened(), db)
     const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
     await transaction.begin(Math.min(limitMs, MAX_LIMIT))
-    return transaction
+    const { db } = transaction // A plain object: the queue copies it to add to `commit`.
+    return { db, commit: (log) => transaction.commit(log), rollback: () => transaction.rollback() }
   }
 
   close(): void {
@@ -64,7 +65,7 @@ export class Transactions {
 
 type CompleteJob = (log: Uint8Array | undefined, db: Db) => Promise<void>
 
-class HandlerTransaction implements JobTransaction {
+class HandlerTransaction {
   readonly db: object
   readonly #client: PoolClient
   readonly #guarded: ReturnType<typeof guard>
