@@ -64,7 +64,8 @@ testOnEngines('a replay whose processes die', async ({ site, random, engine }) =
     await child.close()
     const times = timesOf(replayId)
     expect(times.filter((count) => count === 0)).toEqual([])
-    expect(sum(times) - MESSAGES).toBeLessThanOrEqual(kills * CONCURRENCY)
+    // As many again have ended, and their outcomes were being recorded.
+    expect(sum(times) - MESSAGES).toBeLessThanOrEqual(kills * 2 * CONCURRENCY)
     again += sum(times) - MESSAGES
   }
   console.log(`${engine}, replay: ${rounds} kills, 0 messages lost, ${again} of those under way handled twice`)

@@ -330,7 +330,7 @@ export const client: readonly Patch[] = [
     fault: 'the interval is counted from the first call that waits',
     file: 'src/collect/client-buffer.ts',
     from: 'clock.setTimeout(() => this.#startFlush(), untilNextMs)',
-    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs)',
+    to: 'clock.setTimeout(() => this.#startFlush(), flushAfterMs)',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter'],
   },
   {

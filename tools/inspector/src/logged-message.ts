@@ -71,19 +71,22 @@ function textsOf(users: readonly unknown[]): readonly string[] | undefined {
   return texts.size > MAX_USERS ? undefined : [...texts]
 }
 
+const OUTCOMES: readonly Step['what'][] = ['handled', 'failed', 'ignored']
 const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
 /**
  * Adds a step at its time. Of too many, those in the middle are dropped.
  *
- * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
+ * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it. The answer to a
+ *   message that is stored is before what a worker did at the same time.
  */
-export function addStep({ steps }: LoggedMessage, step: Step, isFirst = false): void {
+export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst = false): void {
   let index = steps.length
   for (; index > 0; index -= 1) {
     const { at, what } = steps[index - 1] as Step
-    if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
+    const isLater = step.what === 'answered' ? isStored && OUTCOMES.includes(what) : isFirst && what !== 'answered'
+    if (at < step.at || (at === step.at && !isLater)) break
   }
   steps.splice(index, 0, step)
   if (steps.length > FIRST_STEPS + LAST_STEPS) steps.splice(FIRST_STEPS, 1)

@@ -163,7 +163,9 @@ export function watchReceiver(
     }
     const { remoteAddress } = request
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
-    addStep(logged, { at: journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
+    // A message that is stored is answered at once. A worker of the same process may have handled it meanwhile.
+    const storedAt = logged.steps.findLast(({ what, at: time }) => what === 'stored' && time >= at)?.at
+    addStep(logged, { at: storedAt ?? journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }
 
   return receiver.observe({

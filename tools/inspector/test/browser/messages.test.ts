@@ -30,7 +30,7 @@ for (const framework of ['express', 'fastify'] as const) {
 
     await message(page).getByRole('link', { name: 'collector' }).click()
     await message(page).getByText('Collected 1 call').waitFor()
-    expect(await message(page).locator('h4').count()).toBe(0)
+    await expect.poll(() => message(page).locator('h4').count()).toBe(0)
   })
 }
 
