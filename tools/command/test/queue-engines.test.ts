@@ -70,12 +70,13 @@ async function fillInbox(open: () => Queue): Promise<void> {
     throw new RangeError('no \u001b[31mstock')
   }
   receiver.on('track', fail, { name: 'crm' }).on('track', () => {})
-  const [event, userId] = ['Order\u001b]0;Completed', 'u1']
-  for (const message of [{ ...fixtures.track, event, userId }, fixtures.track, { type: 'nonsense' }]) {
-    await receive(receiver, message)
-  }
   receiver.start()
-  await until(async () => (await queue.deadLetters()).length === 3)
+  const [event, userId] = ['Order\u001b]0;Completed', 'u1']
+  const messages = [{ ...fixtures.track, event, userId }, fixtures.track, { type: 'nonsense' }]
+  for (const [index, message] of messages.entries()) {
+    await receive(receiver, message)
+    await until(async () => (await queue.deadLetters()).length === index + 1) // One after the other: they are listed in this order.
+  }
   await receiver.close()
 
   const idle = createReceiver({ secret, inbox: { queue: open() } })
