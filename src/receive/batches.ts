@@ -26,13 +26,14 @@ export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boo
     return [{ parts, parse: () => refuse(error) }]
   }
 
-  function toIncoming(element: unknown, { ...parts }: DeliveryParts): Incoming {
+  function toIncoming(element: unknown, ofElement: DeliveryParts): Incoming {
     try {
       const bytes = Buffer.from(JSON.stringify(element))
-      return { parts: { ...parts, bytes }, parse: () => checkReceived(element, takesCustom) }
+      return { parts: { ...ofElement, bytes }, parse: () => checkReceived(element, takesCustom) }
     } catch {
       const text =
         'An element of a batch must be written anew. Got one that nests deeper than the stack. Send it alone.'
+      const parts = { ...ofElement, bytes: new Uint8Array() } // Those of the whole batch are not its own.
       return { parts, parse: () => refuse(new HooklineError('body_not_json', text)) }
     }
   }

@@ -115,6 +115,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     const received = await set.send(body, sign(body, secret))
     expect(received.status).toBe(200)
     expect(received.elements).toMatchObject([{ ok: true }, { ok: false, error: { code: 'body_not_json' } }])
+    expect(received.elements?.[1]?.delivery.bytes).toHaveLength(0) // Those of the batch hold other messages.
     expect(set.users()).toEqual(['ada'])
   })
 
