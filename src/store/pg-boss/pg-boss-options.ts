@@ -92,7 +92,8 @@ export interface PgBossQueueOptions {
   readonly max?: number
   /**
    * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds: half of it for a statement, which PostgreSQL itself
-   * ends then. Default 3000. To count jobs, to list, redrive or drop dead letters and to read the log, it may take ten times as long.
+   * ends then. Default 3000. A push that waits behind others may take longer, until those have ended. To count jobs, to list, redrive or
+   * drop dead letters and to read the log, it may take ten times as long.
    */
   readonly timeoutMs?: number
   /**
