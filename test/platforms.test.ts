@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { inodeOf } from '../src/store/sqlite/database.ts'
 import { createPlace } from '../tools/command/src/place.ts'
-import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateLog } from './queues/sqlite/set-up.ts'
+import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateLog } from './store/sqlite/set-up.ts'
 import { needs } from './support/needs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -6,7 +6,7 @@ import { inspectQueue } from '../../src/observe/inspect-queue.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { setUp as setUpDestination } from '../destination/set-up.ts'
+import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
 

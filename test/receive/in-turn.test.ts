@@ -7,7 +7,7 @@ import { createReceiver } from '../../src/receive/create-receiver.ts'
 import type { InboxOptions } from '../../src/receive/inbox-options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { setUp as setUpDestination } from '../destination/set-up.ts'
+import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret } from '../support/receive.ts'
 
