@@ -29,7 +29,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The files that the project `default` leaves to others. */
+/** The files that the project `default` leaves to others, which need more than Node: servers, other processes and programs, the nightly run. */
+const ENGINES = ['{test,tools}/**/*.engines.test.ts']
+const PROCESSES = ['{test,tools}/**/*.process.test.ts']
+const NIGHTLY = ['{test,tools}/**/*.nightly.test.ts']
 const CRASH = ['test/crash/**/*.test.ts']
 const PACKAGE = ['test/package/**/*.test.ts', 'test/docs/{code,deploy}.test.ts']
 const EVERYWHERE = ['test/everywhere/**/*.test.ts']
@@ -49,10 +52,13 @@ const projects: TestProjectInlineConfiguration[] = [
       name: 'default',
       ...onSources,
       include: ['{test,tools}/**/*.test.ts', 'examples/testing/*.vitest.test.ts'],
-      exclude: [...CRASH, ...PACKAGE, ...EVERYWHERE, ...BROWSER],
+      exclude: [...ENGINES, ...PROCESSES, ...NIGHTLY, ...CRASH, ...PACKAGE, ...EVERYWHERE, ...BROWSER],
       maxWorkers: 2 * availableParallelism(), // They often wait: for servers, leases, processes.
     },
   },
+  ...Object.entries({ engines: ENGINES, processes: PROCESSES, nightly: NIGHTLY }).map(([name, include]) => ({
+    test: { name, ...onSources, include, maxWorkers: 2 * availableParallelism() },
+  })),
   {
     test: {
       name: 'crash',

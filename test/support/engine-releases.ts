@@ -17,7 +17,7 @@ export const RELEASES: readonly Release[] = [
   ['bullmq@6.0.0', 'ioredis@5.4.0'],
   ['bullmq@6.7.0', 'ioredis@6.0.0'],
 ].map((packages) => ({
-  name: `engines (${packages.join(', ')})`,
+  name: `releases (${packages.join(', ')})`,
   modules: join(import.meta.dirname, '../../.cache/engines', packages.join(','), 'node_modules'),
 }))
 
