@@ -1,10 +1,7 @@
 /** docs/conformance.md and the tests of this folder name the same rows, in both directions. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { client } from '../mutations/client.ts'
-import { outbound } from '../mutations/outbound.ts'
-import { findRows } from '../mutations/patch.ts'
 import { readRows } from './rows.ts'
 
 const folder = new URL('./', import.meta.url)
@@ -22,19 +19,6 @@ test('both name something, and nothing twice', () => {
 
 test('every row of the list has its test, and every test its row', () => {
   expect([...listed].sort()).toEqual([...tested].sort())
-})
-
-test('each row has a fault that must turn it red, for test/mutations', () => {
-  const broken = [...outbound, ...client].flatMap((patch) => findRows(patch, listed))
-  expect([...new Set(broken)].sort()).toEqual([...listed].sort())
-})
-
-test('each fault can still be put into the sources', () => {
-  const stale = [...outbound, ...client].filter(({ file, from }) => {
-    const path = new URL(`../../${file}`, folder)
-    return !existsSync(path) || read(path).split(from).length !== 2
-  })
-  expect(stale.map(({ fault }) => fault)).toEqual([])
 })
 
 test('no row is skipped or left to do', () => {
