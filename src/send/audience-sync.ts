@@ -20,8 +20,10 @@ interface Change<Value> {
   readonly isRemoved: boolean
 }
 
-const CHUNK = 500
+/** The most calls that one push queues. */
+const MAX_CHUNK = 500
 
+/** How long to wait while the queue is full, in milliseconds. */
 const FULL_MS = 1_000
 
 export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
@@ -30,7 +32,7 @@ export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncA
       refuseUnknown(options, ['previous'])
       const current = mapMembers(members, 'members')
       const synced = mapMembers(options.previous ?? [], 'previous')
-      await sync<boolean>(target, traitName(name), current, synced, false)
+      await queueChanges<boolean>(target, traitName(name), current, synced, false)
       return new Set(synced.keys())
     },
     syncTrait: async <Value>(
@@ -41,7 +43,7 @@ export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncA
       refuseUnknown(options, ['previous'])
       const current = mapValues(values, 'values')
       const synced = mapValues(options.previous ?? [], 'previous')
-      await sync<Value | null>(target, traitName(name), current, synced, null)
+      await queueChanges<Value | null>(target, traitName(name), current, synced, null)
       return synced
     },
   }
@@ -80,10 +82,12 @@ function requireUserId(userId: unknown, name: string): string {
 }
 
 /**
- * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued.
- * Waits while the queue is full.
+ * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued. Tries again
+ * with half as many calls while the queue is full.
+ *
+ * @param removed The value of a user who is no longer in `current`.
  */
-async function sync<Value>(
+async function queueChanges<Value>(
   target: SyncTarget,
   trait: string,
   current: ReadonlyMap<string, Value>,
@@ -91,7 +95,7 @@ async function sync<Value>(
   removed: Value,
 ): Promise<void> {
   const changes = findChanges(current, synced, removed)
-  let size = CHUNK
+  let size = MAX_CHUNK
   for (let start = 0; start < changes.length; ) {
     const chunk = changes.slice(start, start + size)
     const calls = chunk.map(({ userId, value }) =>
@@ -99,7 +103,7 @@ async function sync<Value>(
     )
     try {
       const results = await target.push(calls)
-      for (const [index, change] of chunk.entries()) if (results[index]?.queued === true) apply(synced, change)
+      for (const [index, change] of chunk.entries()) if (results[index]?.queued === true) applyChange(synced, change)
       start += size
       await nextTurn() // A large audience must not delay the rounds under way.
     } catch (error) {
@@ -123,7 +127,7 @@ function findChanges<Value>(
   return [...changed, ...missing.map((userId) => ({ userId, value: removed, isRemoved: true }))]
 }
 
-function apply<Value>(synced: Map<string, Value>, { userId, value, isRemoved }: Change<Value>): void {
+function applyChange<Value>(synced: Map<string, Value>, { userId, value, isRemoved }: Change<Value>): void {
   if (isRemoved) synced.delete(userId)
   else synced.set(userId, value)
 }

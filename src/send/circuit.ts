@@ -1,6 +1,6 @@
 /**
- * The circuit of a URL: closed, it sends; open, it holds; half-open, it probes with one message. After a success it closes at a
- * ramp: as many attempts at a time as the URL has shown to bear.
+ * The circuit of a URL: closed, it sends; open, it holds; half-open, it probes with one message. After a successful probe it lets
+ * one attempt run at a time, and one more after as many successes as run at a time.
  */
 
 import { backoff } from '../kit/backoff.ts'
@@ -17,13 +17,13 @@ export type CircuitState = 'closed' | 'open' | 'half_open'
 interface CircuitTimes {
   /** The webhook URL. Its query reads `?…`, because it may hold a token. */
   readonly url: string
-  /** Since when its circuit is not closed. */
+  /** When its circuit opened; absent while it is closed. */
   readonly openSince?: Date
-  /** When it gets one message next, to try it; set while its circuit is `open`. */
+  /** When one message is posted to probe the URL; set while its circuit is `open`. */
   readonly probeAt?: Date
 }
 
-/** How a URL stands. The figures count attempts of this process since the URL is in the settings. */
+/** The health of a URL. The figures count attempts of this process since the URL was added to the settings. */
 export interface UrlHealth extends CircuitTimes {
   readonly circuit: CircuitState
   /** How many attempts it accepted. */
@@ -59,33 +59,33 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
 
 const FIRST_PROBE_MS = 1_000
 
-/** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
+/** The longest `Retry-After` that holds a URL, in milliseconds. The message that was answered with it may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
 /** Every time is by the monotonic clock, in milliseconds. */
 export class Circuit {
   readonly #policy: CircuitPolicy
-  readonly #pace: Pace
+  readonly #rate: TokenBucket
   #state: CircuitState = 'closed'
   #openSince: number | undefined
   #probeAt = 0
-  #openings = 0 // Since the last success.
-  #epoch = 0 // An attempt that began before the circuit opened says nothing of the URL now.
-  #failures = 0 // In a row.
+  #openingsSinceSuccess = 0
+  #epoch = 0 // Counts openings. An attempt that began before the last one ends without effect: it says nothing about the URL now.
+  #failuresInRow = 0
   #active = 0
-  #bearable: number // How many attempts at a time, while it is closed.
+  #maxActive: number // A fraction while it grows. The concurrency until the circuit opens first.
 
   constructor(policy: CircuitPolicy) {
     this.#policy = policy
-    this.#pace = policy.maxPerSecond === undefined ? UNLIMITED : createPace(policy.maxPerSecond)
-    this.#bearable = policy.concurrency
+    this.#rate = policy.maxPerSecond === undefined ? UNLIMITED : createTokenBucket(policy.maxPerSecond)
+    this.#maxActive = policy.concurrency
   }
 
   get state(): CircuitState {
     return this.#state
   }
 
-  /** Since when it is not closed. */
+  /** When it opened; undefined while it is closed. */
   get openSince(): number | undefined {
     return this.#openSince
   }
@@ -95,58 +95,62 @@ export class Circuit {
     return this.#state === 'open' ? this.#probeAt : undefined
   }
 
-  /** How many attempts may begin now. */
+  /** Returns how many attempts may begin now. */
   room(now: number): number {
     if (this.#state === 'half_open') return 0
-    const paced = this.#pace.room(now)
-    if (this.#state === 'open') return now >= this.#probeAt ? Math.min(1, paced) : 0
-    return Math.max(0, Math.min(Math.floor(this.#bearable) - this.#active, paced))
+    const tokens = this.#rate.count(now)
+    if (this.#state === 'open') return now >= this.#probeAt ? Math.min(1, tokens) : 0
+    return Math.max(0, Math.min(Math.floor(this.#maxActive) - this.#active, tokens))
   }
 
-  /** When there is room although no attempt has ended; undefined when one has to end first. */
+  /** Returns when an attempt may begin if none ends until then; undefined when one has to end first. */
   roomAt(now: number): number | undefined {
-    const isWaiting = this.#state === 'closed' && this.#active >= Math.floor(this.#bearable)
-    if (isWaiting || this.#state === 'half_open') return undefined
-    return Math.max(this.#pace.roomAt(now), this.probeAt ?? now)
+    const isFull = this.#state === 'closed' && this.#active >= Math.floor(this.#maxActive)
+    if (isFull || this.#state === 'half_open') return undefined
+    return Math.max(this.#rate.nextAt(now), this.probeAt ?? now)
   }
 
-  /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
+  /**
+   * Begins an attempt, also without room. The caller must call the returned function when the attempt ends: it returns whether
+   * the circuit opened or closed.
+   */
   begin(now: number): (attempt: Attempt, now: number) => boolean {
-    this.#pace.take(now)
+    this.#rate.take(now)
     this.#active += 1
     if (this.#state === 'open') this.#state = 'half_open'
-    const began = this.#epoch
-    return (attempt, at) => {
+    const epoch = this.#epoch
+    return (attempt, endedAt) => {
       this.#active -= 1
-      const wasOpen = this.#openSince !== undefined
-      if (began === this.#epoch) this.#judge(attempt, at)
-      return wasOpen !== (this.#openSince !== undefined)
+      const wasClosed = this.#openSince === undefined
+      if (epoch === this.#epoch) this.#record(attempt, endedAt)
+      return wasClosed !== (this.#openSince === undefined)
     }
   }
 
-  #judge(attempt: Attempt, now: number): void {
+  #record(attempt: Attempt, now: number): void {
     const { status, error } = attempt
-    if (error === 'closed') this.#state = this.#state === 'half_open' ? 'open' : this.#state
-    else if (status === undefined || isTransient(status)) this.#fail(attempt, now)
-    else this.#succeed()
+    if (error === 'closed') {
+      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended shows nothing: another one follows.
+    } else if (status === undefined || isTransient(status)) this.#recordFailure(attempt, now)
+    else this.#recordSuccess()
   }
 
-  #succeed(): void {
+  #recordSuccess(): void {
     const { concurrency } = this.#policy
-    this.#bearable = this.#state === 'half_open' ? 1 : Math.min(concurrency, this.#bearable + 1 / this.#bearable)
-    this.#failures = 0
-    this.#openings = 0
+    this.#maxActive = this.#state === 'half_open' ? 1 : Math.min(concurrency, this.#maxActive + 1 / this.#maxActive)
+    this.#failuresInRow = 0
+    this.#openingsSinceSuccess = 0
     this.#state = 'closed'
     this.#openSince = undefined
   }
 
-  #fail({ status, retryAfterMs }: Attempt, now: number): void {
+  #recordFailure({ status, retryAfterMs }: Attempt, now: number): void {
     const { failures, concurrency } = this.#policy
-    this.#failures += 1
-    if (this.#bearable < concurrency) this.#bearable = Math.max(1, this.#bearable - 1 / this.#bearable)
+    this.#failuresInRow += 1
+    if (this.#maxActive < concurrency) this.#maxActive = Math.max(1, this.#maxActive - 1 / this.#maxActive)
     const asksToWait = status === 429 || retryAfterMs !== undefined
     const mayOpen = failures !== Number.POSITIVE_INFINITY
-    if (this.#state === 'half_open' || this.#failures >= failures || (asksToWait && mayOpen)) {
+    if (this.#state === 'half_open' || this.#failuresInRow >= failures || (asksToWait && mayOpen)) {
       this.#open(now, retryAfterMs)
     }
   }
@@ -154,14 +158,16 @@ export class Circuit {
   #open(now: number, askedMs = 0): void {
     this.#state = 'open'
     this.#openSince ??= now
-    this.#openings += 1
+    this.#openingsSinceSuccess += 1
     this.#epoch += 1
     const { maxProbeMs: maxMs, random } = this.#policy
-    const delayMs = backoff(this.#openings, { firstMs: FIRST_PROBE_MS, maxMs, random: (1 + random()) / 2 })
+    const times = { firstMs: FIRST_PROBE_MS, maxMs, random: (1 + random()) / 2 }
+    const delayMs = backoff(this.#openingsSinceSuccess, times)
     this.#probeAt = now + Math.max(delayMs, Math.min(askedMs, MAX_PAUSE_MS))
   }
 }
 
+/** Checks and completes the options. False counts failures, too, but no number of them opens a circuit. */
 export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readonly<Required<CircuitOptions>> {
   if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
   requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])
@@ -172,32 +178,35 @@ export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readon
   return { failures, maxProbeMs, lastAttemptsPerSecond }
 }
 
-/** How many may begin. Every time is in milliseconds, by the monotonic clock. */
-export interface Pace {
-  room(now: number): number
-  roomAt(now: number): number
+/** Limits how many posts a second begin: each takes a token. Every time is in milliseconds, by the monotonic clock. */
+export interface TokenBucket {
+  /** Returns how many tokens there are. */
+  count(now: number): number
+  /** Returns when there is a token. */
+  nextAt(now: number): number
   take(now: number): void
 }
 
-const UNLIMITED: Pace = { room: () => Number.POSITIVE_INFINITY, roomAt: (now) => now, take() {} }
+const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
 
-export function createPace(perSecond: number): Pace {
-  const most = Math.max(1, perSecond / 10)
-  let left = most
-  let at = Number.NEGATIVE_INFINITY
+/** Creates a full bucket, which holds the tokens of a tenth of a second. */
+export function createTokenBucket(perSecond: number): TokenBucket {
+  const capacity = Math.max(1, perSecond / 10)
+  let tokens = capacity
+  let filledAt = Number.NEGATIVE_INFINITY
 
   function refill(now: number): number {
-    left = Math.min(most, left + ((now - at) * perSecond) / 1_000)
-    at = now
-    return left + 1e-6 // Parts that were added may sum up to a little less.
+    tokens = Math.min(capacity, tokens + ((now - filledAt) * perSecond) / 1_000)
+    filledAt = now
+    return tokens + 1e-6 // Fractions that should add up to a whole token may be rounded down.
   }
 
   return {
-    room: (now) => Math.max(0, Math.floor(refill(now))),
-    roomAt: (now) => now + Math.max(0, Math.ceil(((1 - refill(now)) * 1_000) / perSecond)),
+    count: (now) => Math.max(0, Math.floor(refill(now))),
+    nextAt: (now) => now + Math.max(0, Math.ceil(((1 - refill(now)) * 1_000) / perSecond)),
     take(now) {
       refill(now)
-      left -= 1
+      tokens -= 1
     },
   }
 }

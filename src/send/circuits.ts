@@ -1,32 +1,38 @@
-/** Where a message may be posted now, and how many more: by the switch of a destination, and by the circuits of its URLs. */
+/** The circuits of the URLs of a destination. With its switch they decide how many messages may be posted now, and to which URLs. */
 
 import type { Clock } from '../kit/clock.ts'
 import type { ClaimedJob, Room } from '../store/queue-types.ts'
-import { Circuit, type CircuitEvent, type CircuitPolicy, createPace, type Pace, type UrlHealth } from './circuit.ts'
+import {
+  Circuit,
+  type CircuitEvent,
+  type CircuitPolicy,
+  createTokenBucket,
+  type TokenBucket,
+  type UrlHealth,
+} from './circuit.ts'
 import type { DestinationSettings } from './destination-options.ts'
 import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
-/** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
+/** The four hours of a held message begin so much later, in milliseconds: a URL that recovers just before their end is noticed in time. */
 const NOTICE_MS = 60_000
 
 const MIN_HOLD_MS = 10_000
 
-/** A URL, its circuit, and its attempts. */
-interface Entry {
+interface UrlCircuit {
   readonly target: Target
   readonly circuit: Circuit
   readonly counts: { delivered: number; failed: number; lastFailure?: NonNullable<UrlHealth['lastFailure']> }
 }
 
-/** They measure by the monotonic clock: one that is set does not end an outage. */
+/** Measures by the monotonic clock: setting the system clock does not end an outage. */
 export class Circuits {
   readonly #clock: Clock
   readonly #policy: CircuitPolicy
-  readonly #lastAttempts: Pace
+  readonly #lastAttempts: TokenBucket
   readonly #onChange: (event: CircuitEvent) => void
-  #entries: ReadonlyMap<string, Entry> = new Map()
+  #byId: ReadonlyMap<string, UrlCircuit> = new Map()
   #offSince: number | undefined
 
   /** How many messages may be claimed now, and when it is worth asking again. */
@@ -36,7 +42,7 @@ export class Circuits {
     const { clock, random, maxPerSecond, concurrency, circuit } = settings
     this.#clock = clock
     this.#policy = { ...circuit, maxPerSecond, concurrency, random }
-    this.#lastAttempts = createPace(circuit.lastAttemptsPerSecond)
+    this.#lastAttempts = createTokenBucket(circuit.lastAttemptsPerSecond)
     this.#onChange = onChange
     this.update(settings)
   }
@@ -47,121 +53,126 @@ export class Circuits {
   }
 
   get urls(): readonly UrlHealth[] {
-    const entries = [...this.#entries.values()]
-    return entries.map((entry) => ({ ...this.#timesOf(entry), circuit: entry.circuit.state, ...entry.counts }))
+    const all = [...this.#byId.values()]
+    return all.map((each) => ({ ...this.#describeTimes(each), circuit: each.circuit.state, ...each.counts }))
   }
 
+  /** Follows the settings. A URL that stays keeps its circuit. */
   update({ enabled, targets }: DestinationSettings): void {
     this.#offSince = enabled ? undefined : (this.#offSince ?? this.#clock.monotonic())
-    this.#entries = new Map(targets.map((target) => [target.id, this.#entries.get(target.id) ?? this.#create(target)]))
+    this.#byId = new Map(targets.map((target) => [target.id, this.#byId.get(target.id) ?? this.#create(target)]))
   }
 
-  /** Returns those of these URLs that may be tried now. */
+  /** Returns the URLs that may be tried now. */
   admit(targets: readonly Target[]): readonly Target[] {
     const now = this.#clock.monotonic()
-    return targets.filter(({ id }) => (this.#entries.get(id)?.circuit.room(now) ?? 0) > 0)
+    return targets.filter(({ id }) => (this.#byId.get(id)?.circuit.room(now) ?? 0) > 0)
   }
 
-  /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
+  /** Begins an attempt, also at a URL that may not be tried. The caller must call the returned function when the attempt ends. */
   begin({ id }: Target): (attempt: Attempt) => void {
-    const entry = this.#entries.get(id)
-    if (entry === undefined) return () => {}
-    const end = entry.circuit.begin(this.#clock.monotonic())
+    const found = this.#byId.get(id)
+    if (found === undefined) return () => {}
+    const end = found.circuit.begin(this.#clock.monotonic())
     return (attempt) => {
-      count(entry, attempt)
-      if (!end(attempt, this.#clock.monotonic())) return
-      this.#onChange({ ...this.#timesOf(entry), state: entry.circuit.state, cause: attempt })
+      countAttempt(found, attempt)
+      const hasChanged = end(attempt, this.#clock.monotonic())
+      if (hasChanged) this.#onChange({ ...this.#describeTimes(found), state: found.circuit.state, cause: attempt })
     }
   }
 
   /**
-   * Returns when the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while no
-   * URL may be tried, a minute after it arrived or after that began.
+   * Returns when the four hours of a message that was not tried yet begin. While a URL may be tried: with its first claim or, if
+   * the message was held, now. While no URL may be tried: a minute after the message arrived, or after the hold began if that is later.
    *
-   * @param before What this was when the message was held before.
+   * @param before The last result for this message; undefined when it was never held.
    */
   windowStart({ dueAt, firstAt }: ClaimedJob, before: number | undefined): number {
-    const since = this.#heldSince()
-    if (since === undefined) return before === undefined ? firstAt.getTime() : this.#clock.now()
-    const arrived = before ?? (dueAt ?? firstAt).getTime() + NOTICE_MS
-    return Math.max(arrived, this.#dateOf(since).getTime() + NOTICE_MS)
+    const heldSince = this.#heldSince()
+    if (heldSince === undefined) return before === undefined ? firstAt.getTime() : this.#clock.now()
+    const afterArrival = before ?? (dueAt ?? firstAt).getTime() + NOTICE_MS
+    return Math.max(afterArrival, this.#toDate(heldSince).getTime() + NOTICE_MS)
   }
 
-  /** Returns whether a message that runs out may be tried once more, although no URL may be tried. */
+  /** Admits a message whose four hours end for a last attempt although no URL may be tried, at most so many a second. */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
-    const isAdmitted = this.#lastAttempts.room(now) > 0
+    const isAdmitted = this.#lastAttempts.count(now) > 0
     if (isAdmitted) this.#lastAttempts.take(now)
     return isAdmitted
   }
 
-  /** Returns how long a message that is held waits, in milliseconds: up to half as long as the switch is off, or one of these URLs open. */
+  /**
+   * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the switch was turned off, or since
+   * the circuit of the last of these URLs opened.
+   */
   holdMs(targets: readonly Target[]): number {
     const now = this.#clock.monotonic()
-    const openMs = targets.map(({ id }) => now - (this.#offSince ?? this.#entries.get(id)?.circuit.openSince ?? now))
+    const openMs = targets.map(({ id }) => now - (this.#offSince ?? this.#byId.get(id)?.circuit.openSince ?? now))
     const waitMs = Math.min(MAX_DELAY_MS, Math.max(MIN_HOLD_MS, Math.min(...openMs) / 2))
     return (waitMs * (1 + this.#policy.random())) / 2
   }
 
-  #create(target: Target): Entry {
+  #create(target: Target): UrlCircuit {
     return { target, circuit: new Circuit(this.#policy), counts: { delivered: 0, failed: 0 } }
   }
 
+  /** A message needs one URL, so the room is that of the URL with the most. */
   #findRoom(): number {
     const now = this.#clock.monotonic()
-    let most = 0
-    for (const { circuit } of this.#usable()) most = Math.max(most, circuit.room(now))
-    return most === 0 && now >= this.#sweepAt() ? Number.POSITIVE_INFINITY : most
+    let room = 0
+    for (const { circuit } of this.#usable()) room = Math.max(room, circuit.room(now))
+    return room === 0 && now >= this.#sweepAt() ? Number.POSITIVE_INFINITY : room
   }
 
   #findNextRoom(): Date | undefined {
     const now = this.#clock.monotonic()
     let at = this.#sweepAt()
     for (const { circuit } of this.#usable()) at = Math.min(at, circuit.roomAt(now) ?? at)
-    return at === Number.POSITIVE_INFINITY ? undefined : this.#dateOf(at)
+    return at === Number.POSITIVE_INFINITY ? undefined : this.#toDate(at)
   }
 
-  #usable(): Iterable<Entry> {
-    return this.#offSince === undefined ? this.#entries.values() : []
+  #usable(): Iterable<UrlCircuit> {
+    return this.#offSince === undefined ? this.#byId.values() : []
   }
 
-  /** Returns when the first held message may run out. From then on all are claimed, each again at its end at the latest. */
+  /** Returns when the four hours of the first held message may end. From then on all are claimed, so that each ends in time. */
   #sweepAt(): number {
     return (this.#heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
-  /** Returns since when no URL could be tried. */
+  /** Returns since when no URL may be tried: the switch is off, or all circuits are open; undefined while one may be tried. */
   #heldSince(): number | undefined {
-    const opened = this.#openSince()
-    const off = this.#offSince
-    return off === undefined || opened === undefined ? (off ?? opened) : Math.min(off, opened)
+    const openSince = this.#openSince()
+    const offSince = this.#offSince
+    return offSince === undefined || openSince === undefined ? (offSince ?? openSince) : Math.min(offSince, openSince)
   }
 
   /** Returns since when all circuits are open; undefined while one is closed. */
   #openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
-    for (const { circuit } of this.#entries.values()) {
+    for (const { circuit } of this.#byId.values()) {
       if (circuit.openSince === undefined) return undefined
       since = Math.max(since, circuit.openSince)
     }
     return since
   }
 
-  #timesOf({ target: { shown: url }, circuit }: Entry): Pick<UrlHealth, 'url' | 'openSince' | 'probeAt'> {
+  #describeTimes({ target: { shown: url }, circuit }: UrlCircuit): Pick<UrlHealth, 'url' | 'openSince' | 'probeAt'> {
     if (circuit.openSince === undefined) return { url }
-    const openSince = this.#dateOf(circuit.openSince)
+    const openSince = this.#toDate(circuit.openSince)
     return circuit.probeAt === undefined
       ? { url, openSince }
-      : { url, openSince, probeAt: this.#dateOf(circuit.probeAt) }
+      : { url, openSince, probeAt: this.#toDate(circuit.probeAt) }
   }
 
-  #dateOf(time: number): Date {
-    return new Date(this.#clock.now() + time - this.#clock.monotonic())
+  #toDate(monotonic: number): Date {
+    return new Date(this.#clock.now() + monotonic - this.#clock.monotonic())
   }
 }
 
-/** Counts an attempt. One that `close` ended says nothing of its URL. */
-function count({ counts }: Entry, attempt: Attempt): void {
+/** An attempt that `close` ended says nothing about its URL, and is not counted. */
+function countAttempt({ counts }: UrlCircuit, attempt: Attempt): void {
   const { url, ok, body, durationMs, retryAfterMs, ...failure } = attempt
   if (ok) counts.delivered += 1
   else if (failure.error !== 'closed') {

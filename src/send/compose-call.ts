@@ -16,15 +16,18 @@ export interface Composed {
   readonly bytes: Uint8Array
   /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
-  /** Default: a new one. */
+  /** The id of its job. Default: a new one. */
   readonly id?: string | undefined
   /** The bytes as the queue stores them. Default: as they are. */
   readonly stored?: Uint8Array
 }
 
+const EXAMPLE_KEY = 'order-1'
+const EXAMPLE_SOURCE = 'shop'
+
 /**
- * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of
- * its user has: it has no other field, and a receiver takes the same bytes for one delivery.
+ * Composes the message of a call. A call without a timestamp gets the time of the clock. A `delete` gets a time that no other
+ * `delete` of its user has: nothing else distinguishes them, and a receiver takes two with the same bytes for one message.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {
@@ -34,11 +37,11 @@ export function composeCall(type: MessageType, call: object, clock: Clock): Comp
   try {
     const at = clock.now()
     const { userId, timestamp } = call as Partial<Message>
-    const isNew = type === 'delete' && timestamp === undefined && typeof userId === 'string'
-    const message = compose(type, call, isNew ? distinctTime(clock, userId) : at)
+    const needsOwnTime = type === 'delete' && timestamp === undefined && typeof userId === 'string'
+    const message = compose(type, call, needsOwnTime ? distinctTime(clock, userId) : at)
     return { message, bytes: serialise(message), at }
   } catch (error) {
-    throw new TypeError(describeFault(type, error))
+    throw new TypeError(explainFault(type, error))
   }
 }
 
@@ -47,14 +50,14 @@ export function composeMessage(message: Message, clock: Clock): Composed {
 }
 
 export function composeSubmission({ message, key, source }: Submission, clock: Clock): Composed {
-  if (key !== undefined) requireText('key', key)
-  if (source !== undefined) requireText('source', source, 'shop')
+  if (key !== undefined) requireText('key', key, EXAMPLE_KEY)
+  if (source !== undefined) requireText('source', source, EXAMPLE_SOURCE)
   const composed = composeMessage(message, clock)
   return { ...composed, id: key && idOfKey(key), stored: writeStored(composed.bytes, source) }
 }
 
-function describeFault(type: MessageType, error: unknown): string {
+function explainFault(type: MessageType, error: unknown): string {
   if (error instanceof HooklineError) return `${type}: ${error.message}`
-  const [found] = describeError(error).split('\n')
-  return `${type}: the call cannot be written as JSON. Got ${found}. Pass plain data without cycles and BigInt values.`
+  const [firstLine] = describeError(error).split('\n')
+  return `${type}: the call cannot be written as JSON: ${firstLine}. Pass plain data without cycles and BigInt values.`
 }

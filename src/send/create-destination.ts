@@ -47,26 +47,26 @@ import { messageBytes, REASONS, readDeadLetter, readMessage, readReason } from '
  * const undelivered = await destination.close()
  */
 export function createDestination(options: DestinationOptions): Destination {
-  const live = createCurrentSettings(options)
-  const { clock, queue, concurrency, onDeadLetter } = live.settings
+  const current = createCurrentSettings(options)
+  const { clock, queue, concurrency, onDeadLetter } = current.settings
   const events = createDestinationEvents(
-    live.settings,
-    (letter) => onDeadLetter?.(readDeadLetter(letter, live.settings.targets)),
-    () => live.settings.targets.length > 1,
+    current.settings,
+    (letter) => onDeadLetter?.(readDeadLetter(letter, current.settings.targets)),
+    () => current.settings.targets.length > 1,
   )
-  const circuits = new Circuits(live.settings, (event) => events.publish('circuit', event))
-  const functions = createFunctions(live.settings.functions, clock)
-  const outbox = new Outbox(live, events)
+  const circuits = new Circuits(current.settings, (event) => events.publish('circuit', event))
+  const functions = createFunctions(current.settings.functions, clock)
+  const outbox = new Outbox(current, events)
 
   function update(changes: DestinationChanges): void {
-    live.update(changes)
-    circuits.update(live.settings)
-    wake()
+    current.update(changes)
+    circuits.update(current.settings)
+    lookForJobs()
   }
 
   queue.reserve?.('destination')
-  const handler = new JobHandler(live, circuits, events, functions, (...given) => outbox.skip(...given))
-  const wake = queue.work((job, signal, save) => handler.handle(job, signal, save), {
+  const handler = new JobHandler(current, circuits, events, functions, outbox)
+  const lookForJobs = queue.work((job, signal, save) => handler.handle(job, signal, save), {
     concurrency,
     room: circuits.room,
     onUnreadable: (letter) => handler.endUnreadable(letter),
@@ -78,7 +78,7 @@ export function createDestination(options: DestinationOptions): Destination {
     ),
     ...createAudienceSync(outbox),
     get enabled() {
-      return live.settings.enabled
+      return current.settings.enabled
     },
     send: (message, options) => outbox.pushOne(() => composeMessage(message, clock), options),
     submit: (submissions, options) => outbox.submit(submissions, options),
@@ -95,7 +95,7 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), outbox.isClosed, clock, hasOpenCircuit)
       return { ...health, urls, skipped: { ...outbox.skipped }, transformFailed: functions.failures }
     },
-    ...createLetters(queue, describeLetters(live)),
+    ...createLetters(queue, describeLetters(current)),
     async forget(ids) {
       const isAbout = matchUser(ids)
       events.publish('forgotten', { ids })
@@ -108,53 +108,54 @@ export function createDestination(options: DestinationOptions): Destination {
 }
 
 /** Says how the dead letters of a destination are read and filtered. */
-function describeLetters(live: CurrentSettings): LettersOwner<DestinationDeadLetter> {
+function describeLetters(current: CurrentSettings): LettersOwner<DestinationDeadLetter> {
   return {
-    read: (letter) => readDeadLetter(letter, live.settings.targets),
+    read: (letter) => readDeadLetter(letter, current.settings.targets),
     reasonOf: ({ reason }) => readReason(reason),
     bodyOf: messageBytes,
     reasons: REASONS,
     filter: 'url',
-    isOf: ({ retryState }, url) =>
-      readRetryState(retryState, live.settings.targets).attempts.some((attempt) => attempt.url === shownUrl(url)),
+    isOf({ retryState }, url) {
+      const { attempts } = readRetryState(retryState, current.settings.targets)
+      return attempts.some((attempt) => attempt.url === shownUrl(url))
+    },
   }
 }
 
-/** Puts messages into the queue, and counts those that are left out. */
+/** Puts messages into the queue, and counts and reports those that are skipped. */
 class Outbox implements SyncTarget {
   readonly clock: Clock
   readonly skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   isClosed = false
-  readonly #live: CurrentSettings
+  readonly #current: CurrentSettings
   readonly #events: DestinationEvents
 
-  constructor(live: CurrentSettings, events: DestinationEvents) {
-    this.clock = live.settings.clock
-    this.#live = live
+  constructor(current: CurrentSettings, events: DestinationEvents) {
+    this.clock = current.settings.clock
+    this.#current = current
     this.#events = events
   }
 
   refuseWhenClosed(): void {
     if (!this.isClosed) return
-    const message = 'The destination is closed. Got a call after close(). Create a new destination.'
-    throw new HooklineError('shutting_down', message)
+    throw new HooklineError('shutting_down', 'The destination is closed. Create a new destination.')
   }
 
   async close(options: DestinationCloseOptions = {}): Promise<readonly Message[]> {
     refuseUnknown(options, ['graceMs'])
     const graceMs = requireInteger('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
-    const { queue, log } = this.#live.settings
+    const { queue, log } = this.#current.settings
     this.isClosed = true
     try {
       return (await queue.close({ graceMs })).map(({ body }) => readMessage(body))
     } finally {
-      await this.#live.close()
+      await this.#current.close()
       log.flush()
     }
   }
 
   async isEmpty(): Promise<boolean> {
-    const { waiting, active } = await this.#live.settings.queue.counts()
+    const { waiting, active } = await this.#current.settings.queue.counts()
     return waiting + active === 0
   }
 
@@ -168,19 +169,20 @@ class Outbox implements SyncTarget {
     )
   }
 
+  /** Composes and queues one message. What `compose` throws is a rejection. */
   async pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
     const [result] = await this.push([compose()], options)
-    return result as Queued
+    return result as Queued // One result for each message.
   }
 
-  /** Queues messages that were composed elsewhere, at this time of the clock of this destination. */
+  /** Queues messages that were composed by another clock. `at` is the time by the clock of this destination. */
   pushAt(composed: readonly Composed[], at: number): Promise<readonly Queued[]> {
     return this.push(composed.map((each) => ({ ...each, at })))
   }
 
   async push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
     this.refuseWhenClosed()
-    const { settings } = this.#live
+    const { settings } = this.#current
     const { queue, groupBy } = settings
     const jobs: Job[] = []
     const results = composed.map(({ message, bytes, stored = bytes, at, id = newId() }): Queued => {
@@ -198,22 +200,25 @@ class Outbox implements SyncTarget {
     return results
   }
 
-  /** @param id That of a message that was queued. */
+  /**
+   * Counts and reports a message that is not queued or not sent.
+   *
+   * @param id Its id, if it was queued before.
+   */
   skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
     this.skipped[reason] += 1
-    const event = { message, reason, at }
-    this.#events.publish('skipped', id === undefined ? event : { ...event, id })
+    this.#events.publish('skipped', id === undefined ? { message, reason, at } : { message, reason, at, id })
   }
 }
 
-/** @param now When the message was composed, so that one without a timestamp is new. */
+/** @param composedAt The reference for the age of the message: one without a timestamp got this time as its own. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
-  now: number,
+  composedAt: number,
 ): Exclude<SkipReason, 'filtered'> | undefined {
   if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
   if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.
-  return now - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
+  return composedAt - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
 }

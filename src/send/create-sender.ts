@@ -28,18 +28,18 @@ export function createSender(options: SenderOptions): Sender {
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
-  /** Hot path: one promise for a message. What its function throws rejects it. */
+  /** Hot path: one promise for a message, which rejects with what `compose` throws. */
   function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
     return new Promise((resolve, reject) => {
       if (options !== undefined) refuseUnknown(options, ['tamper'])
       const { message, bytes } = compose()
       if (closed !== undefined) {
-        throw new HooklineError('shutting_down', 'The sender is closed. Got a call after close(). Create a new sender.')
+        throw new HooklineError('shutting_down', 'The sender is closed. Create a new sender.')
       }
-      const end = (attempts: readonly Attempt[]): void =>
+      const endRound = (attempts: readonly Attempt[]): void =>
         resolve({ ok: attempts.some(({ ok }) => ok), message, attempts })
-      if (options?.tamper === undefined) transport.postRound(bytes, targets, end)
-      else postTampered(bytes, options.tamper).then(end, reject)
+      if (options?.tamper === undefined) transport.postRound(bytes, targets, endRound)
+      else postTampered(bytes, options.tamper).then(endRound, reject)
     })
   }
 
@@ -65,7 +65,7 @@ export function createSender(options: SenderOptions): Sender {
       const target = targets[requireInteger('webhook', webhook, 0, targets.length - 1)] as Target
       const original = composeMessage(message, clock).bytes
       const { bytes, signature, isChunked, copies } = tamper(original, transport.sign(original), way)
-      const headers = toObject(transport.headersFor(target, signature))
+      const headers = joinPairs(transport.headersFor(target, signature))
       return { url: target.url, method: 'POST', headers, body: new Uint8Array(bytes), isChunked, copies }
     },
     close: () => {
@@ -75,14 +75,16 @@ export function createSender(options: SenderOptions): Sender {
   }
 }
 
-/** The body in at least two chunks, so that its length is not known beforehand. */
+/** Yields the body in two chunks, so that undici does not know its length beforehand. */
 function* inChunks(bytes: Uint8Array): Generator<Uint8Array> {
   const middle = bytes.length >> 1
   yield bytes.subarray(0, middle)
   yield bytes.subarray(middle)
 }
 
-function toObject(headers: readonly string[]): Record<string, string> {
-  const pairs = headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1] as string]] : []))
-  return Object.fromEntries(pairs as [string, string][])
+/** Makes an object of names and values in turns. */
+function joinPairs(list: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string
+  return headers
 }

@@ -15,7 +15,7 @@ export type CurrentSettings = ReturnType<typeof createCurrentSettings>
 export function createCurrentSettings(options: DestinationOptions) {
   let settings = readDestinationOptions(options)
   let transport = createTransport(settings)
-  const transports = new Set([transport]) // Also those that an update replaced, until their attempts have ended.
+  const transports = new Set([transport]) // A transport that an update replaced stays until its attempts have ended.
   warnOfSecret('sharedSecret', options.sharedSecret)
 
   function replaceTransport(next: DestinationSettings): void {

@@ -15,39 +15,48 @@ import type { Attempt } from './sender-types.ts'
 import { isStored, messageBytes, readMessage } from './stored-submission.ts'
 import type { Target } from './webhooks.ts'
 
-type Skip = (composed: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id: string) => void
+/** Counts and reports messages that are not sent. */
+interface SkipCounter {
+  skip(composed: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id: string): void
+}
 
-/** A round uses the settings in force when it begins, and what follows it those in force when it ends. */
+/** A round is posted with the settings that are in force when it begins. What follows it is planned with those at its end. */
 export class JobHandler {
-  readonly #live: CurrentSettings
+  readonly #current: CurrentSettings
   readonly #circuits: Circuits
   readonly #events: DestinationEvents
   readonly #functions: Functions
-  readonly #skip: Skip
+  readonly #skips: SkipCounter
   readonly #clock: Clock
-  #watched: AbortSignal | undefined
+  #watchedSignal: AbortSignal | undefined
 
-  constructor(live: CurrentSettings, circuits: Circuits, events: DestinationEvents, functions: Functions, skip: Skip) {
-    this.#live = live
+  constructor(
+    current: CurrentSettings,
+    circuits: Circuits,
+    events: DestinationEvents,
+    functions: Functions,
+    skips: SkipCounter,
+  ) {
+    this.#current = current
     this.#circuits = circuits
     this.#events = events
     this.#functions = functions
-    this.#skip = skip
-    this.#clock = live.settings.clock
+    this.#skips = skips
+    this.#clock = current.settings.clock
   }
 
   async handle(job: ClaimedJob, signal: AbortSignal, save: SaveState | undefined): Promise<Outcome> {
     if (signal.aborted) return retryUnchanged(job, this.#clock.now())
     if (!isStored(job.body)) {
       this.#report(job, UNREADABLE)
-      return this.#giveUp(job, 'unreadable')
+      return this.#makeDeadLetter(job, 'unreadable')
     }
-    const { targets } = this.#live.settings
-    const isRedriven = job.claimCount === 1 && job.retryState !== undefined // It begins anew, also when this process dies.
+    const { targets } = this.#current.settings
+    const isRedriven = job.claimCount === 1 && job.retryState !== undefined
     const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
-    if (isRedriven) await save?.(writeRetryState(before, targets))
-    const isMade = this.#functions.isEmpty || before.body !== undefined
-    return isMade ? this.#post(job, before, signal) : this.#makeAndPost(job, before, signal, save)
+    if (isRedriven) await save?.(writeRetryState(before, targets)) // If this process dies now, the next claim starts anew, too.
+    const isTransformed = this.#functions.isEmpty || before.body !== undefined
+    return isTransformed ? this.#post(job, before, signal) : this.#transformAndPost(job, before, signal, save)
   }
 
   /** Reports a job that the queue could not read, and made a dead letter. */
@@ -56,26 +65,26 @@ export class JobHandler {
     this.#events.publish('deadLetter', letter)
   }
 
-  /** Stores what the functions make before it is posted, so that each attempt has the same bytes. */
-  async #makeAndPost(
+  /** Stores what `filter` and `transform` make of the message before it is posted, so that each attempt has the same bytes. */
+  async #transformAndPost(
     job: ClaimedJob,
     before: RetryState,
     signal: AbortSignal,
     save: SaveState | undefined,
   ): Promise<Outcome> {
-    let made: Uint8Array | undefined
+    let transformed: Uint8Array | undefined
     try {
-      made = await this.#functions.apply(job.body)
+      transformed = await this.#functions.apply(job.body)
     } catch (error) {
       return this.#fail(job, { ...before, thrown: toStoredThrown(error) }, [], 'transform_failed', error)
     }
     if (signal.aborted) return retryUnchanged(job, this.#clock.now())
-    if (made === undefined) {
-      this.#skip({ message: readMessage(job.body), at: this.#clock.now() }, 'filtered', job.id)
+    if (transformed === undefined) {
+      this.#skips.skip({ message: readMessage(job.body), at: this.#clock.now() }, 'filtered', job.id)
       return { complete: true }
     }
-    const state = { ...before, body: Buffer.from(made).toString() }
-    const retryState = this.#write(state)
+    const state = { ...before, body: Buffer.from(transformed).toString() }
+    const retryState = this.#writeState(state)
     await save?.(retryState)
     return this.#post({ ...job, retryState }, state, signal)
   }
@@ -84,14 +93,14 @@ export class JobHandler {
   async #post(job: ClaimedJob, before: RetryState, signal: AbortSignal): Promise<Outcome> {
     const circuits = this.#circuits
     const now = this.#clock.now()
-    const { targets, enabled } = this.#live.settings
+    const { targets, enabled } = this.#current.settings
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : circuits.windowStart(job, before.startedAt)
     const isOver = now >= startedAt + (enabled ? RETRY_WINDOW_MS : LAST_START_MS)
     if (isOver) return this.#fail(job, before, [], this.#reasonAtEnd(enabled))
     if (!enabled) return this.#hold(job, before, startedAt, now + circuits.holdMs(targets))
 
     const due = chooseTargets(targets, before, now)
-    if (due.length === 0) return this.#waitForOthers(job, before, now)
+    if (due.length === 0) return this.#waitForNextUrl(job, before, now)
     const admitted = circuits.admit(due)
     if (admitted.length > 0) return this.#postRound(job, before, startedAt, due, admitted, signal)
     if (now < startedAt + LAST_START_MS) return this.#hold(job, before, startedAt, now + circuits.holdMs(due))
@@ -107,19 +116,19 @@ export class JobHandler {
     chosen: readonly Target[],
     signal: AbortSignal,
   ): Promise<Outcome> {
-    this.#abortWith(signal)
-    const { transport } = this.#live
+    this.#abortPostsOn(signal)
+    const { transport } = this.#current
     const now = this.#clock.now()
     const ends = chosen.map((target) => this.#circuits.begin(target))
-    const sent = sentOf(job, before)
-    const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(sent.body, chosen, end))
+    const sent = readSent(job, before)
+    const latest = await new Promise<readonly Attempt[]>((resolve) => transport.postRound(sent.body, chosen, resolve))
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
       this.#report(sent, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] })
       return { complete: true }
     }
-    if (signal.aborted) return retryUnchanged(job, now)
-    const { random, targets, enabled } = this.#live.settings
+    if (signal.aborted) return retryUnchanged(job, now) // Attempts that `close` ended do not count.
+    const { random, targets, enabled } = this.#current.settings
     const held = due.filter((target) => !chosen.includes(target))
     const context = { startedAt, now: this.#clock.now(), random: random(), held }
     const step = planNextStep(targets, before, chosen, latest, context)
@@ -129,7 +138,7 @@ export class JobHandler {
     }
     const { retryAt, state } = step
     this.#report(sent, { status: 'retrying', latest, attempts: state.attempts, retryAt })
-    return { retryAt, retryState: this.#write(state) }
+    return { retryAt, retryState: this.#writeState(state) }
   }
 
   #reasonAtEnd(enabled: boolean): FailureReason {
@@ -137,24 +146,24 @@ export class JobHandler {
     return this.#circuits.areOpen ? 'circuit_open' : 'window_over'
   }
 
-  /** No URL that is due may be tried now: it looks again at this time, and when it runs out. */
-  #hold(job: ClaimedJob, before: RetryState, startedAt: number, at: number): Outcome {
-    const until = Math.min(at, startedAt + LAST_START_MS)
-    if (before.rounds > 0) return retryUnchanged(job, until)
-    return { retryAt: new Date(until), retryState: this.#write({ ...before, startedAt }) }
+  /** Holds a message while no URL that is due may be tried: until this time, or the last one at which a round may begin. */
+  #hold(job: ClaimedJob, before: RetryState, startedAt: number, until: number): Outcome {
+    const retryAt = Math.min(until, startedAt + LAST_START_MS)
+    if (before.rounds > 0) return retryUnchanged(job, retryAt)
+    return { retryAt: new Date(retryAt), retryState: this.#writeState({ ...before, startedAt }) }
   }
 
-  /** The URLs whose turn it was are no longer in the settings. */
-  #waitForOthers(job: ClaimedJob, before: RetryState, now: number): Outcome {
-    const at = findNextTime(this.#live.settings.targets, before, now)
+  /** Waits until the next URL is due. An update removed those whose turn it was from the settings. */
+  #waitForNextUrl(job: ClaimedJob, before: RetryState, now: number): Outcome {
+    const at = findNextTime(this.#current.settings.targets, before, now)
     return at === undefined ? this.#fail(job, before, [], 'refused') : retryUnchanged(job, at)
   }
 
-  /** The queue passes the same signal with every job. */
-  #abortWith(signal: AbortSignal): void {
-    if (signal === this.#watched) return
-    this.#watched = signal
-    signal.addEventListener('abort', () => this.#live.abort(), { once: true })
+  /** Ends all posts when the signal aborts. Adds one listener: the queue passes the same signal with every job. */
+  #abortPostsOn(signal: AbortSignal): void {
+    if (signal === this.#watchedSignal) return
+    this.#watchedSignal = signal
+    signal.addEventListener('abort', () => this.#current.abort(), { once: true })
   }
 
   #fail(
@@ -164,11 +173,11 @@ export class JobHandler {
     reason: FailureReason,
     error?: unknown,
   ): Outcome {
-    this.#report(sentOf(job, state), { status: 'failed', latest, attempts: state.attempts, reason, error })
-    return this.#giveUp(job, reason, this.#write(state))
+    this.#report(readSent(job, state), { status: 'failed', latest, attempts: state.attempts, reason, error })
+    return this.#makeDeadLetter(job, reason, this.#writeState(state))
   }
 
-  #giveUp({ id, body }: ClaimedJob, reason: FailureReason, retryState?: Uint8Array): Outcome {
+  #makeDeadLetter({ id, body }: ClaimedJob, reason: FailureReason, retryState?: Uint8Array): Outcome {
     this.#events.publish('deadLetter', { id, body, reason, retryState, failedAt: new Date(this.#clock.now()) })
     return retryState === undefined ? { deadLetter: reason } : { deadLetter: reason, retryState }
   }
@@ -177,14 +186,14 @@ export class JobHandler {
     this.#events.publish('attempted', new JobReport(sent, details))
   }
 
-  #write(state: RetryState): Uint8Array {
-    return writeRetryState(state, this.#live.settings.targets)
+  #writeState(state: RetryState): Uint8Array {
+    return writeRetryState(state, this.#current.settings.targets)
   }
 }
 
-/** A message as it is posted. */
-function sentOf({ id, body }: ClaimedJob, { body: made }: RetryState): StoredJob {
-  return { id, body: made === undefined ? messageBytes(body) : Buffer.from(made) }
+/** Reads a job as it is posted: what `transform` made of its message, or the message as it was submitted. */
+function readSent({ id, body }: ClaimedJob, { body: transformed }: RetryState): StoredJob {
+  return { id, body: transformed === undefined ? messageBytes(body) : Buffer.from(transformed) }
 }
 
 function retryUnchanged({ retryState }: ClaimedJob, at: number): Outcome {

@@ -178,7 +178,7 @@ function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
   return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
-/** A number outside the range, or NaN, would retry at once or never. */
+/** Replaces a number outside the range, and NaN, with which a message would be retried at once or never. */
 function readShare(share: number): number {
   return share >= 0 && share < 1 ? share : Math.random()
 }

@@ -1,4 +1,4 @@
-/** The one place where a destination tells what happens: to its observers, of which channels, callbacks and the log are the first. */
+/** Passes the events of a destination on: to diagnostics channels, callbacks and the log first, then to the observers of users. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -14,7 +14,7 @@ import type { DestinationSettings } from './destination-options.ts'
 import type { Attempt } from './sender-types.ts'
 import { readMessage } from './stored-submission.ts'
 
-/** An observer of a user, and what only the callbacks hear. */
+/** The events of observers, and one that only the callback gets. */
 interface Events extends DestinationObserver {
   deadLetter?(letter: DeadLetter): void
 }
@@ -26,8 +26,8 @@ const circuitChannel = channel('hookline:circuit')
 const skippedChannel = channel('hookline:skipped')
 
 /**
- * @param onDeadLetter Gets a dead letter as the queue has it.
- * @param hasOtherUrls Whether a message goes to more than one URL now.
+ * @param onDeadLetter Receives each dead letter as the queue stores it.
+ * @param hasOtherUrls Returns whether a message goes to more than one URL now.
  */
 export function createDestinationEvents(
   { clock, onAttempt, onCircuit, log }: DestinationSettings,
@@ -37,13 +37,14 @@ export function createDestinationEvents(
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
-  const failing = new Set<string>() // The URLs that failed while another accepted, until they accept.
+  const failingUrls = new Set<string>() // They failed while another URL accepted, and have not accepted since.
 
+  /** Writes that a URL misses messages when that begins, not for each message. */
   function writeMissed(attempt: Attempt): void {
     const { url, ok, error } = attempt
-    if (ok) failing.delete(url)
-    if (ok || failing.has(url) || error === 'closed') return
-    failing.add(url)
+    if (ok) failingUrls.delete(url)
+    if (ok || failingUrls.has(url) || error === 'closed') return
+    failingUrls.add(url)
     log.write(missedLine(attempt))
   }
 
@@ -52,7 +53,7 @@ export function createDestinationEvents(
     attempted(report) {
       attemptChannel.publish(report)
       if (onAttempt !== undefined) notify(() => onAttempt(report), warnOfAttempt)
-      if (report.status !== 'delivered') return log.write(lineOf(report))
+      if (report.status !== 'delivered') return log.write(failedLine(report))
       for (const attempt of report.latest) writeMissed(attempt)
     },
     circuit(event) {
@@ -64,12 +65,12 @@ export function createDestinationEvents(
   })
 }
 
-/** A report without what the job says itself. */
+/** The part of a report that is not in the job. */
 export type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
 
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 
-/** Parses its message only when it is read. A class: an object literal with a getter cost a destination 8 % of its processor time. */
+/** Parses the message only when it is read. It is a class because an object literal with a getter cost a destination 8 % of its processor time. */
 export class JobReport implements ObservedReport {
   readonly #body: Uint8Array
   readonly status: ReportDetails['status']
@@ -97,31 +98,30 @@ export class JobReport implements ObservedReport {
 
   get message(): Message {
     if (this.reason !== 'unreadable') return readMessage(this.#body)
-    const text = 'A report has no message when its `reason` is unreadable. Got a read of it. Look at `reason` first.'
-    throw new HooklineError('internal', text)
+    throw new HooklineError('internal', 'The `message` of an unreadable job cannot be read. Check `reason` first.')
   }
 }
 
-/** The line of a failed round: which message, what follows, and what each URL answered ("Outbound event delivery", Errors). */
-function lineOf({ id, latest, attempts, retryAt, reason, error }: ObservedReport): Line {
-  const found = error === undefined ? latest.map(describe).join('; ') : describeError(error)
+/** Says of a failed round which message it was, what follows, and what each URL answered ("Outbound event delivery", Errors). */
+function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedReport): Line {
+  const cause = error === undefined ? latest.map(describeAttempt).join('; ') : describeError(error)
   if (reason === undefined) {
     const at = retryAt?.toISOString()
-    const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${found}`
+    const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${cause}`
     return { level: 'warn', code: 'attempt_failed', text, fields: { id, retryAt: at } }
   }
   const advice =
     reason === 'unreadable'
       ? `Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
       : `Fix the cause, then call destination.redrive(['${id}']).`
-  const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${found}`
+  const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${cause}`
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }
 }
 
-/** A 2xx from any URL ends a message ("Outbound event delivery", Errors). */
+/** A URL that fails is not tried again with a message that another URL accepted ("Outbound event delivery", Errors). */
 function missedLine(attempt: Attempt): Line {
   const { url } = attempt
-  const text = `url_failed: ${url} does not get messages that another URL accepts. ${describe(attempt)}. To deliver to each URL, create a destination for each.`
+  const text = `url_failed: ${url} does not get messages that another URL accepts. ${describeAttempt(attempt)}. To deliver to each URL, create a destination for each.`
   return { level: 'warn', code: 'url_failed', text, fields: { url } }
 }
 
@@ -137,7 +137,7 @@ function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: bo
   const follows = hasOthers
     ? 'It does not get messages that another URL accepts meanwhile. To deliver to each URL, create a destination for each.'
     : 'When it accepts one within four hours, the others follow.'
-  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describe(cause)}. ${follows}`
+  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describeAttempt(cause)}. ${follows}`
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 
@@ -150,8 +150,8 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   unreadable: 'it is not a message of a destination',
 }
 
-/** Names neither the response body nor the query of the URL, which may hold secrets. */
-function describe({ url, status, error, reason, durationMs }: Attempt): string {
+/** Shows neither the response body nor the query of the URL, which may hold secrets. */
+function describeAttempt({ url, status, error, reason, durationMs }: Attempt): string {
   const outcome = status === undefined ? `${error} (${reason})` : `status ${status}`
   return `POST ${url}: ${outcome} after ${durationMs} ms`
 }

@@ -1,4 +1,4 @@
-/** Functions of yours that say which messages a destination sends, and what it sends in their place. */
+/** Runs the functions `filter` and `transform` of a destination. */
 
 import { kindOf } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -8,7 +8,7 @@ import type { Message } from '../protocol/message.ts'
 import { composeMessage } from './compose-call.ts'
 import { messageBytes, readMessage, readSource } from './stored-submission.ts'
 
-/** What a destination knows of a message beside its fields. */
+/** What a destination knows about a message beside its fields. */
 export interface MessageContext {
   /** The source of the collector that accepted it, or the `source` of its submission. */
   readonly source: string | undefined
@@ -27,25 +27,25 @@ export type Functions = ReturnType<typeof createFunctions>
 export function createFunctions({ filter, transform }: MessageFunctions, clock: Clock) {
   let failures = 0
 
-  async function run(stored: Uint8Array): Promise<Uint8Array | undefined> {
+  async function filterAndTransform(stored: Uint8Array): Promise<Uint8Array | undefined> {
     const context = { source: readSource(stored) }
-    if (filter !== undefined && !requireAnswer(await filter(readMessage(stored), context))) return undefined
+    if (filter !== undefined && !requireBooleanResult(await filter(readMessage(stored), context))) return undefined
     if (transform === undefined) return messageBytes(stored)
     return composeMessage(await transform(readMessage(stored), context), clock).bytes
   }
 
   return {
     isEmpty: filter === undefined && transform === undefined,
-    /** How often they failed. */
+    /** How often `filter` or `transform` failed. */
     get failures(): number {
       return failures
     },
-    /** Returns what is posted for a stored message; undefined when the filter leaves it out. Rejects with what a function throws. */
+    /** Returns what is posted for a stored message; undefined when `filter` leaves it out. Rejects with what a function throws. */
     async apply(stored: Uint8Array): Promise<Uint8Array | undefined> {
       try {
-        const made = await within(run(stored), RESPONSE_TIME_MS, clock)
-        if (made !== TIMED_OUT) return made
-        throw new Error(`A \`filter\` or \`transform\` must end within ${RESPONSE_TIME_MS} ms. Got no result.`)
+        const result = await within(filterAndTransform(stored), RESPONSE_TIME_MS, clock)
+        if (result !== TIMED_OUT) return result
+        throw new Error(`\`filter\` and \`transform\` did not end within ${RESPONSE_TIME_MS} ms.`)
       } catch (error) {
         failures += 1
         throw error
@@ -54,7 +54,7 @@ export function createFunctions({ filter, transform }: MessageFunctions, clock: 
   }
 }
 
-function requireAnswer(answer: unknown): boolean {
-  if (typeof answer === 'boolean') return answer
-  throw new TypeError(`\`filter\` must return true or false. Got ${kindOf(answer)}. Return true for what is sent.`)
+function requireBooleanResult(result: unknown): boolean {
+  if (typeof result === 'boolean') return result
+  throw new TypeError(`\`filter\` must return true or false. Got ${kindOf(result)}. Return true for what is sent.`)
 }

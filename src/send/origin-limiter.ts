@@ -13,7 +13,7 @@ export interface Connection extends DispatcherLike {
   destroy?(): Promise<void>
 }
 
-/** A place for one attempt at a time. There are as many as were ever needed at once: nothing comes and goes with an attempt. */
+/** Holds one attempt at a time, and keeps its connection for the next one. Slots are never removed. */
 interface Slot {
   connection: Connection | undefined
   underWay: PendingPost | undefined
@@ -24,7 +24,7 @@ export class OriginLimiter {
   readonly #limit: number
   readonly #timing: PostTiming
   readonly #slots: Slot[] = []
-  readonly #idle: Slot[] = [] // The one that was used last on top: its connection is the least likely to have gone.
+  readonly #idle: Slot[] = [] // A stack: the connection that was used last is the least likely to have been closed.
   readonly #waiting: Fifo<(slot: Slot) => void> = createFifo()
   readonly #drains: (() => void)[] = []
 
@@ -34,13 +34,14 @@ export class OriginLimiter {
     this.#timing = timing
   }
 
-  /** Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way. */
+  /** Makes an attempt. The attempt and its timeout begin when fewer attempts than the limit are under way. */
   post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
     const slot = this.#findSlot()
     if (slot === undefined) this.#waiting.push((free) => this.#start(free, target, request, done))
     else this.#start(slot, target, request, done)
   }
 
+  /** Ends the attempts under way with the error `closed`. Attempts that wait begin afterwards. */
   abort(): void {
     for (const { underWay } of this.#slots) underWay?.stop(CLOSED)
   }
@@ -69,23 +70,24 @@ export class OriginLimiter {
     slot.connection ??= this.#open()
     slot.underWay = post(slot.connection, { origin, path, headers, body }, this.#timing, (outcome) => {
       slot.underWay = undefined
-      if (outcome.error !== undefined) this.#close(slot)
-      this.#startNext(slot)
+      if (outcome.error !== undefined) this.#dropConnection(slot)
+      this.#reuse(slot)
       done(toAttempt(target, outcome, new Date(at), Math.round(clock.monotonic() - startedAt)))
     })
   }
 
-  /** A connection that failed may still be about to fail: it would take the next attempt with it. */
-  #close(slot: Slot): void {
+  /** Replaces a connection after a failed attempt: it may be broken, and fail the next attempt, too. */
+  #dropConnection(slot: Slot): void {
     const { connection } = slot
     slot.connection = undefined
-    queueMicrotask(() => void connection?.destroy?.()) // Not at once: undici may be in the middle of its work.
+    queueMicrotask(() => void connection?.destroy?.()) // Later, because undici may call this in the middle of its work.
   }
 
-  #startNext(slot: Slot): void {
-    const next = this.#waiting.shift()
-    if (next !== undefined) {
-      queueMicrotask(() => next(slot)) // For the same reason.
+  /** Starts the attempt that waits longest, or puts the slot aside. */
+  #reuse(slot: Slot): void {
+    const start = this.#waiting.shift()
+    if (start !== undefined) {
+      queueMicrotask(() => start(slot)) // Later, for the same reason.
     } else {
       this.#idle.push(slot)
       if (this.#idle.length === this.#slots.length) for (const resolve of this.#drains.splice(0)) resolve()

@@ -18,13 +18,13 @@ type LookUpAll = (
 export function guardConnector(connect: Connector): Connector {
   return (target, callback) => {
     const host = target.hostname.replace(/^\[|\]$/g, '')
-    if (isIP(host) !== 0 && !isPublicAddress(host)) return callback(refused(), null)
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return callback(privateAddressError(), null)
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       const address = socket.remoteAddress
       if (address !== undefined && isPublicAddress(address)) return callback(null, socket)
       socket.destroy()
-      callback(address === undefined ? closed() : refused(), null)
+      callback(address === undefined ? closedError() : privateAddressError(), null)
     })
   }
 }
@@ -34,24 +34,24 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
   return (hostname, options, callback) => {
     lookUpAll(hostname, { ...options, all: true } as dns.LookupAllOptions, (error, addresses) => {
       const [first] = addresses ?? []
-      if (error !== null || first === undefined) return callback(error ?? unresolved(), '', 0)
-      if (!addresses.every(({ address }) => isPublicAddress(address))) return callback(refused(), '', 0)
+      if (error !== null || first === undefined) return callback(error ?? unresolvedError(), '', 0)
+      if (!addresses.every(({ address }) => isPublicAddress(address))) return callback(privateAddressError(), '', 0)
       if (options.all) callback(null, addresses)
       else callback(null, first.address, first.family)
     })
   }
 }
 
-/** A closed socket has no address. */
-function closed(): NodeJS.ErrnoException {
+/** A socket without an address was closed. */
+function closedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
 }
 
-function unresolved(): NodeJS.ErrnoException {
+function unresolvedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('no address'), { code: 'ENODATA' })
 }
 
-/** It does not show the address, which a stranger who gave the URL need not learn. */
-function refused(): NodeJS.ErrnoException {
+/** Hides the address: a stranger who chose the URL should not learn it. */
+function privateAddressError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a private or reserved address'), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
 }

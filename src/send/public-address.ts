@@ -1,4 +1,4 @@
-/** Whether an IP address is on the public internet. */
+/** Decides whether an IP address is on the public internet. */
 
 import { isIPv4, isIPv6 } from 'node:net'
 
@@ -11,7 +11,7 @@ interface Block {
  * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few that the registry calls
  * globally reachable (PCP, TURN, AS112, AMT) are anycast services: the nearest machine responds, which may be one of your own network.
  */
-const SPECIAL_IPV4 = blocks(parseIPv4, [
+const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // private use
   '100.64.0.0/10', // carrier-grade NAT
@@ -33,11 +33,11 @@ const SPECIAL_IPV4 = blocks(parseIPv4, [
   '240.0.0.0/4', // reserved, broadcast
 ])
 
-/** The only block of IPv6 of which IANA allocates addresses of the public internet. */
-const GLOBAL_IPV6 = blocks(parseIPv6, ['2000::/3'])
+/** The only block of IPv6 from which IANA allocates addresses of the public internet. */
+const GLOBAL_IPV6 = parseBlocks(parseIPv6, ['2000::/3'])
 
-/** The blocks within it of IANA's IPv6 Special-Purpose Address Registry as of 2025-10-09. */
-const SPECIAL_IPV6 = blocks(parseIPv6, [
+/** The blocks within 2000::/3 of IANA's IPv6 Special-Purpose Address Registry as of 2025-10-09. */
+const SPECIAL_IPV6 = parseBlocks(parseIPv6, [
   '2001::/23', // IETF protocol assignments: Teredo, ORCHID, benchmarking, anycast services
   '2001:db8::/32', // documentation
   '2002::/16', // 6to4
@@ -46,12 +46,12 @@ const SPECIAL_IPV6 = blocks(parseIPv6, [
 ])
 
 /** Blocks whose addresses stand for the IPv4 address in their last 32 bits: IPv4-mapped, and NAT64 of the well-known prefix. */
-const TRANSLATED = blocks(parseIPv6, ['::ffff:0:0/96', '64:ff9b::/96'])
+const TRANSLATED = parseBlocks(parseIPv6, ['::ffff:0:0/96', '64:ff9b::/96'])
 
-/** What precedes the IPv4 address in the last 64 bits of an ISATAP address (RFC 5214, section 6.1). */
+/** The 32 bits before the IPv4 address at the end of an ISATAP address (RFC 5214, section 6.1). */
 const ISATAP = [0x0000_5efen, 0x0200_5efen]
 
-/** Text that is not an address is not public. */
+/** Returns whether the text is a public address; false for text that is no address. */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return isPublicIPv4(parseIPv4(text))
   const address = text.replace(/%.*$/, '')
@@ -70,14 +70,15 @@ function isPublicIPv6(address: bigint): boolean {
   return !isTunnel || isPublicIPv4(last32)
 }
 
-function isIn(list: readonly Block[], address: bigint, length: number): boolean {
+/** Returns whether the first bits of an address of 32 or 128 bits are those of one of the blocks. */
+function isIn(list: readonly Block[], address: bigint, length: 32 | 128): boolean {
   return list.some(({ network, bits }) => (address ^ network) >> BigInt(length - bits) === 0n)
 }
 
-function blocks(parse: (address: string) => bigint, texts: readonly string[]): readonly Block[] {
+function parseBlocks(parseAddress: (text: string) => bigint, texts: readonly string[]): readonly Block[] {
   return texts.map((text) => {
     const [address = '', bits] = text.split('/')
-    return { network: parse(address), bits: Number(bits) }
+    return { network: parseAddress(address), bits: Number(bits) }
   })
 }
 
@@ -86,7 +87,7 @@ function parseIPv4(address: string): bigint {
 }
 
 function parseIPv6(address: string): bigint {
-  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // Lower case, and without a dotted tail.
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // URL writes a dotted IPv4 tail as two groups.
   const [left = [], right = []] = text.split('::').map((half) => half.split(':').filter((group) => group !== ''))
   const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
   return groups.reduce((number, group) => (number << 16n) | BigInt(`0x${group}`), 0n)

@@ -1,4 +1,4 @@
-/** The retry state of a destination: what is kept with a job between rounds, and its form in the queue. */
+/** The retry state of a destination: what the queue stores with a job between rounds, and its form there. */
 
 import { describeError } from '../protocol/error.ts'
 import type { Attempt, AttemptError } from './sender-types.ts'
@@ -9,11 +9,11 @@ export interface RetryState {
   readonly attempts: readonly Attempt[]
   /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
   readonly next: Readonly<Record<string, number | 'never'>>
-  /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
+  /** When the four hours began, in milliseconds since the epoch; set for a message that was held before its first round. */
   readonly startedAt?: number | undefined
-  /** What the functions made of the message: each attempt posts it. */
+  /** What `filter` and `transform` made of the message: each attempt posts it. */
   readonly body?: string | undefined
-  /** The error of its functions. */
+  /** What `filter` or `transform` threw. */
   readonly thrown?: StoredThrown | undefined
 }
 
@@ -28,21 +28,24 @@ export function toStoredThrown(thrown: unknown): StoredThrown {
     const stack: unknown = thrown instanceof Error ? thrown.stack : undefined
     return typeof stack === 'string' ? { message, stack: stack.slice(0, 2_000) } : { message }
   } catch {
-    return { message } // A getter of it throws.
+    return { message } // The getter of `stack` throws.
   }
 }
 
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
-/** The JSON in the queue. Compact: while an endpoint is unreachable, it stays there for hours. */
+/**
+ * The JSON in the queue. It is compact, because it stays there for hours while an endpoint is unreachable. `kept` are the attempts.
+ * Each names its URL by an index into `ids`: the settings may have other targets when the state is read.
+ */
 interface StoredState extends Omit<RetryState, 'attempts'> {
   readonly ids: readonly string[]
   readonly kept: readonly StoredAttempt[]
 }
 
-/** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
+/** `at` is in milliseconds since the epoch. `detail` is the response body or the reason of the error. */
 type StoredAttempt = readonly [
-  index: number,
+  idIndex: number,
   at: number,
   durationMs: number,
   outcome: number | AttemptError,
@@ -51,22 +54,22 @@ type StoredAttempt = readonly [
 
 export function writeRetryState({ rounds, attempts, ...rest }: RetryState, targets: readonly Target[]): Uint8Array {
   const ids = targets.map(({ id }) => id)
-  const kept = attempts.map((attempt) => writeAttempt(attempt, targets))
-  return encoder.encode(JSON.stringify({ rounds, ids, kept, ...rest } satisfies StoredState))
+  const storedAttempts = attempts.map((attempt) => writeAttempt(attempt, targets))
+  return encoder.encode(JSON.stringify({ rounds, ids, kept: storedAttempts, ...rest } satisfies StoredState))
 }
 
 function writeAttempt(attempt: Attempt, targets: readonly Target[]): StoredAttempt {
   const { url, at, durationMs, status, error, reason, body } = attempt
-  const index = targets.findIndex(({ shown }) => shown === url)
+  const idIndex = targets.findIndex(({ shown }) => shown === url)
   const detail = status === undefined ? reason : body
-  return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
+  return [idIndex, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
 }
 
-/** Decodes a retry state. An unreadable one counts as a job before its first round. */
+/** Reads a stored state. A job with none, or with an unreadable one, is before its first round. */
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {
-    const { rounds, ids, kept, next, startedAt, body, thrown } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const { rounds, ids, kept, next, startedAt, body, thrown }: StoredState = JSON.parse(decoder.decode(bytes))
     const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
     const attempts = kept.map((attempt) => readAttempt(attempt, urls))
     return { rounds, attempts, next: { ...next }, startedAt, body, thrown }
@@ -76,10 +79,10 @@ export function readRetryState(bytes: Uint8Array | undefined, targets: readonly 
 }
 
 function readAttempt(
-  [index, at, durationMs, outcome, detail]: StoredAttempt,
+  [idIndex, at, durationMs, outcome, detail]: StoredAttempt,
   urls: readonly (string | undefined)[],
 ): Attempt {
-  const attempt = { url: urls[index] ?? 'a URL that was removed', at: new Date(at), durationMs, ok: false }
+  const attempt = { url: urls[idIndex] ?? 'a URL that was removed', at: new Date(at), durationMs, ok: false }
   if (typeof outcome === 'number') return { ...attempt, status: outcome, body: detail ?? '' }
   const failed = { ...attempt, error: outcome, body: '' }
   return detail === undefined ? failed : { ...failed, reason: detail }

@@ -1,4 +1,4 @@
-/** When a message is retried, and at which URLs: a pure policy. */
+/** Decides when a message is retried, and at which URLs: a pure policy. */
 
 import { backoff } from '../kit/backoff.ts'
 import { isTransient } from '../kit/retry.ts'
@@ -14,14 +14,14 @@ const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
 const MIN_DELAY_MS = 1_000
 
 /**
- * When the last round may begin, in milliseconds after the first attempt: its responses, too, must come within the four
- * hours ("Outbound event delivery", Errors).
+ * When the last round may begin, in milliseconds after the first attempt: its responses must come within the four
+ * hours, too ("Outbound event delivery", Errors).
  */
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
 
 /**
- * How long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each
- * round up to 30 minutes, but at least a second. The last delay is shortened to fit into the four hours.
+ * Returns how long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each
+ * round up to 30 minutes, but at least a second. Shortens the last delay to fit into the four hours. Returns undefined after it.
  */
 export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
   const leftMs = LAST_START_MS - elapsedMs
@@ -29,23 +29,26 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
   return Math.min(leftMs, Math.max(MIN_DELAY_MS, backoff(round, { ...BACKOFF, random })))
 }
 
-/** How an attempt ended. */
-interface Outcome {
+/** The end of an attempt. */
+interface AttemptEnd {
   readonly status?: number | undefined
   /** An {@link AttemptError}. */
   readonly error?: string | undefined
 }
 
-/**
- * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final, and so are the errors
- * that the next attempt would meet again.
- */
-export function isRetryable({ status, error }: Outcome): boolean {
-  if (status === undefined)
-    return error !== 'self_signed' && error !== 'private_address' && error !== 'unexpected_continue'
-  return isTransient(status)
+/** Errors that the next attempt would meet again. */
+const FINAL_ERRORS: readonly (string | undefined)[] = [
+  'self_signed',
+  'private_address',
+  'unexpected_continue',
+] satisfies AttemptError[]
+
+/** Returns whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final. */
+export function isRetryable({ status, error }: AttemptEnd): boolean {
+  return status === undefined ? !FINAL_ERRORS.includes(error) : isTransient(status)
 }
 
+/** Returns the targets whose turn it is. */
 export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
   return targets.filter(({ id }) => {
     const at = next[id] ?? 0
@@ -53,7 +56,7 @@ export function chooseTargets(targets: readonly Target[], { next }: RetryState, 
   })
 }
 
-/** When the next round is due, in milliseconds since the epoch; undefined when every URL gave a final response. */
+/** Returns when the next round is due, in milliseconds since the epoch; undefined when every URL gave a final response. */
 export function findNextTime(
   targets: readonly Target[],
   { next }: Pick<RetryState, 'next'>,
@@ -71,13 +74,13 @@ interface RoundContext {
   readonly startedAt: number
   readonly now: number
   readonly random: number
-  /** The targets whose turn it was, and that were not tried. Default: none. */
+  /** The targets that were not tried although it was their turn: their circuits are open. Default: none. */
   readonly held?: readonly Target[]
 }
 
 /**
  * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the
- * schedule, or later if `Retry-After` asks for it, within the four hours; one that was held goes along.
+ * schedule, or later if `Retry-After` asks for it, within the four hours. A URL that was held is tried at the time of the schedule.
  */
 export function planNextStep(
   targets: readonly Target[],
@@ -92,15 +95,15 @@ export function planNextStep(
   for (const { id } of held) next[id] = delayMs === undefined ? 'never' : now + delayMs
   for (const [index, { id }] of chosen.entries()) {
     const attempt = attempts[index] as Attempt
-    const asked = Math.min(now + (attempt.retryAfterMs ?? 0), startedAt + LAST_START_MS)
-    next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
+    const askedFor = Math.min(now + (attempt.retryAfterMs ?? 0), startedAt + LAST_START_MS)
+    next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, askedFor) : 'never'
   }
   const all = [...before.attempts.map(withoutDetail), ...attempts]
   const state = { rounds, attempts: all, next, body: before.body }
   const at = findNextTime(targets, state, now)
   if (at !== undefined) return { retryAt: new Date(at), state }
-  const isOver = delayMs === undefined && (held.length > 0 || attempts.some(isRetryable)) // Else the URLs that failed were removed meanwhile.
-  return { failure: isOver ? 'window_over' : 'refused', state }
+  const wouldRetry = held.length > 0 || attempts.some(isRetryable)
+  return { failure: delayMs === undefined && wouldRetry ? 'window_over' : 'refused', state }
 }
 
 function withoutDetail({ url, at, durationMs, ok, status, error }: Attempt): Attempt {

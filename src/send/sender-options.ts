@@ -84,7 +84,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   requireDispatcher(dispatcher, { ca: ca !== undefined, 'allowPrivateAddresses: false': !allowPrivateAddresses })
   return {
     targets: readWebhooks(options.webhooks),
-    // An option that is there and undefined is a variable that is not set, not the wish to send unsigned.
+    // A secret that is given as undefined is a variable that is not set, and an error. To send unsigned, it is left out.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'leave the option out') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
@@ -96,7 +96,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @param unsigned How to send unsigned. */
+/** @param unsigned How to send unsigned, for the error: `leave the option out`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
   requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
   return createKeys(sharedSecret)[0]

@@ -4,11 +4,14 @@ import type { Clock } from '../kit/clock.ts'
 import { type Composed, composeSubmission } from './compose-call.ts'
 import type { Destination, Queued, Submission } from './destination-types.ts'
 
-/** What queues composed messages, by the `submit` of each destination. One whose `submit` is wrapped or replaced is not found. */
+/** Functions that queue composed messages, by the `submit` of their destination. One whose `submit` was wrapped or replaced is not found. */
 export const pushes: WeakMap<Destination['submit'], (composed: readonly Composed[]) => Promise<readonly Queued[]>> =
   new WeakMap()
 
-/** Returns what submits to one destination after the other. One that is not found in `pushes` may change what it gets. */
+/**
+ * Returns a function that submits to a destination. It composes the messages once for all destinations of this library; any other
+ * object gets the submissions, because it may change them.
+ */
 export function shareSubmissions(submissions: readonly Submission[], clock: Clock) {
   let composed: readonly Composed[] | undefined
   return async (destination: Pick<Destination, 'submit'>): Promise<readonly Queued[]> => {

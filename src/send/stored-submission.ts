@@ -1,4 +1,4 @@
-/** A message as the queue of a destination stores it: the name of its source in quotes on a line of its own, if it has one; its bytes. */
+/** The job of a destination: the bytes of a message, below a line with the name of its source in quotes if it has one. */
 
 import type { Message } from '../protocol/message.ts'
 import type { DeadLetter } from '../store/queue-types.ts'
@@ -14,7 +14,7 @@ export function writeStored(bytes: Uint8Array, source: string | undefined): Uint
   return source === undefined ? bytes : Buffer.concat([Buffer.from(`${JSON.stringify(source)}\n`), bytes])
 }
 
-/** Whether it was written here. An envelope of an inbox has two lines, and holds headers: it is never posted, whoever pushed it. */
+/** Returns whether {@link writeStored} wrote these bytes. The envelope of an inbox, which holds headers, must never be posted. */
 export function isStored(stored: Uint8Array): boolean {
   const start = stored[0] === QUOTE ? stored.indexOf(LINE_FEED) + 1 : 0
   return stored[start] === BRACE && !stored.includes(LINE_FEED, start)
@@ -28,7 +28,7 @@ export function messageBytes(stored: Uint8Array): Uint8Array {
   return stored[0] === QUOTE ? stored.subarray(stored.indexOf(LINE_FEED) + 1) : stored
 }
 
-/** Parses the message, which was checked before it was queued. */
+/** Parses the message. It was checked before it was queued, so it is not checked again. */
 export function readMessage(stored: Uint8Array): Message {
   const message = JSON.parse(decoder.decode(messageBytes(stored)))
   if (message.type === 'alias') message.previousId = message['Previous ID']
@@ -42,9 +42,10 @@ export function readDeadLetter(
   targets: readonly Target[],
 ): DestinationDeadLetter {
   const { attempts, thrown } = readRetryState(retryState, targets)
-  const { message: error, stack } = thrown ?? {}
-  const texts = { ...(error !== undefined && { error }), ...(stack !== undefined && { stack }) }
-  return { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt, ...texts }
+  const letter = { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt }
+  if (thrown === undefined) return letter
+  const { message: error, stack } = thrown
+  return stack === undefined ? { ...letter, error } : { ...letter, error, stack }
 }
 
 function tryReadMessage(body: Uint8Array): Message | undefined {
@@ -68,7 +69,7 @@ export function isFailureReason(reason: string): reason is FailureReason {
   return REASONS.some((known) => known === reason)
 }
 
-/** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
+/** Reads the reason of a dead letter. A reason that a destination does not give is the queue's own, for a job that it cannot read. */
 export function readReason(stored: string): FailureReason {
   return isFailureReason(stored) ? stored : 'unreadable'
 }

@@ -28,14 +28,15 @@ export interface Tampered {
 }
 
 export function tamper(bytes: Uint8Array, signature: string | undefined, way: Tampering | undefined): Tampered {
-  const plain = { bytes, signature, isChunked: false, copies: 1 }
-  if (way === undefined) return plain
+  const correct = { bytes, signature, isChunked: false, copies: 1 }
+  if (way === undefined) return correct
   requireOneOf('tamper', way, TAMPERINGS)
-  return { ...plain, ...WAYS[way](bytes, signature) }
+  return { ...correct, ...WAYS[way](bytes, signature) }
 }
 
+/** The parts of a request that each way changes. */
 const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | undefined) => Partial<Tampered>>> = {
-  'bad-signature': (_bytes, signature) => ({ signature: flipLast(requireSignature(signature)) }),
+  'bad-signature': (_bytes, signature) => ({ signature: flipLastDigit(requireSignature(signature)) }),
   'wrong-secret': (bytes, signature) => ({ signature: sign(bytes, `not the secret ${requireSignature(signature)}`) }),
   'no-signature': () => ({ signature: undefined }),
   truncated: (bytes) => ({ bytes: bytes.subarray(0, bytes.length - 1) }),
@@ -46,7 +47,7 @@ const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | u
 
 export const TAMPERINGS: readonly Tampering[] = Object.keys(WAYS) as Tampering[]
 
-function flipLast(signature: string): string {
+function flipLastDigit(signature: string): string {
   const end = SIGNATURE_LENGTH - 1
   return signature.slice(0, end) + (signature[end] === '0' ? '1' : '0')
 }

@@ -18,43 +18,45 @@ export function createTransport(settings: SenderSettings) {
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
   const limiters = new Map<string, OriginLimiter>()
   for (const origin of new Set(targets.map((target) => target.origin))) {
-    const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutClosing(dispatcher)
+    const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutDestroy(dispatcher)
     limiters.set(origin, new OriginLimiter(open, connections, timing))
   }
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
-  const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
+  const unsigned = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
 
   const sign = (bytes: Uint8Array): string | undefined => key?.sign(bytes)
   const limiterOf = ({ origin }: Target): OriginLimiter => limiters.get(origin) as OriginLimiter
 
-  /** The headers of a request: names and values in turns. */
+  /** Returns the headers of a request: names and values in turns. */
   function headersFor(target: Target, signature: string | undefined): readonly string[] {
-    const headers = fixed.get(target) as readonly string[]
+    const headers = unsigned.get(target) as readonly string[]
     return signature === undefined ? headers : [...headers, 'X-Signature', signature]
   }
 
   return {
     headersFor,
     sign,
-    /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
+    /** Signs the bytes once and posts them to one or more targets at once. Calls `done` after the last response, maybe inside undici. */
     postRound(bytes: Uint8Array, chosen: readonly Target[], done: (attempts: readonly Attempt[]) => void): void {
       const signature = sign(bytes)
       const attempts: Attempt[] = []
-      let left = chosen.length
+      let pending = chosen.length
       for (const [index, target] of chosen.entries()) {
         const request = { headers: headersFor(target, signature), body: bytes }
         limiterOf(target).post(target, request, (attempt) => {
           attempts[index] = attempt
-          left -= 1
-          if (left === 0) done(attempts)
+          pending -= 1
+          if (pending === 0) done(attempts)
         })
       }
     },
     post: (target: Target, request: AttemptRequest): Promise<Attempt> =>
       new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
+    /** Ends the attempts under way with the error `closed`. */
     abort(): void {
       for (const limiter of limiters.values()) limiter.abort()
     },
+    /** Waits for the attempts under way, and closes the connections. */
     async close(): Promise<void> {
       const all = [...limiters.values()]
       await Promise.all(all.map((limiter) => limiter.drain()))
@@ -63,13 +65,14 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-function withoutClosing(dispatcher: DispatcherLike): Connection {
+/** Returns a connection over a dispatcher of the user, which the transport must not close. */
+function withoutDestroy(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }
 
 /**
- * Returns what opens a connection. Hot path: a pool of undici takes a turn of the event loop more for each request, and looks through all
- * its connections for one that is free.
+ * Returns a function that opens one connection. Hot path: a pool of undici would cost a turn of the event loop for each request, and search
+ * all its connections for a free one.
  */
 function createOpener(origin: string, { ca, allowPrivateAddresses, timeoutMs }: SenderSettings): () => Connection {
   const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()

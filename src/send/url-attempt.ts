@@ -7,6 +7,7 @@ import type { Target } from './webhooks.ts'
 
 const EXCERPT_BYTES = 256
 
+/** Makes an attempt of the outcome of a POST. Any 2xx is ok. */
 export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durationMs: number): Attempt {
   const { status, retryAfterMs, error } = outcome
   const { shown: url } = target
@@ -23,7 +24,6 @@ export function explainError(
   { path, shown }: Pick<Target, 'path' | 'shown'>,
 ): { readonly error: AttemptError; readonly reason: string } {
   const { error, rule, found, advice } = explainConnectionError(thrown)
-  // A dispatcher may quote the path, whose query may hold a token.
-  const reason = `${rule}. Got ${path.includes('?') ? found.replaceAll(path, shown) : found}. ${advice}`
-  return { error, reason }
+  const safe = path.includes('?') ? found.replaceAll(path, shown) : found // A dispatcher may quote the path, whose query may hold a token.
+  return { error, reason: `${rule}. Got ${safe}. ${advice}` }
 }

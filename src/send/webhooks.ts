@@ -32,13 +32,8 @@ export function readWebhooks(webhooks: unknown): readonly Target[] {
   const targets = webhooks.map((webhook, index) => readWebhook(webhook, `webhooks[${index}]`))
   for (const [index, { url }] of targets.entries()) {
     const first = targets.findIndex((other) => other.url === url)
-    if (first === index) continue
-    throw invalidOption(
-      `webhooks[${index}].url`,
-      'must be unique',
-      `the URL of webhooks[${first}]`,
-      'Remove one of them.',
-    )
+    const found = `the URL of webhooks[${first}]`
+    if (first !== index) throw invalidOption(`webhooks[${index}].url`, 'must be unique', found, 'Remove one of them.')
   }
   return targets
 }
@@ -49,8 +44,8 @@ function readWebhook(webhook: unknown, name: string): Target {
   }
   refuseUnknown(webhook, ['url', 'headers'], `${name}.`)
   const { url, headers = {} } = webhook as Partial<Webhook>
-  const instead = `Pass them as the header Authorization in \`${name}.headers\`.`
-  const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, instead)
+  const credentialsAdvice = `Pass them as the header Authorization in \`${name}.headers\`.`
+  const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, credentialsAdvice)
   return {
     id: createHash('sha256').update(href).digest('hex').slice(0, 16),
     url: href,
@@ -86,20 +81,20 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
     const advice = "Pass names and values, for example { 'X-Team': 'growth' }."
     throw invalidOption(name, 'must be a plain object', found, advice)
   }
-  const seen = new Set<string>()
+  const names = new Set<string>()
   for (const [header, value] of Object.entries(headers)) {
     checkHeader(name, header, value)
-    const key = header.toLowerCase()
-    if (seen.has(key)) {
+    const lower = header.toLowerCase()
+    if (names.has(lower)) {
       const found = 'the same name in upper and lower case'
       throw invalidOption(`${name}.${header}`, 'must be given once', found, 'Remove one of them.')
     }
-    seen.add(key)
+    names.add(lower)
   }
   return { ...headers }
 }
 
-/** Its errors never show a value, which may be a token, or a name that is not one. */
+/** Checks a header. The errors never show its value, which may be a token, nor a name that is invalid, which may be a value. */
 function checkHeader(name: string, header: string, value: unknown): void {
   if (!isToken(header)) {
     const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'

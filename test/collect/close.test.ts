@@ -65,7 +65,7 @@ describe('close', () => {
     const closed = client.close()
     expect(() => client.track(numbered(0))).toThrow(HooklineError)
     expect(() => client.track(numbered(0))).toThrow(expect.objectContaining({ code: 'shutting_down' }))
-    expect(() => client.identify({ userId: 'u' })).toThrow('identify: the client is closed. Got a call after close().')
+    expect(() => client.identify({ userId: 'u' })).toThrow('identify: the client is closed.')
     await closed
     await client.flush()
   })

@@ -115,11 +115,7 @@ describe('a message', () => {
       { type: 'identify', userId: 'u', traits: [] },
       /^identify: .*traits.* must be an object/,
     ],
-    [
-      'a BigInt',
-      { type: 'track', userId: 'u', event: 'e', properties: { n: 1n } },
-      /^track: the call cannot be written as JSON\. Got .*BigInt.*\. Pass plain data without cycles and BigInt values\.$/,
-    ],
+    ['a BigInt', { type: 'track', userId: 'u', event: 'e', properties: { n: 1n } }, /^track: .* JSON: .*BigInt/],
     [
       'a Date for traits',
       { type: 'identify', userId: 'u', traits: new Date(0) },

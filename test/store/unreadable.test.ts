@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { HooklineError } from '../../src/protocol/error.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import type { DeadLetterMessage } from '../../src/receive/stored-message.ts'
@@ -75,7 +75,7 @@ describe('a job that its queue cannot read', () => {
     createWith({ queue: queueWith(letter), onAttempt: (report) => reports.push(report) })
     expect(printed).toHaveLength(1)
     expect(reports).toMatchObject([{ status: 'failed', reason: 'unreadable', attempts: [] }])
-    expect(() => reports[0]?.message).toThrow('A report has no message when its `reason` is unreadable.')
+    expect(() => reports[0]?.message).toThrow(HooklineError)
     expect(letters).toMatchObject([{ id: foreign.id, reason: 'unreadable', message: undefined }])
   })
 
