@@ -14,27 +14,31 @@ export interface Incoming {
   readonly parse: () => ReceivedMessage
 }
 
-/** Splits a body into messages: one for each element of a batch. A body that is none, or is refused as a whole, is one message. */
-export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): readonly Incoming[] {
+/** Splits a batch into its elements. A body that is no array, or a batch that is refused as a whole, stays one message. */
+export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): Incoming | Incoming[] {
   try {
     const value = parseJson(parts.bytes)
-    if (!Array.isArray(value)) return [{ parts, parse: () => checkReceived(value, takesCustom) }]
+    if (!Array.isArray(value)) return { parts, parse: () => checkReceived(value, takesCustom) }
     requireSize(value, limit)
     const { id } = new ReceivedDelivery(parts)
-    return value.map((element, index) => toIncoming(element, { ...parts, id: idOfKey(JSON.stringify([id, index])) }))
+    return value.map((element, index) =>
+      toIncoming(element, { ...parts, id: idOfKey(JSON.stringify([id, index])) }, takesCustom),
+    )
   } catch (error) {
-    return [{ parts, parse: () => refuse(error) }]
+    return { parts, parse: () => refuse(error) }
   }
+}
 
-  function toIncoming(element: unknown, ofElement: DeliveryParts): Incoming {
-    try {
-      const bytes = Buffer.from(JSON.stringify(element))
-      return { parts: { ...ofElement, bytes }, parse: () => checkReceived(element, takesCustom) }
-    } catch {
-      const text =
-        'An element of a batch must be written anew. Got one that nests deeper than the stack. Send it alone.'
-      const parts = { ...ofElement, bytes: new Uint8Array() } // Those of the whole batch are not its own.
-      return { parts, parse: () => refuse(new HooklineError('body_not_json', text)) }
+function toIncoming(element: unknown, parts: DeliveryParts, takesCustom: boolean): Incoming {
+  try {
+    const bytes = Buffer.from(JSON.stringify(element))
+    return { parts: { ...parts, bytes }, parse: () => checkReceived(element, takesCustom) }
+  } catch {
+    const text = 'The element of a batch nests too deeply to be written as JSON again. Send it alone.'
+    // The element has no bytes: the bytes of the batch are not its own.
+    return {
+      parts: { ...parts, bytes: new Uint8Array() },
+      parse: () => refuse(new HooklineError('body_not_json', text)),
     }
   }
 }
@@ -44,10 +48,7 @@ function refuse(error: unknown): never {
 }
 
 function requireSize({ length }: readonly unknown[], limit: number): void {
-  if (length === 0) {
-    const text = 'A batch must hold a message. Got an empty array. Send one message or more.'
-    throw new HooklineError('batch_empty', text)
-  }
+  if (length === 0) throw new HooklineError('batch_empty', 'The batch is empty. Send one message or more.')
   if (length > limit) {
     const text = `A batch must hold at most ${limit} messages. Got ${length}. Send smaller batches, or raise \`batchLimit\`.`
     throw new HooklineError('batch_too_large', text)

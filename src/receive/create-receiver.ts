@@ -70,13 +70,14 @@ export function createReceiver<
     },
     start() {
       if (closed !== undefined) {
-        throw new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.')
+        throw new TypeError('`start` needs an open receiver, and this one is closed. Create a new receiver.')
       }
       const startedInbox = inboxFor('start')
-      if (isStarted) throw new TypeError('`start` can be called once. Got a second call. Remove one of the two.')
+      if (isStarted)
+        throw new TypeError('`start` can be called once, and was called before. Remove one of the two calls.')
       if (handlers.size === 0) {
         const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
-        throw new TypeError(`\`start\` needs a handler. Got a receiver without one. ${advice}`)
+        throw new TypeError(`\`start\` needs a handler. ${advice}`)
       }
       startedInbox.start()
       handlers.start()
@@ -112,7 +113,7 @@ export function createReceiver<
 
   function inboxFor(call: string): Inbox {
     if (inbox !== undefined) return inbox
-    throw new TypeError(`\`${call}\` needs an inbox. Got a receiver without one. Pass \`inbox\` to createReceiver.`)
+    throw new TypeError(`\`${call}\` needs an inbox. Pass \`inbox\` to createReceiver.`)
   }
 
   async function end(graceMs: number): Promise<readonly StoredMessage[]> {

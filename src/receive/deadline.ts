@@ -2,34 +2,30 @@
 
 import { isThenable } from '../kit/callbacks.ts'
 import type { Deadlines, Deadline as Timer } from '../kit/deadlines.ts'
-import { HooklineError } from '../protocol/error.ts'
+import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 
-/** Makes the error of a stage that does not end in time. */
-export type Late = () => HooklineError
+/** The stages of a message: the code and the text of the error when the deadline passes during one. */
+const STAGES = {
+  body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
+  secret: ['secret_unavailable', 'The secret provider did not answer in time. Make it answer sooner, or fail sooner.'],
+  inbox: ['inbox_unavailable', 'The inbox did not store the message in time. Send it again.'],
+  dedupe: ['dedupe_unavailable', 'The dedupe store did not answer in time. Send the message again.'],
+  confirm: ['dedupe_unavailable', 'The dedupe store did not confirm in time. Check the store.'],
+  handlers: [
+    'handler_timeout',
+    'The handlers did not finish in time. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
+  ],
+} as const satisfies Readonly<Record<string, readonly [HooklineErrorCode, string]>>
 
-/** The stages of a message, by the error that ends each when it takes too long. */
-export const LATE = {
-  body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
-  secret: () =>
-    new HooklineError(
-      'secret_unavailable',
-      'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.',
-    ),
-  inbox: () =>
-    new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
-  dedupe: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must answer in time. Got no answer. Send it again.'),
-  confirm: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must confirm in time. Got no answer. Check the store.'),
-  handlers: () =>
-    new HooklineError(
-      'handler_timeout',
-      'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
-    ),
-} satisfies Readonly<Record<string, Late>>
+export type Stage = keyof typeof STAGES
+
+export function createLateError(stage: Stage): HooklineError {
+  const [code, text] = STAGES[stage]
+  return new HooklineError(code, text)
+}
 
 export class Deadline {
-  #late: Late
+  #stage: Stage
   #error: HooklineError | undefined
   #abort: AbortController | undefined
   #interrupt: ((error: HooklineError) => void) | undefined
@@ -39,9 +35,9 @@ export class Deadline {
   readonly #since: number | undefined
 
   /** @param since When its time began, on the monotonic clock. Default: when it first waits. */
-  constructor(deadlines: Deadlines, stage: Late, since?: number) {
+  constructor(deadlines: Deadlines, stage: Stage, since?: number) {
     this.#deadlines = deadlines
-    this.#late = stage
+    this.#stage = stage
     this.#since = since
   }
 
@@ -59,20 +55,15 @@ export class Deadline {
     return this.#abort.signal
   }
 
-  /** What the deadline ends from now on. */
-  set stage(late: Late) {
-    this.#late = late
-  }
-
-  /** Says what the deadline ends from now on. Throws its error when it has passed: the rest would be in vain. */
-  startStage(stage: Late): void {
+  /** Starts a stage, whose error the deadline has from now on. Throws when the deadline has passed: the stage would be in vain. */
+  startStage(stage: Stage): void {
     if (this.#error !== undefined) throw this.#error
-    this.#late = stage
+    this.#stage = stage
   }
 
   /**
-   * Waits for work, or throws the error of the deadline when that passes first: the work goes on, and nothing waits for it. Work may
-   * wait for parts of itself: then the innermost wait ends.
+   * Waits for work. Rejects with the error of the deadline when that passes first; the work itself goes on. Waits can nest: the deadline
+   * ends the innermost one.
    *
    * @param onLateError Receives what the work throws after the deadline.
    */
@@ -101,13 +92,13 @@ export class Deadline {
     })
   }
 
-  /** A function of its own: an error of the deadline keeps the closure that made it alive, and with it all that the closure can reach. */
+  /** Is a method because the error keeps alive the closure that created it, and with that all that the closure can reach. */
   #startTimer(): void {
     this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
 
-  /** Ends what waits now, with this error or that of the stage. */
-  pass(error: HooklineError = this.#late()): void {
+  /** Ends the innermost wait with this error. Default: the error of the stage. */
+  pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error
     this.end()
@@ -115,7 +106,7 @@ export class Deadline {
     this.#interrupt?.(error)
   }
 
-  /** Stops the time: nothing ends what waits from now on, also not {@link pass}. */
+  /** Stops the time. {@link pass} has no effect any more. */
   end(): void {
     this.#isOver = true
     if (this.#timer !== undefined) this.#deadlines.clear(this.#timer)

@@ -6,7 +6,7 @@ import { within } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { idOfKey } from '../protocol/id.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
-import { type Deadline, LATE } from './deadline.ts'
+import type { Deadline } from './deadline.ts'
 import type { Claim, Claimed, Dedupe } from './dedupe.ts'
 import type { Delivery } from './delivery.ts'
 import { keyWithin } from './received-delivery.ts'
@@ -48,7 +48,7 @@ export class Deduplication {
     this.#clock = clock
   }
 
-  /** Returns the id that the key of a message makes; undefined without a key: its delivery has one. */
+  /** Returns the id that `key` makes. Returns undefined without `key`: then the delivery keeps its own id. */
   idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
     const { key } = this.#options
     if (key === undefined) return undefined
@@ -58,8 +58,8 @@ export class Deduplication {
   }
 
   /**
-   * Calls `handle` unless the message was handled before: returns whether it was. Holds the claim until it is handled, also past
-   * the deadline.
+   * Calls `handle`, unless the message was handled before. Returns whether it was. The claim lasts until `handle` ends, even when the
+   * deadline passes first.
    */
   async handleOnce(
     delivery: Delivery,
@@ -67,11 +67,11 @@ export class Deduplication {
     handle: () => unknown,
     tellLate: (error: HooklineError) => void,
   ): Promise<boolean> {
-    deadline.startStage(LATE.dedupe)
+    deadline.startStage('dedupe')
     const claimed = await this.#claim(delivery.id)
     if (claimed === 'done') return true
     if (claimed === 'in_progress') {
-      const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
+      const text = 'A copy of the message is being handled. Send the message again.'
       throw new HooklineError('duplicate_in_progress', text)
     }
     this.#held += 1
@@ -92,7 +92,7 @@ export class Deduplication {
     try {
       return await this.#options.store.claim(id)
     } catch (cause) {
-      const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
+      const message = 'The dedupe store could not claim the message. Send the message again.'
       throw new HooklineError('dedupe_unavailable', message, { cause })
     }
   }
@@ -103,7 +103,7 @@ export class Deduplication {
   }
 }
 
-/** Ends a claim. The message is handled, or is not, whatever the store answers: its error is reported only. */
+/** Ends a claim. Never throws: whatever the store answers, the message was handled, or was not. Its error is only reported. */
 async function endClaim(
   claimed: Claimed,
   step: 'confirm' | 'release',
@@ -111,17 +111,16 @@ async function endClaim(
   tellLate: (error: HooklineError) => void,
 ): Promise<void> {
   const explain = (cause: unknown): HooklineError => {
-    const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
+    const message = `The dedupe store could not ${step} the message. See \`cause\`, and check the store.`
     return new HooklineError('dedupe_unavailable', message, { cause })
   }
-  const isLate = Boolean(deadline.error)
-  deadline.stage = LATE.confirm
   try {
-    const ending = claimed[step]()
-    await (isLate ? ending : deadline.wait(ending, (cause) => tellLate(explain(cause))))
+    if (deadline.error !== undefined) return await claimed[step]() // The sender has its answer: nothing hurries.
+    deadline.startStage('confirm')
+    await deadline.wait(claimed[step](), (cause) => tellLate(explain(cause)))
   } catch (thrown) {
-    const isDeadline = !isLate && deadline.error !== undefined && thrown === deadline.error
-    if (!isDeadline) tellLate(explain(thrown))
-    else if (step === 'confirm') tellLate(thrown as HooklineError)
+    const isLate = thrown instanceof HooklineError && thrown === deadline.error
+    if (!isLate) tellLate(explain(thrown))
+    else if (step === 'confirm') tellLate(thrown) // A late release follows an error of the handlers, which says enough.
   }
 }

@@ -114,8 +114,8 @@ function headOf(stored: Uint8Array): Head {
   } catch {
     // The message of JSON.parse quotes its input.
   }
-  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('other bytes')
-  if (head.hookline !== VERSION) throw unreadable(`version ${head.hookline}`)
+  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('it has other bytes')
+  if (head.hookline !== VERSION) throw unreadable(`it has version ${head.hookline}`)
   const isWhole =
     Number.isFinite(new Date(head.at as number).getTime()) &&
     typeof head.source === 'string' &&
@@ -123,7 +123,7 @@ function headOf(stored: Uint8Array): Head {
     (head.replay === undefined || isReplay(head.replay)) &&
     [head.from, head.method, head.group].every((text) => text === undefined || typeof text === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
-  if (!isWhole) throw unreadable('one with missing fields')
+  if (!isWhole) throw unreadable('it has missing fields')
   return head as unknown as Head
 }
 
@@ -133,8 +133,7 @@ function isReplay(replay: unknown): boolean {
   return isNamed && Array.isArray(only) && only.every((name) => typeof name === 'string')
 }
 
-function unreadable(found: string): HooklineError {
+function unreadable(reason: string): HooklineError {
   const rule = `A message of an inbox must be an envelope of version ${VERSION}`
-  const message = `${rule}. Got ${found}. Redrive it with the release that wrote it, or drop it.`
-  return new HooklineError('internal', message)
+  return new HooklineError('internal', `${rule}: ${reason}. Redrive it with the release that wrote it, or drop it.`)
 }

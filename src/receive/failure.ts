@@ -34,6 +34,6 @@ export function isUnusable(error: unknown): error is HooklineError {
 
 export function toError(thrown: unknown): HooklineError {
   if (thrown instanceof HooklineError) return thrown
-  const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'
+  const message = 'The endpoint could not handle the request. See `cause` of this error in `onError`.'
   return new HooklineError('internal', message, { cause: thrown })
 }

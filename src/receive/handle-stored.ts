@@ -7,7 +7,7 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 import { parseReceived } from '../protocol/parse.ts'
 import type { BeginTransaction, ClaimedJob, Outcome, SaveState } from '../store/queue-types.ts'
 import type { Attempt, Progress } from './attempt.ts'
-import { Deadline, LATE } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import type { Delivery, TransactionClient } from './delivery.ts'
 import { readEnvelope } from './envelope.ts'
 import { isUnusable, toError } from './failure.ts'
@@ -106,7 +106,7 @@ export class StoredMessages {
     if (lost < MAX_LOST_CLAIMS)
       return this.#attempt(job, parts, before, signal, save, this.#inbox.transactional ? begin : undefined)
     const reason = this.#inbox.queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
-    const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${this.#explain(job)}. Fix the cause, then redrive it.`
+    const message = `${lost} claims of the message ended before its handlers: ${this.#explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
     return this.#deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
@@ -127,7 +127,7 @@ export class StoredMessages {
     save: SaveState | undefined,
     begin: BeginTransaction | undefined,
   ): Promise<Outcome> {
-    const deadline = new Deadline(this.#deadlines, LATE.handlers)
+    const deadline = new Deadline(this.#deadlines, 'handlers')
     const saving = createSaving(
       () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
     )
@@ -141,7 +141,7 @@ export class StoredMessages {
       await deadline.wait(this.#run(claimed, parts, deadline, begin), (error) =>
         this.#tellLate(error, claimed, deadline),
       )
-      if (claimed.attempt !== undefined) this.#tap.handled(claimed.attempt)
+      if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
       return this.#completed(claimed)
     } catch (thrown) {
       const error = toError(thrown)
@@ -165,11 +165,18 @@ export class StoredMessages {
     const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
     claimed.wire = wire
     const message = await this.#receiver.validate(wire)
-    deadline.startStage(LATE.handlers)
+    deadline.startStage('handlers')
     const { progress, before } = claimed
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
-      claimed.attempt = this.#tap.begin({ message, wire, delivery, deadline, progress, number: before.attempts + 1 })
+      claimed.attempt = this.#tap.beginAttempt({
+        message,
+        wire,
+        delivery,
+        deadline,
+        progress,
+        number: before.attempts + 1,
+      })
       return this.#handlers.dispatch(claimed.attempt)
     }
     if (begin === undefined || !this.#handlers.match(wire)) return dispatch(claimed.delivery)
@@ -208,7 +215,7 @@ export class StoredMessages {
   /** A handler that was told to stop is expected to fail. */
   #tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
     if (error === deadline.error || deadline.error?.code === 'shutting_down') return
-    this.#tap.failedLate(toError(error), { delivery, message: wire })
+    this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
   /** The message of a copy is in the log already. */
@@ -233,7 +240,7 @@ export class StoredMessages {
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
     const line = describe(error, subjectOf(claimed), next, { attempts, retryAt, handlers: names })
-    this.#tap.failed(triedIn(claimed), { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
+    this.#tap.reportFailed(triedIn(claimed), { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
     return { retryAt, retryState: writeRetryState(state) }
   }
 
@@ -247,9 +254,9 @@ export class StoredMessages {
     const next = `${describeHandlers(names)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
     const { text, fields } = describe(error, subjectOf(claimed), next, { reason, attempts, handlers: names })
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
-    this.#tap.failed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
+    this.#tap.reportFailed(triedIn(claimed), { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
     const retryState = writeRetryState(state)
-    this.#tap.dead(() =>
+    this.#tap.reportDeadLetter(() =>
       readDeadLetter({ id, body, reason, retryState, failedAt: new Date(this.#receiver.clock.now()) }),
     )
     return { deadLetter: reason, retryState }
@@ -284,7 +291,7 @@ function begunAnew({ handlers }: RetryState): RetryState {
   return { ...INITIAL, ...(handlers && { handlers }) }
 }
 
-const STOPPED = 'The handlers must finish before the receiver closes. Got no result. Stop: another attempt follows.'
+const STOPPED = 'The receiver closed before the handlers finished. Stop: another attempt follows.'
 
 /** Saves in the next turn: most messages are over by then. */
 function createSaving(save: () => unknown) {

@@ -225,7 +225,7 @@ const NONE: readonly Registered[] = []
 function absentHandler(name: string): Registered {
   function handler(): never {
     const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
-    throw new Error(`A replay needs its handlers. Got no handler with the name ${show(name)}. ${advice}`)
+    throw new Error(`The replay is for a handler that does not exist here, ${show(name)}. ${advice}`)
   }
   return { on: 'replay', name, order: 0, handler }
 }
@@ -237,8 +237,8 @@ function append(registry: Registry, key: string, value: Registered): void {
   else list.push(value)
 }
 
-/** Answered to the sender, so it tells nothing of the error. */
-const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send the message again.'
+/** The sender gets this text, so it says nothing about the error. */
+const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
 function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt

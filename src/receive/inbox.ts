@@ -81,7 +81,7 @@ export class Inbox {
       this.#watchStart()
       return new Set(known)
     } catch (cause) {
-      const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
+      const text = 'The inbox could not store the message. Send the message again.'
       throw new HooklineError('inbox_unavailable', text, { cause })
     }
   }
@@ -135,12 +135,12 @@ export class Inbox {
 
   #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
-    const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
+    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: deliveryOf({ id, body, at: failedAt }), message: undefined, isStored: true }
-    this.#receiver.tap.failed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
-    this.#receiver.tap.dead(() => readDeadLetter(letter))
+    this.#receiver.tap.reportFailed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
+    this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
   #watchStart(): void {
@@ -177,9 +177,7 @@ export class Inbox {
 
   #logFor(call: string): QueueLog {
     if (this.#settings.history !== undefined && this.#queue.log !== undefined) return this.#queue.log
-    throw new TypeError(
-      `\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`,
-    )
+    throw new TypeError(`\`${call}\` needs a history. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`)
   }
 }
 
@@ -187,4 +185,4 @@ export class Inbox {
 const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =
-  'The inbox stores messages and nothing handles them. Got no call of receiver.start(). Call it, here or in a worker process.'
+  'The inbox stores messages and nothing handles them. Call receiver.start(), here or in a worker process.'

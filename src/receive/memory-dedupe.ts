@@ -60,7 +60,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   return {
     claim(key) {
       if (isClosed) {
-        const message = 'The dedupe store is closed. Got a call after close(). Create a new store.'
+        const message = 'The dedupe store is closed. Create a new store.'
         throw new HooklineError('shutting_down', message)
       }
       const now = clock.monotonic()
@@ -69,7 +69,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
       if (done.get(key, now) !== undefined) return 'done'
       if (claims.get(key, now) !== undefined) return 'in_progress'
       if (!makeRoom()) {
-        const message = `At most \`maxKeys\` (${maxKeys}) messages are handled at a time. Got one more. Raise \`maxKeys\`.`
+        const message = `All \`maxKeys\` (${maxKeys}) messages of the store are being handled. Raise \`maxKeys\`.`
         throw new HooklineError('dedupe_unavailable', message)
       }
       const claim = claims.add(key, now + leaseMs)

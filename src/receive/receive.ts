@@ -4,7 +4,7 @@ import { accepted, duplicate, problem } from '../host/answer.ts'
 import type { EndpointBody } from '../host/body.ts'
 import type { EndpointRequest } from '../host/endpoint.ts'
 import { readJson } from '../host/read-json.ts'
-import { notify } from '../kit/callbacks.ts'
+import { isThenable, notify } from '../kit/callbacks.ts'
 import type { Clock } from '../kit/clock.ts'
 import { createDeadlines, type Deadlines } from '../kit/deadlines.ts'
 import { createWarning } from '../kit/warning.ts'
@@ -14,34 +14,37 @@ import { parseReceived } from '../protocol/parse.ts'
 import type { Job } from '../store/queue-types.ts'
 import type { Attempt } from './attempt.ts'
 import { type Incoming, splitBatch } from './batches.ts'
-import { Deadline, LATE } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { Delivery, DeliveryMethod, ReceivedElement } from './delivery.ts'
-import type { FailedRequest } from './events.ts'
 import { isUnusable, toError } from './failure.ts'
 import type { Handlers } from './handlers.ts'
 import type { Inbox } from './inbox.ts'
-import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from './log-lines.ts'
+import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED, type Subject } from './log-lines.ts'
 import { NO_PROOF, ReceivedDelivery } from './received-delivery.ts'
-import type { OnRejected, ReceiverSettings } from './receiver-options.ts'
+import type { ReceiverSettings } from './receiver-options.ts'
 import type { Received } from './receiver-types.ts'
 import type { Tap } from './tap.ts'
-import { type GivenHeader, verifyRequest } from './verify.ts'
+import { type GivenRequest, readHeader, verifyRequest, withoutHeader } from './verify.ts'
 
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
-/** A request without a method is a call of `receive`. */
-export type GivenRequest = FailedRequest &
-  Partial<Pick<EndpointRequest, 'method' | 'rawHeaders'>> & { readonly query?: string | undefined }
-
 /** How a message ended. */
-interface Ended {
+type Ended = Succeeded | Failed
+
+/** The message was handled or stored. */
+interface Succeeded {
+  readonly delivery: Delivery
+  readonly message: ReceivedMessage
+  readonly error?: undefined
+  readonly isDuplicate?: boolean
+}
+
+interface Failed {
   readonly delivery: Delivery
   /** Undefined when it could not be parsed. */
   readonly message: ReceivedMessage | undefined
-  /** Undefined when it was handled or stored. */
-  readonly error?: HooklineError | undefined
-  readonly isDuplicate?: boolean
+  readonly error: HooklineError
 }
 
 /** Answers requests, by the algorithm. */
@@ -83,15 +86,15 @@ export class RequestReceiver {
 
   /** Answers a request. Never rejects. */
   async answer(given: GivenRequest, read: ReadBody, remainingMs = Number.POSITIVE_INFINITY): Promise<Received> {
-    const { headerName, deadlineMs } = this.#settings
-    this.#inFlight += 1
+    const { deadlineMs, methods } = this.#settings
+    const startedAt = this.#clock.monotonic()
     const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, this.#clock) : this.#deadlines
-    const deadline = new Deadline(timers, LATE.body, this.#clock.monotonic())
+    const deadline = new Deadline(timers, 'body', startedAt)
+    this.#inFlight += 1
     try {
-      if (headerName === undefined) return await this.#receive(given, undefined, read, deadline)
-      return await this.#receive(withoutHeader(given, headerName), readHeader(given, headerName), read, deadline)
+      return await this.#receive(given, read, deadline, startedAt)
     } catch (thrown) {
-      return refused(toError(thrown), this.#settings.methods)
+      return refusalOf(toError(thrown), methods)
     } finally {
       deadline.end()
       this.#inFlight -= 1
@@ -99,56 +102,56 @@ export class RequestReceiver {
     }
   }
 
-  async #receive(
-    request: GivenRequest,
-    header: GivenHeader | undefined,
-    read: ReadBody,
-    deadline: Deadline,
-  ): Promise<Received> {
-    const { findKeys, methods, batches, batchLimit, takesCustom } = this.#settings
+  /** Awaits only promises: a message without any takes less time. */
+  async #receive(given: GivenRequest, read: ReadBody, deadline: Deadline, startedAt: number): Promise<Received> {
+    const { findKeys, headerName, methods, batches, batchLimit, takesCustom } = this.#settings
+    const header = headerName === undefined ? undefined : readHeader(given, headerName)
+    const request = header === undefined ? given : withoutHeader(given, header.name)
     const { headers, method = 'POST', path = '/', query = '' } = request
-    const [receivedAt, since] = [this.#clock.now(), this.#clock.monotonic()]
+    const receivedAt = this.#clock.now()
     let body = NO_BODY
     let proof = NO_PROOF
-    let refusal: HooklineError | undefined
+    let error: HooklineError | undefined
     try {
-      // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported;
+      if (this.#isStopped) throw new HooklineError('shutting_down', CLOSING)
+      // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported;
       // 413 body_too_large; 400 body_aborted; 503 body_timeout
-      body = await deadline.wait(this.#isStopped ? refuse() : read())
+      const reading = read()
+      body = isThenable(reading) ? await deadline.wait(reading) : reading
       if (body.source === 'reserialised') this.#warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
-      deadline.startStage(LATE.secret)
+      deadline.startStage('secret')
       // 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
       proof = await verifyRequest(findKeys, { headers, path, query }, body, header, deadline)
     } catch (thrown) {
-      refusal = toError(thrown)
+      error = toError(thrown)
     }
     const { bytes, source: bodySource } = body
-    const parts = { method: method as DeliveryMethod, headers, bytes, bodySource, receivedAt, ...proof }
-    if (refusal !== undefined) {
-      const ended = { delivery: new ReceivedDelivery(parts), message: undefined, error: refusal }
-      this.#tellRefused(refusal, ended, request)
-      return this.#tap.answered(request, ended, refused(refusal, methods), since)
+    const parts = { ...proof, method: method as DeliveryMethod, headers, bytes, bodySource, receivedAt }
+    if (error !== undefined) {
+      const failed = { delivery: new ReceivedDelivery(parts), message: undefined, error }
+      this.#reportRefused(failed, request)
+      if (error.code === 'source_unknown') this.#passUnknownSource(error, request)
+      return this.#tap.publishAnswered(request, failed, refusalOf(error, methods), startedAt)
     }
-    const incoming = batches ? splitBatch(parts, batchLimit, takesCustom) : [{ parts, parse }]
+    const incoming = batches
+      ? splitBatch(parts, batchLimit, takesCustom)
+      : { parts, parse: () => parseReceived(bytes, takesCustom) }
+    if (!Array.isArray(incoming)) {
+      const ended =
+        this.#inbox === undefined
+          ? await this.#handle(incoming, request, deadline)
+          : ((await this.#storeAll(this.#inbox, [incoming], request, deadline))[0] as Ended)
+      return this.#tap.publishAnswered(request, ended, this.#answerTo(ended), startedAt)
+    }
     const ended = await (this.#inbox === undefined
       ? this.#handleAll(incoming, request, deadline)
       : this.#storeAll(this.#inbox, incoming, request, deadline))
-    const [first] = ended as readonly [Ended]
-    if (incoming[0]?.parts === parts) return this.#tap.answered(request, first, this.#answerTo(first), since)
     const batch = { delivery: new ReceivedDelivery(parts), message: undefined }
-    return this.#tap.answered(request, batch, this.#answerToBatch(ended), since)
-
-    function parse(): ReceivedMessage {
-      return parseReceived(bytes, takesCustom)
-    }
+    return this.#tap.publishAnswered(request, batch, this.#answerToBatch(ended), startedAt)
   }
 
   /** Handles messages one after the other: copies in one batch find what the first of them left in the dedupe store. */
-  async #handleAll(
-    incoming: readonly Incoming[],
-    request: GivenRequest,
-    deadline: Deadline,
-  ): Promise<readonly Ended[]> {
+  async #handleAll(incoming: readonly Incoming[], request: GivenRequest, deadline: Deadline): Promise<Ended[]> {
     const ended: Ended[] = []
     for (const each of incoming) {
       if (deadline.error !== undefined) break
@@ -156,59 +159,56 @@ export class RequestReceiver {
     }
     const { error } = deadline
     if (error === undefined || ended.length === incoming.length) return ended
-    this.#tap.publish('refused', { error, request }) // Once for all that no handler saw.
-    return [...ended, ...incoming.slice(ended.length).map((each) => failed(each, error))]
+    this.#tap.publish('refused', { error, request }) // Once for all messages that no handler saw.
+    const unseen = incoming.slice(ended.length)
+    return [
+      ...ended,
+      ...unseen.map(({ parts }) => ({ delivery: new ReceivedDelivery(parts), message: undefined, error })),
+    ]
   }
 
+  /** Awaits only promises, as `#receive` does. */
   async #handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {
     let delivery: Delivery = new ReceivedDelivery(parts, deadline)
     let message: ReceivedMessage | undefined
     let attempt: Attempt | undefined
     try {
-      deadline.startStage(LATE.handlers)
+      deadline.startStage('handlers')
       const wire = parse() // 400 body_not_json; 422 message_invalid, message_type_unknown
       message = wire
-      const valid = await deadline.wait(this.#settings.validate(wire)) // 422 schema_mismatch
+      const validated = this.#settings.validate(wire) // 422 schema_mismatch
+      const valid = isThenable(validated) ? await deadline.wait(validated) : validated
       const id = this.#dedupe?.idOf(wire, delivery)
       if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id }, deadline)
       const dispatch = (): Promise<undefined> | undefined => {
-        deadline.startStage(LATE.handlers)
+        deadline.startStage('handlers')
         message = valid
-        attempt = this.#begin(valid, wire, delivery, request, deadline)
+        // A caller of `receive` needs no handler: the message is in its result.
+        if (request.method !== undefined && this.#handlers.size === 0) this.#warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
+        this.#publishReceived(valid, delivery)
+        attempt = this.#tap.beginAttempt({ message: valid, wire, delivery, deadline, number: 1 })
         return this.#handlers.dispatch(attempt)
       }
-      const tellLate = (error: HooklineError): void =>
-        this.#tap.failedLate(error, { delivery, message: valid }, request)
-      const onLateError = (error: unknown): void => void (isOfHandlers(error) && tellLate(error))
+      const reportLate = (error: HooklineError): void =>
+        this.#tap.reportLate(error, { delivery, message: valid }, request)
+      // Errors of the dedupe store are not reported here: `handleOnce` reports those that no answer has.
+      const onLateError = (error: unknown): void => void (isHandlerError(error) && reportLate(error))
       // 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
-      const work = this.#dedupe?.handleOnce(delivery, deadline, dispatch, tellLate) ?? dispatch()
-      const isDuplicate = (await deadline.wait<boolean | undefined>(work, onLateError)) === true
-      if (attempt !== undefined) this.#tap.handled(attempt)
+      const work: Promise<unknown> | undefined =
+        this.#dedupe?.handleOnce(delivery, deadline, dispatch, reportLate) ?? dispatch()
+      const isDuplicate = work !== undefined && (await deadline.wait(work, onLateError)) === true
+      if (attempt !== undefined) this.#tap.publishHandled(attempt)
       return { delivery, message: valid, isDuplicate }
     } catch (thrown) {
-      const error = await this.#giveRejected(toError(thrown), { delivery, message }, request, deadline)
-      const ended = { delivery, message, error }
-      if (attempt === undefined) this.#tellRefused(error, ended, request)
-      else this.#tellFailed(error, attempt, ended, request)
-      return ended
+      const error = await this.#passRejected(toError(thrown), { delivery, message }, request, deadline)
+      const failed = { delivery, message, error }
+      if (attempt === undefined) this.#reportRefused(failed, request)
+      else this.#reportFailed(failed, attempt, request)
+      return failed
     }
   }
 
-  #begin(
-    message: ReceivedMessage,
-    wire: ReceivedMessage,
-    delivery: Delivery,
-    request: GivenRequest,
-    deadline: Deadline,
-  ): Attempt {
-    // What `receive` returns holds the message: its caller needs no handler.
-    if (request.method !== undefined && this.#handlers.size === 0) this.#warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
-    this.#tap.publish('received', { message, delivery })
-    this.#settings.unplanned?.count(message, delivery)
-    return this.#tap.begin({ message, wire, delivery, deadline, number: 1 })
-  }
-
-  /** Stores messages in one push, the authentic ones that are invalid, too. */
+  /** Stores messages in one push, also the authentic ones that are invalid. */
   async #storeAll(
     inbox: Inbox,
     incoming: readonly Incoming[],
@@ -220,103 +220,109 @@ export class RequestReceiver {
     const startedAt = this.#clock.monotonic()
     let known: ReadonlySet<string>
     try {
-      deadline.startStage(LATE.inbox)
+      deadline.startStage('inbox')
       known = await deadline.wait(inbox.store(jobs)) // 503 inbox_unavailable
     } catch (thrown) {
       const error = toError(thrown)
-      this.#tellRefused(error, prepared[0] as Ended, request) // Once for all.
-      return prepared.map((each) => ({ ...each, error }))
+      const failed = prepared.map(({ ended: { delivery, message } }) => ({ delivery, message, error }))
+      this.#reportRefused(failed[0] as Failed, request) // Once for all.
+      return failed
     }
-    return prepared.map(({ job, ...ended }) => {
+    const durationMs = this.#clock.monotonic() - startedAt
+    return prepared.map(({ job, ended }) => {
       const { delivery, message, error } = ended
-      if (job !== undefined) this.#tellStored(error === undefined ? message : undefined, delivery, startedAt)
-      if (error !== undefined) this.#tellRefused(error, ended, request, job !== undefined)
+      const isStored = job !== undefined
+      if (isStored) this.#tap.publish('stored', { message: error ? undefined : message, delivery, durationMs })
+      if (error !== undefined) this.#reportRefused(ended, request, isStored)
       return { ...ended, isDuplicate: known.has(delivery.id) }
     })
   }
 
-  #tellStored(message: ReceivedMessage | undefined, delivery: Delivery, startedAt: number): void {
-    if (!this.#tap.isHeard('stored')) return
-    this.#tap.publish('stored', { message, delivery, durationMs: this.#clock.monotonic() - startedAt })
-  }
-
-  #prepare(inbox: Inbox, { parts, parse }: Incoming): Ended & { readonly job?: Job } {
+  /** Makes the job of a message. An invalid one has a job only when it is authentic. */
+  #prepare(inbox: Inbox, { parts, parse }: Incoming): { readonly ended: Ended; readonly job?: Job } {
     let message: ReceivedMessage | undefined
     try {
       message = parse()
-      const prepared = inbox.prepare(parts, message) // Its key makes the id.
-      this.#tap.publish('received', { message, delivery: prepared.delivery })
-      this.#settings.unplanned?.count(message, prepared.delivery)
-      return { ...prepared, message }
+      const { delivery, job } = inbox.prepare(parts, message)
+      this.#publishReceived(message, delivery)
+      return { ended: { delivery, message }, job }
     } catch (thrown) {
       const error = toError(thrown)
-      const prepared = isKept(error, parts)
-        ? inbox.prepare(parts, undefined)
-        : { delivery: new ReceivedDelivery(parts) }
-      return { ...prepared, message, error }
+      if (!mustBeKept(error, parts)) return { ended: { delivery: new ReceivedDelivery(parts), message, error } }
+      const { delivery, job } = inbox.prepare(parts, undefined)
+      return { ended: { delivery, message, error }, job }
     }
   }
 
-  /** Tells of a request, or of a message of it, that no handler saw. */
-  #tellRefused(error: HooklineError, ended: Ended, request: GivenRequest, isStored = false): void {
+  #publishReceived(message: ReceivedMessage, delivery: Delivery): void {
+    this.#tap.publish('received', { message, delivery })
+    this.#settings.unplanned?.count(message, delivery)
+  }
+
+  /** Reports a request, or a message of it, that no handler saw. */
+  #reportRefused(failed: Failed, request: GivenRequest, isStored = false): void {
+    const { error } = failed
+    // A message that is stored becomes a dead letter, whose line is the only one in the log.
+    const line = isStored ? null : describeRequest(error, failed, request.path, this.#settings.onRejected)
+    this.#tap.reportRefused(error, request, line)
+  }
+
+  #reportFailed(failed: Failed, attempt: Attempt, request: GivenRequest): void {
+    const { error } = failed
+    const line = describeRequest(error, failed, request.path, this.#settings.onRejected)
+    this.#tap.reportFailed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
+  }
+
+  /** Passes `source_unknown` to `onRejected`, after the answer: otherwise its time tells a stranger that the source is unknown. */
+  #passUnknownSource(error: HooklineError, { path, headers }: GivenRequest): void {
     const { onRejected } = this.#settings
-    // The log has one line of a message that is stored: that of its dead letter.
-    const line = isStored ? null : describeRequest(error, ended, request.path, onRejected)
-    this.#tap.refused(error, request, line)
-    if (error.code === 'source_unknown' && onRejected !== undefined) this.#tellSourceUnknown(error, request, onRejected)
-  }
-
-  #tellFailed(error: HooklineError, attempt: Attempt, ended: Ended, request: GivenRequest): void {
-    const line = describeRequest(error, ended, request.path, this.#settings.onRejected)
-    this.#tap.failed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
-  }
-
-  /** Calls `onRejected` after the answer: a stranger would notice how long it takes. */
-  #tellSourceUnknown(error: HooklineError, { path, headers }: GivenRequest, tell: OnRejected): void {
+    if (onRejected === undefined) return
     const rejected = { bytes: NO_BODY.bytes, headers, path, source: undefined }
-    setImmediate(() => notify(() => tell(error, rejected), this.#warnOfRejected))
+    setImmediate(() => notify(() => onRejected(error, rejected), this.#warnOfRejected))
   }
 
   /**
-   * Gives an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function
+   * Passes an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function
    * fails, so that the sender sends the message again.
    */
-  async #giveRejected(
+  async #passRejected(
     error: HooklineError,
-    ended: Omit<Ended, 'error'>,
+    subject: Subject,
     request: GivenRequest,
     deadline: Deadline,
   ): Promise<HooklineError> {
     const { onRejected } = this.#settings
-    const { bytes, headers, source } = ended.delivery
-    if (onRejected === undefined || !isKept(error, ended.delivery)) return error
-    const fail = (cause: unknown): HooklineError => {
-      const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
+    const { bytes, headers, source } = subject.delivery
+    if (onRejected === undefined || !mustBeKept(error, subject.delivery)) return error
+    const explain = (cause: unknown): HooklineError => {
+      const text = '`onRejected` failed. See `cause`; the sender sends the message again.'
       return new HooklineError('handler_failed', text, { cause })
     }
     try {
-      const given = onRejected(error, { bytes, headers, path: request.path, source })
-      await deadline.wait(given, (cause) => this.#tap.failedLate(fail(cause), ended, request))
+      const passing = onRejected(error, { bytes, headers, path: request.path, source })
+      await deadline.wait(passing, (cause) => this.#tap.reportLate(explain(cause), subject, request))
       return error
     } catch (thrown) {
-      return deadline.error ?? fail(thrown)
+      return deadline.error ?? explain(thrown)
     }
   }
 
   /** Returns the answer to a message that came alone. */
   #answerTo(ended: Ended): Received {
-    const { delivery, error, isDuplicate } = ended
-    if (error === undefined) return { ...(isDuplicate ? duplicate : accepted), ...resultOf(ended) } as Received
-    const isStored = this.#inbox !== undefined && isKept(error, delivery)
-    return isStored ? { ...accepted, ok: false, error } : refused(error, this.#settings.methods)
+    const { delivery, message, error } = ended
+    if (error === undefined) {
+      return { ...(ended.isDuplicate ? duplicate : accepted), ok: true, message, delivery }
+    }
+    const isStored = this.#inbox !== undefined && mustBeKept(error, delivery)
+    return isStored ? { ...accepted, ok: false, error } : refusalOf(error, this.#settings.methods)
   }
 
-  /** Returns the answer to a batch. What makes the sender come again comes first; an invalid element does not. */
+  /** Returns the answer to a batch: an error that makes the sender come again, if there is one. An invalid element does not. */
   #answerToBatch(ended: readonly Ended[]): Received {
     const elements = ended.map(resultOf)
     const errors = ended.flatMap(({ error }) => error ?? [])
     const serious = errors.find((error) => !isUnusable(error))
-    if (serious !== undefined) return { ...refused(serious, this.#settings.methods), elements }
+    if (serious !== undefined) return { ...refusalOf(serious, this.#settings.methods), elements }
     const [error] = errors
     if (error !== undefined) return { ...accepted, ok: false, error, elements }
     return { ...accepted, ...elements[0], elements } as Received
@@ -330,44 +336,23 @@ export class RequestReceiver {
 
 const NO_BODY: EndpointBody = { bytes: new Uint8Array(), source: 'stream' }
 
-function refuse(): never {
-  const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
-  throw new HooklineError('shutting_down', text)
-}
-
-/** Returns a request without the header that holds the secret: nothing that observes, logs or stores it has it. */
-function withoutHeader(request: GivenRequest, name: string): GivenRequest {
-  const { [name]: _, ...headers } = request.headers
-  const { method, path, query, remoteAddress } = request
-  return { ...(method && { method }), headers, path, query, remoteAddress }
-}
-
-/** Returns the header in place of a signature: a list when it is repeated. */
-function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: string): GivenHeader {
-  const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
-  return { name, value: values.length > 1 ? values : headers[name] }
-}
+const CLOSING = 'The endpoint is closing. Send the message again.'
 
 function resultOf({ delivery, message, error }: Ended): ReceivedElement {
-  if (error !== undefined) return { ok: false, error, delivery }
-  return { ok: true, message: message as ReceivedMessage, delivery }
+  return error === undefined ? { ok: true, message, delivery } : { ok: false, error, delivery }
 }
 
-function isOfHandlers(error: unknown): error is HooklineError {
+function isHandlerError(error: unknown): error is HooklineError {
   return error instanceof HooklineError && error.code === 'handler_failed'
 }
 
-function failed({ parts }: Incoming, error: HooklineError): Ended {
-  return { delivery: new ReceivedDelivery(parts), message: undefined, error }
+function refusalOf(error: HooklineError, methods: readonly string[]) {
+  // A stranger does not learn which sources exist.
+  const answered = error.code === 'source_unknown' ? new HooklineError('signature_mismatch', MISMATCH) : error
+  return { ...problem(answered, methods), ok: false as const, error }
 }
 
-function refused(error: HooklineError, methods: readonly string[]) {
-  // A stranger does not learn which sources there are.
-  const told = error.code === 'source_unknown' ? new HooklineError('signature_mismatch', MISMATCH) : error
-  return { ...problem(told, methods), ok: false as const, error }
-}
-
-/** Whether an authentic message cannot be used: the inbox stores it, or `onRejected` gets it. */
-function isKept(error: HooklineError, { verified }: Pick<Delivery, 'verified'>): boolean {
+/** Whether a refused message must not be lost: it is authentic, and the sender does not send it again. */
+function mustBeKept(error: HooklineError, { verified }: Pick<Delivery, 'verified'>): boolean {
   return verified !== false && isUnusable(error)
 }

@@ -119,7 +119,7 @@ function validateField(
   const finish = (result: SchemaResult<unknown>): ReceivedMessage => {
     if (result.issues !== undefined) throw mismatch(field, [...result.issues])
     if ('value' in result) return { ...message, [field]: result.value }
-    throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
+    throw new TypeError('A schema returned neither { value } nor { issues }. Check its `validate` function.')
   }
   return isThenable(result) ? result.then(finish) : finish(result)
 }

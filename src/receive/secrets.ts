@@ -24,6 +24,7 @@ import {
   UNKNOWN_SOURCES_LIMIT,
 } from '../protocol/limits.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
+import { createLateError } from './deadline.ts'
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]
@@ -174,7 +175,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
-    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Got one more. Send the message again.`
+    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
 
@@ -211,7 +212,7 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
     const text =
-      'The source of the request must have a name. Got an error or another value. See `cause` of this error in `onError`.'
+      'The source of the request has no name: `secret.source` failed. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
   }
 }
@@ -239,8 +240,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
       failure = undefined
       return keys
     } catch (cause) {
-      const text =
-        'The secret provider must return a secret. Got an error or no secret. See `cause` of this error in `onError`.'
+      const text = 'The secret provider failed, or returned no secret. See `cause` of this error in `onError`.'
       const error = new HooklineError('secret_unavailable', text, { cause })
       if (time >= loadedAt) failure = error
       throw error
@@ -259,9 +259,8 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
 
   async function askInTime(): Promise<readonly Key[]> {
     const loaded = await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))
-    if (loaded !== TIMED_OUT) return loaded
-    const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
-    throw new HooklineError('secret_unavailable', text)
+    if (loaded === TIMED_OUT) throw createLateError('secret')
+    return loaded
   }
 
   return {

@@ -1,4 +1,4 @@
-/** The one place where a receiver tells what happens: to its log and `onError`, to diagnostics channels, to observers. */
+/** The one place where a receiver reports what happens: to its log and `onError`, to diagnostics channels, to observers. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -15,7 +15,7 @@ import type { FailedEvent, FailedRequest, ReceiverObserver } from './events.ts'
 import { describe, type Subject } from './log-lines.ts'
 import type { DeadLetterMessage } from './stored-message.ts'
 
-/** Its bodies of refused requests are not for all of the process, so two events have no channel: `answered` and `forgotten`. */
+/** `answered` and `forgotten` have no channel: bodies of refused requests and ids of users are not for the whole process. */
 const channels = {
   received: channel('hookline:received'),
   refused: channel('hookline:refused'),
@@ -47,7 +47,7 @@ export interface Answered {
   readonly elements?: readonly ReceivedElement[]
 }
 
-/** Tells what happens at one receiver. */
+/** Reports what happens at one receiver. */
 export class Tap {
   readonly observers: Observers<ReceiverObserver>
   readonly #report: Report<FailedRequest>
@@ -75,8 +75,8 @@ export class Tap {
     if (this.observers.current !== undefined) this.observers.publish(name, event as never)
   }
 
-  /** Begins an attempt: measures it when something needs that. */
-  begin(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
+  /** Begins an attempt. Measures it only when something listens to the result. */
+  beginAttempt(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
     const isMeasured = this.isHeard('handled') || this.isHeard('failed')
     return {
       ...given,
@@ -88,8 +88,8 @@ export class Tap {
     }
   }
 
-  /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
-  handled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
+  /** Publishes that every handler succeeded, or that none matched. Publishes nothing when the attempt was not measured. */
+  publishHandled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
     if (isIgnored) this.publish('ignored', { message, delivery, isStored })
     else if (startedAt !== undefined) {
       const durationMs = this.#clock.monotonic() - startedAt
@@ -97,8 +97,8 @@ export class Tap {
     }
   }
 
-  /** Handlers of a message failed, or a message of an inbox never reached them. */
-  failed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
+  /** Reports that handlers of a message failed, or that a message of an inbox never reached them. */
+  reportFailed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
     this.#report(failure.error, request, line)
     if (!this.isHeard('failed')) return
     const { message, delivery, startedAt, runs = [], isStored } = tried
@@ -106,41 +106,45 @@ export class Tap {
     this.publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
   }
 
-  /** Something failed after the answer, or beside it. */
-  failedLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
+  /** Reports what failed after the answer, or what the answer does not depend on. */
+  reportLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
     this.#report(error, request, describe(error, subject))
   }
 
-  /** A message became a dead letter. */
-  dead(read: () => DeadLetterMessage): void {
+  /** Reports a dead letter. Reads it only when something listens. */
+  reportDeadLetter(read: () => DeadLetterMessage): void {
     if (this.#onDeadLetter === undefined && !this.isHeard('dead')) return
     const letter = read()
     this.publish('dead', letter)
     notify(() => this.#onDeadLetter?.(letter), this.#warnOfDeadLetter)
   }
 
-  /** No handler saw a request, or a message of it. */
-  refused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
+  /** Reports a request, or a message of it, that no handler saw. */
+  reportRefused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
     this.#report(error, request, line)
     this.publish('refused', { error, request })
   }
 
-  /** @param since When the request arrived, on the monotonic clock. */
-  answered<Answer extends Answered>(
-    request: FailedRequest & { readonly method?: string },
+  /**
+   * Publishes the answer, and returns it.
+   *
+   * @param startedAt When the request arrived, on the monotonic clock.
+   */
+  publishAnswered<Answer extends Answered>(
+    request: FailedRequest & { readonly method?: string | undefined },
     { delivery, message }: { readonly delivery: Delivery; readonly message: ReceivedMessage | undefined },
     answer: Answer,
-    since: number,
+    startedAt: number,
   ): Answer {
     if (this.observers.current === undefined) return answer
     const { headers, path, remoteAddress, method } = request
     this.observers.publish('answered', {
-      request: { headers, path, remoteAddress, method }, // That of a host holds its connection.
+      request: { headers, path, remoteAddress, method }, // A copy: the request of a host holds its connection.
       delivery,
       message,
       status: answer.status,
       error: answer.error,
-      durationMs: this.#clock.monotonic() - since,
+      durationMs: this.#clock.monotonic() - startedAt,
       elements: answer.elements ?? [],
     })
     return answer

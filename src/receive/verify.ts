@@ -2,25 +2,47 @@
 
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
+import { isThenable } from '../kit/callbacks.ts'
 import { shownUrl } from '../kit/shown.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { createKey, isWellFormed, type Key } from '../protocol/signature.ts'
 import type { Deadline } from './deadline.ts'
+import type { FailedRequest } from './events.ts'
 import { MISMATCH } from './log-lines.ts'
 import { NO_PROOF, type Proof } from './received-delivery.ts'
 import type { FindKeys, SourceRequest } from './secrets.ts'
 
-/** The header that a sender adds in place of a signature. */
+/** A request as it came in. A call of `receive` has no method. */
+export interface GivenRequest extends FailedRequest {
+  readonly method?: string | undefined
+  readonly query?: string | undefined
+  readonly rawHeaders?: readonly string[] | undefined
+}
+
+/** The header that holds the secret, in place of a signature. */
 export interface GivenHeader {
   readonly name: string
-  /** Its value in this request. */
+  /** Its value in this request: a list when the header is repeated. */
   readonly value: EndpointHeaders[string]
 }
 
+export function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: string): GivenHeader {
+  // `rawHeaders` has a name at each even index, and its value behind it. `headers` has only the first value of some headers.
+  const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
+  return { name, value: values.length > 1 ? values : headers[name] }
+}
+
+/** Copies a request without the header that holds the secret, so that nothing that observes, logs or stores the copy has it. */
+export function withoutHeader(request: GivenRequest, name: string): GivenRequest {
+  const { [name]: _, ...headers } = request.headers
+  const { method, path, query, remoteAddress } = request
+  return { method, headers, path, query, remoteAddress }
+}
+
 /**
- * Returns which secret signed the bytes.
+ * Finds the secret that signed the bytes.
  *
- * @param header In place of a signature.
+ * @param header Is checked in place of a signature.
  * @throws HooklineError (as a rejection) `signature_missing`, `signature_malformed`, `signature_mismatch`, `header_missing`,
  *   `header_mismatch`, `source_unknown`, `secret_unavailable`, `body_consumed`.
  */
@@ -35,26 +57,27 @@ export async function verifyRequest(
   const { headers } = request
   const signature = header === undefined ? readSignature(headers) : signWith(header, bytes)
   const { source, keys, newerKeys } = findKeys(request)
-  let found = await deadline.wait(keys())
-  let index = indexOfSigner(found, bytes, signature)
+  const cached = keys()
+  let tried = isThenable(cached) ? await deadline.wait(cached) : cached
+  let index = indexOfSigner(tried, bytes, signature)
   const newer = index === -1 ? newerKeys() : undefined
   if (newer !== undefined) {
-    found = await deadline.wait(newer)
-    index = indexOfSigner(found, bytes, signature)
+    tried = await deadline.wait(newer)
+    index = indexOfSigner(tried, bytes, signature)
   }
   if (index !== -1) {
-    // The last secret is the oldest: a retry that the sender signs with a newer one is the same delivery.
-    const id = index === found.length - 1 ? signature : (found.at(-1) as Key).sign(bytes)
-    return { verified: header === undefined ? 'signature' : 'header', signature: id, secretIndex: index, source }
+    // The id of the delivery is made of the signature by the last, oldest secret: a retry that is signed with a newer one has the same id.
+    const oldest = index === tried.length - 1 ? signature : (tried.at(-1) as Key).sign(bytes)
+    return { verified: header === undefined ? 'signature' : 'header', signature: oldest, secretIndex: index, source }
   }
-  if (header !== undefined) throw new HooklineError('header_mismatch', anotherValue(header.name))
+  if (header !== undefined) throw headerMismatch(header.name)
   if (!isExact(bytes, bodySource, headers['content-length'])) {
     throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
   }
-  throw found.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)
+  throw tried.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)
 }
 
-/** Stands for the secret of a source without one, which would be answered sooner otherwise: a stranger could tell. */
+/** Is tried for a source without a secret. Otherwise its answer came sooner, and a stranger could tell which sources exist. */
 const DECOY = createKey(Buffer.from('decoy'))
 
 function indexOfSigner(keys: readonly Key[], bytes: Uint8Array, signature: string): number {
@@ -65,35 +88,32 @@ function indexOfSigner(keys: readonly Key[], bytes: Uint8Array, signature: strin
 function readSignature(headers: EndpointHeaders): string {
   const signature = headers['x-signature']
   if (signature === undefined) {
-    const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
+    const text = 'The request is not signed: it has no X-Signature header. Sign the body with the shared secret.'
     throw new HooklineError('signature_missing', text)
   }
   if (isWellFormed(signature)) return signature
-  const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
+  const text = 'X-Signature must be 40 lowercase hex digits. Send the HMAC-SHA1 of the body.'
   throw new HooklineError('signature_malformed', text)
 }
 
-/** Returns the signature that the header would have made: the comparison of both is that of signatures. */
+/** Signs the bytes with the value of the header. A comparison of signatures then compares the value with the secrets. */
 function signWith({ name, value }: GivenHeader, bytes: Uint8Array): string {
-  if (typeof value === 'object' && value.length > 1) throw new HooklineError('header_mismatch', anotherValue(name))
+  if (typeof value === 'object' && value.length > 1) throw headerMismatch(name)
   if (value !== undefined && value.length > 0) return createKey(Buffer.from(String(value))).sign(bytes)
-  const text = `The request must have the header ${name}. Got none. Set it at the sender.`
+  const text = `The request has no header ${name}. Set it at the sender.`
   throw new HooklineError('header_missing', text)
 }
 
-function anotherValue(name: string): string {
-  return `The header ${name} must have the right value. Got another one. Set it at the sender.`
+function headerMismatch(name: string): HooklineError {
+  return new HooklineError('header_mismatch', `The header ${name} has a wrong value. Set the right one at the sender.`)
 }
 
-/** So many characters of a path are shown: a stranger chose them. */
+/** A stranger chose the path, so that an error shows only its beginning. */
 const MAX_PATH = 100
 
 function sourceUnknown(path: string): HooklineError {
-  const found = JSON.stringify(shownUrl(path).slice(0, MAX_PATH))
+  const shown = JSON.stringify(shownUrl(path).slice(0, MAX_PATH))
   const advice =
-    'Return its name from `secret.source` and its secret from `secret.secrets`. Else the request is forged.'
-  return new HooklineError(
-    'source_unknown',
-    `The source of the request must have a secret. Got the path ${found}. ${advice}`,
-  )
+    'Return its name from `secret.source` and its secret from `secret.secrets`, unless the request is forged.'
+  return new HooklineError('source_unknown', `The source of the request at ${shown} has no secret. ${advice}`)
 }

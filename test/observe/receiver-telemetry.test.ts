@@ -90,7 +90,7 @@ it('handlers that fail are an error, by its code', async () => {
       name: 'process track',
       status: {
         code: SpanStatusCode.ERROR,
-        message: 'Every handler must succeed. Got an error from one. Send the message again.',
+        message: 'A handler failed. Send the message again.',
       },
       attributes: { 'error.type': 'handler_failed', 'hookline.next': 'sender', 'hookline.attempt': 1 },
     },

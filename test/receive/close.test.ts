@@ -183,9 +183,7 @@ describe('close, with an inbox', () => {
   it('start() after it is a TypeError', async () => {
     const { receiver } = setUpHeld()
     await receiver.close()
-    expect(() => receiver.start()).toThrow(
-      new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.'),
-    )
+    expect(() => receiver.start()).toThrow(/^`start` needs an open receiver/)
   })
 })
 

@@ -196,7 +196,7 @@ describe('dispatch', () => {
     expect(await deliver(receiver, track)).toMatchObject({ status: 500 })
     expect(last).toHaveBeenCalledOnce()
     expect(errors).toHaveLength(1)
-    expect(errors[0]?.message).toBe('Every handler must succeed. Got an error from one. Send the message again.')
+    expect(errors[0]?.message).toBe('A handler failed. Send the message again.')
     const cause = errors[0]?.cause as AggregateError
     expect(cause).toBeInstanceOf(AggregateError)
     expect(cause.errors).toEqual([new Error('thrown'), new Error('rejected'), undefined])

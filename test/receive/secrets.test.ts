@@ -133,9 +133,8 @@ describe('a secret provider', () => {
     await clock.advance(9_999)
     const second = deliver(receiver, track)
     await clock.advance(1)
-    const late = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
     for (const received of [await first, await second]) {
-      expect(received).toMatchObject({ status: 503, error: { code: 'secret_unavailable', message: late } })
+      expect(received).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
     }
     expect(clock.timers).toBe(1) // Of the deadlines, which is left to fire.
     held.resolve(secret)

@@ -42,7 +42,7 @@ describe('a job that its queue cannot read', () => {
       .on('*', () => {})
       .start()
     const advice = `Look at it with receiver.deadLetters(), then call receiver.drop(['${foreign.id}']).`
-    const text = `An inbox needs messages that its queue can read. Got another job: Hookline did not write this job. ${advice}`
+    const text = `The queue cannot read a job of the inbox: Hookline did not write this job. ${advice}`
     expect(printed).toEqual([{ level: 'error', text: `hookline: dead letter ${foreign.id}: ${text}` }])
     const onError = (error: HooklineError) => void errors.push(error)
     createReceiver({ ...options, onError, inbox: queueWith(letter) })
