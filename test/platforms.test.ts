@@ -113,7 +113,7 @@ describe('a file system that removes no open file, as that of Windows', () => {
   it('a queue whose log is truncated in use loses nothing that is acknowledged after', async () => {
     const { path, queue } = await truncateLog()
     replaceInFs('rmSync', refuse)
-    await expect(queue.push([jobOf()])).rejects.toThrow('the log beside it was truncated while it was in use')
+    await expect(queue.push([jobOf()])).rejects.toThrow('its WAL was truncated while it was in use')
     await queue.push([jobOf('after')])
     await queue.close({ graceMs: 0 })
     expect(bodiesIn(path)).toEqual(['after', 'before'])

@@ -295,7 +295,7 @@ describe('tables that an observer does not know', () => {
   it.each([
     ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (1)', 'Got version 1.'],
     ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (6)', 'Got version 6.'],
-    ['CREATE TABLE theirs (a)', 'it holds no queues. Got none of their tables.'],
+    ['CREATE TABLE theirs (a)', 'it holds no queues.'],
   ])('of a SQLite file with %s: refused, and left as they are', async (sql, found) => {
     const file = fileWith(sql)
     const before = readFileSync(file)

@@ -13,7 +13,7 @@ export function connectTo(path: string): DatabaseSync {
   }
   if (existsSync(path) && isMountPoint(realPathOf(path))) {
     throw new UnusableFile(
-      'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
+      'the file is mounted alone, so its WAL would lie outside of the mount, and be lost. Mount its folder.',
     )
   }
   if (path !== ':memory:') createForThisUser(path)

@@ -17,6 +17,9 @@ import {
   UnusableFile,
 } from './database.ts'
 
+/** Stands for an owner where nothing is claimed: in the transactions of callers and in observers. */
+export const NO_OWNER = 0
+
 export interface OwnerLock {
   readonly owner: number
   /** @throws UnusableFile when another process could take this one for dead. */

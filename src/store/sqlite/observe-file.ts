@@ -1,9 +1,10 @@
-/** A file of queues that this process only looks into: each call opens it, and creates nothing. */
+/** A file of queues that this process only looks into. Each call opens the file, and creates nothing. */
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { unavailable } from './advice.ts'
 import { BUSY, checkpoint, resultOf } from './database.ts'
+import { NO_OWNER } from './locks.ts'
 import type { Settings } from './sqlite-options.ts'
 import { prepareStatements } from './sqlite-statements.ts'
 import type { QueueFile } from './sqlite-store.ts'
@@ -17,12 +18,12 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
       const value = await observeQueue((database) => {
         const [queues, sql] = [createQueues(database), prepareStatements(database)]
         database.exec(kind === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE')
-        const value = step({ sql, row: queues.rowOf(name), owner: 0 })
+        const value = step({ sql, row: queues.rowOf(name), owner: NO_OWNER, walBytes: 0 })
         queues.save()
         database.exec('COMMIT')
         return value
       })
-      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later one does it, too.
+      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later checkpoint does it, too.
       return value
     },
     reserve() {},
@@ -35,7 +36,7 @@ export function listNames(path: string, timeoutMs: number): Promise<string[]> {
   return observe('An observer', path, timeoutMs, (database) => createQueues(database).names())
 }
 
-/** Waits for other processes between the turns of the event loop. */
+/** Opens the file for one step. While another process writes, tries again in later turns of the event loop. */
 async function observe<T>(
   subject: string,
   path: string,

@@ -1,9 +1,9 @@
 /** The statements of a store. Each finds its rows by an index, however many there are. */
 
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { IS_LATER, STATE } from './sqlite-tables.ts'
 
-/** A digest of its name; null without one. */
+/** A digest of the name of a group; null for a job without a group. */
 export type Group = number | null
 
 /** A row is an array, because an object takes twice as long. */
@@ -37,16 +37,18 @@ interface Query<Row> {
 /** The most jobs that are counted as they wait for their time. */
 export const MAX_COUNTED = 10_000
 
-const BODY = '(SELECT body FROM $bodies AS b WHERE b.seq = j.seq)'
-const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at, retry_state FROM $jobs AS j`
+const JOBS = 'hookline_queue_jobs'
+const BODIES = 'hookline_queue_bodies'
+const BODY = `(SELECT body FROM ${BODIES} AS b WHERE b.seq = j.seq)`
+const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at, retry_state FROM ${JOBS} AS j`
 const DUE = `WHERE queue = ? AND state = ${STATE.due} ORDER BY place`
 const LATER = `WHERE queue = ? AND ${IS_LATER}`
 const NOW_DUE = `${LATER} AND at <= ? ORDER BY at, seq`
-const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Every statement that ends a claim names it.
+const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Every statement that changes a claimed job names the claim.
 const OF_OWNER = `WHERE state = ${STATE.claimed} AND owner = ?`
-const RELEASE = `UPDATE $jobs SET state = ${STATE.due}, owner = NULL, claim = NULL`
+const RELEASE = `UPDATE ${JOBS} SET state = ${STATE.due}, owner = NULL, claim = NULL`
 const LETTER = `
-  SELECT id, reason, retry_state AS retryState, at, coalesce(${BODY}, x'') AS body FROM $jobs AS j WHERE queue = ? AND state = ${STATE.dead}`
+  SELECT id, reason, retry_state AS retryState, at, coalesce(${BODY}, x'') AS body FROM ${JOBS} AS j WHERE queue = ? AND state = ${STATE.dead}`
 const IN_LOG = 'FROM hookline_log AS l WHERE l.seq > ? AND l.seq < ?'
 
 export type Statements = ReturnType<typeof prepareStatements>
@@ -60,82 +62,78 @@ function prepareQueries(database: DatabaseSync) {
   const jobs = (sql: string) => prepareRows<JobRow>(database, sql, 'arrays')
   return {
     find: query<'seq' | 'state' | 'place' | 'group'>(
-      'SELECT seq, state, place, in_group AS "group" FROM $jobs WHERE queue = ? AND id = ?',
+      `SELECT seq, state, place, in_group AS "group" FROM ${JOBS} WHERE queue = ? AND id = ?`,
     ),
-    nextSeq: query<'seq'>('SELECT seq FROM $jobs WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?'),
+    nextSeq: query<'seq'>(`SELECT seq FROM ${JOBS} WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?`),
     firstInLine: query<'seq' | 'state'>(
-      'SELECT seq, state FROM $jobs WHERE queue = ? AND line = ? ORDER BY place LIMIT 1',
+      `SELECT seq, state FROM ${JOBS} WHERE queue = ? AND line = ? ORDER BY place LIMIT 1`,
     ),
     due: jobs(`${JOB} ${DUE} LIMIT ?`),
     nowDue: jobs(`${JOB} ${NOW_DUE} LIMIT ?`),
-    firstDue: query<'at'>(`SELECT at FROM $jobs ${DUE} LIMIT 1`),
-    firstNowDue: query<'at'>(`SELECT at FROM $jobs ${NOW_DUE} LIMIT 1`),
-    firstLater: query<'at'>(`SELECT at FROM $jobs ${LATER} ORDER BY at LIMIT 1`),
+    firstDue: query<'at'>(`SELECT at FROM ${JOBS} ${DUE} LIMIT 1`),
+    firstNowDue: query<'at'>(`SELECT at FROM ${JOBS} ${NOW_DUE} LIMIT 1`),
+    firstLater: query<'at'>(`SELECT at FROM ${JOBS} ${LATER} ORDER BY at LIMIT 1`),
     countLater: query<'later' | 'retrying'>(`
       SELECT count(*) AS later, count(*) FILTER (WHERE claim_count > 0) AS retrying
-      FROM (SELECT claim_count FROM $jobs ${LATER} LIMIT ${MAX_COUNTED + 1}) AS bounded`),
+      FROM (SELECT claim_count FROM ${JOBS} ${LATER} LIMIT ${MAX_COUNTED + 1}) AS bounded`),
     append: query<'bytes'>(`
       INSERT INTO hookline_log (seq, id, job, at, bytes, note) SELECT ?, id, j.seq, ?, length(body), ?
-      FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq WHERE j.seq = ? AND ${CLAIMED} RETURNING bytes`),
-    owners: query<'owner'>(`SELECT DISTINCT owner FROM $jobs WHERE state = ${STATE.claimed}`),
-    countOf: query<'queue' | 'count'>(`SELECT queue, count(*) AS count FROM $jobs ${OF_OWNER} GROUP BY queue`),
+      FROM ${JOBS} AS j JOIN ${BODIES} AS b ON b.seq = j.seq WHERE j.seq = ? AND ${CLAIMED} RETURNING bytes`),
+    owners: query<'owner'>(`SELECT DISTINCT owner FROM ${JOBS} WHERE state = ${STATE.claimed}`),
+    countOf: query<'queue' | 'count'>(`SELECT queue, count(*) AS count FROM ${JOBS} ${OF_OWNER} GROUP BY queue`),
     letters: query<'id' | 'body' | 'reason' | 'retryState' | 'at'>(`${LETTER} AND place > ? ORDER BY place`),
     lettersBack: query<'id' | 'body' | 'reason' | 'retryState' | 'at'>(`${LETTER} AND place < ? ORDER BY place DESC`),
     stored: query<'seq' | 'id' | 'body'>(`
-      SELECT j.seq, id, body FROM $jobs AS j JOIN $bodies AS b ON b.seq = j.seq
+      SELECT j.seq, id, body FROM ${JOBS} AS j JOIN ${BODIES} AS b ON b.seq = j.seq
       WHERE j.seq > ? AND j.seq <= ? AND state NOT IN (${STATE.dead}, ${STATE.done}) ORDER BY j.seq`),
     logged: query<'seq' | 'id' | 'body' | 'at' | 'note'>(`
-      SELECT seq, id, at, note, coalesce((SELECT body FROM $bodies AS b WHERE b.seq = job), x'') AS body ${IN_LOG} AND at >= ? AND at < ? ORDER BY seq`),
+      SELECT seq, id, at, note, coalesce((SELECT body FROM ${BODIES} AS b WHERE b.seq = job), x'') AS body ${IN_LOG} AND at >= ? AND at < ? ORDER BY seq`),
     oldestLogged: query<'seq' | 'at'>(`SELECT seq, at ${IN_LOG} ORDER BY seq LIMIT ?`),
     removeLogged: query<'bytes' | 'job'>('DELETE FROM hookline_log WHERE seq = ? RETURNING bytes, job'),
   }
 }
 
 function prepareChanges(database: DatabaseSync) {
-  const change = (sql: string) => prepare(database, sql)
+  const change = (sql: string) => database.prepare(sql)
   return {
-    removeJob: change('DELETE FROM $jobs WHERE seq = ?'),
-    removeBody: change('DELETE FROM $bodies WHERE seq = ?'),
+    removeJob: change(`DELETE FROM ${JOBS} WHERE seq = ?`),
+    removeBody: change(`DELETE FROM ${BODIES} WHERE seq = ?`),
     insert: change(`
-      INSERT INTO $jobs (seq, queue, id, in_group, line, state, place, at, claim_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
+      INSERT INTO ${JOBS} (seq, queue, id, in_group, line, state, place, at, claim_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
       ON CONFLICT (queue, id) DO NOTHING`),
-    insertBody: change('INSERT INTO $bodies (seq, body) VALUES (?, ?)'),
-    forget: change(`DELETE FROM $jobs WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ?`),
-    forgetMany: change(`DELETE FROM $jobs WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ?`),
-    setDue: change(`UPDATE $jobs SET state = ${STATE.due} WHERE seq = ?`),
-    joinLine: change('UPDATE $jobs SET state = ?, line = in_group, place = ? WHERE seq = ?'),
+    insertBody: change(`INSERT INTO ${BODIES} (seq, body) VALUES (?, ?)`),
+    forget: change(`DELETE FROM ${JOBS} WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ?`),
+    forgetMany: change(`DELETE FROM ${JOBS} WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ?`),
+    setDue: change(`UPDATE ${JOBS} SET state = ${STATE.due} WHERE seq = ?`),
+    joinLine: change(`UPDATE ${JOBS} SET state = ?, line = in_group, place = ? WHERE seq = ?`),
     claim: change(`
-      UPDATE $jobs SET state = ${STATE.claimed}, owner = ?, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
+      UPDATE ${JOBS} SET state = ${STATE.claimed}, owner = ?, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
       WHERE seq BETWEEN ? AND ?`),
     failUnreadable: change(`
-      UPDATE $jobs SET state = ${STATE.dead}, line = NULL, id = ?, place = ?, at = ?, reason = ? WHERE seq = ?`),
+      UPDATE ${JOBS} SET state = ${STATE.dead}, line = NULL, id = ?, place = ?, at = ?, reason = ? WHERE seq = ?`),
     complete: change(`
-      UPDATE $jobs SET state = ${STATE.done}, line = NULL, at = ?, first_at = NULL, owner = NULL, claim = NULL, retry_state = NULL
+      UPDATE ${JOBS} SET state = ${STATE.done}, line = NULL, at = ?, first_at = NULL, owner = NULL, claim = NULL, retry_state = NULL
       WHERE seq BETWEEN ? AND ? AND ${CLAIMED}`),
     removeBodies: change(`
-      DELETE FROM $bodies AS b WHERE seq BETWEEN ? AND ?
-        AND EXISTS (SELECT 1 FROM $jobs AS j WHERE j.seq = b.seq AND ${CLAIMED})`),
-    finish: change(`
-      UPDATE $jobs SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
+      DELETE FROM ${BODIES} AS b WHERE seq BETWEEN ? AND ?
+        AND EXISTS (SELECT 1 FROM ${JOBS} AS j WHERE j.seq = b.seq AND ${CLAIMED})`),
+    retryOrFail: change(`
+      UPDATE ${JOBS} SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
         owner = NULL, claim = NULL
       WHERE seq = ? AND ${CLAIMED}`),
-    save: change(`UPDATE $jobs SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
+    save: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
     release: change(`
       ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
       WHERE seq = ? AND ${CLAIMED}`),
-    moveCount: change('UPDATE hookline_queues SET active = active - ?, waiting = waiting + ? WHERE queue = ?'),
+    countReleased: change('UPDATE hookline_queues SET active = active - ?, waiting = waiting + ? WHERE queue = ?'),
     releaseAll: change(`${RELEASE} ${OF_OWNER}`),
     redrive: change(`
-      UPDATE $jobs SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`),
+      UPDATE ${JOBS} SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`),
   }
 }
 
-function prepare(database: DatabaseSync, sql: string): StatementSync {
-  return database.prepare(sql.replaceAll('$', 'hookline_queue_'))
-}
-
 function prepareRows<Row>(database: DatabaseSync, sql: string, as: 'objects' | 'arrays' = 'objects'): Query<Row> {
-  const statement = prepare(database, sql)
+  const statement = database.prepare(sql)
   if (as === 'arrays') statement.setReturnArrays(true)
   return statement as unknown as Query<Row>
 }

@@ -23,16 +23,16 @@ import type {
 import { PAGE, takePage } from '../walk.ts'
 import { unavailable } from './advice.ts'
 import { realPathOf, requireSqlite } from './database.ts'
+import { NO_OWNER } from './locks.ts'
 import type { Settings } from './sqlite-options.ts'
 import { type Group, type JobRow, MAX_COUNTED, prepareStatements, type Statements } from './sqlite-statements.ts'
 import { createQueues, NUMBERS, type QueueRow, type Queues, type Reservation, STATE } from './sqlite-tables.ts'
 
-/** The file of a queue: what makes the transactions of its store. */
+/** The file of a queue, which makes the transactions of its store. */
 export interface QueueFile {
-  /** The path by which all find it. */
+  /** The real path, which is the same by whichever path the file was opened. */
   readonly path: string
-  /** @param bytes What it adds. */
-  call<T>(kind: Kind, step: (transaction: Transaction) => T, bytes?: number): Promise<T>
+  call<T>(kind: Kind, step: Step<T>): Promise<T>
   reserve(use: Reservation['use']): void
   /** Calls `listener` soon after another connection has committed. */
   onCommit(listener: () => void): void
@@ -40,37 +40,45 @@ export interface QueueFile {
 }
 
 /**
- * What a call does:
+ * The kinds of calls:
  * - `read` changes nothing;
- * - `claim` comes after the others of its turn, and may change nothing;
+ * - `claim` comes after the others of its turn, and often finds nothing, so its transaction begins as a read;
  * - `write` may be lost in a power cut: its job is then handled again;
- * - `release` never fails: a later turn makes it again;
+ * - `release` never fails: a later turn makes it again, because claims last for as long as their process lives;
  * - `promise` is answered when the disk has it;
- * - `erase` is a promise that also empties the log of what it deletes.
+ * - `erase` is a promise that also empties the WAL of what it deletes.
  */
 export type Kind = 'read' | 'claim' | 'write' | 'release' | 'promise' | 'erase'
 
-/** What a step is made with. What it changes of the row of its queue is written when the transaction ends. */
+/** The part of a transaction that one call makes. */
+export type Step<T> = (transaction: Transaction) => T
+
+/** A transaction, as the step of one call sees it. Changes of `row` are written when the transaction ends. */
 export interface Transaction {
   readonly sql: Statements
   readonly row: QueueRow
   /** This process: see locks.ts. */
   readonly owner: number
+  /** About how much the step adds to the WAL: its pages, and bodies that it adds or, because `secure_delete` zeroes them, deletes. */
+  walBytes: number
 }
 
-/** One job and the claim on it. Whatever names a claim that has ended changes nothing. */
+/** Names a job and one claim on it. A statement that names a claim which has ended changes nothing. */
 export interface ClaimRef {
   readonly seq: number
-  readonly claim: number
+  readonly claimNumber: number
   readonly group: Group
 }
 
 export type SqliteClaim = ClaimedJob & ClaimRef
 
 /** A claim whose job is complete, and its note for the log. */
-type Completed = ClaimRef & { readonly log: Uint8Array | undefined }
+type Completed = ClaimRef & Pick<ClaimedJob, 'body'> & { readonly log: Uint8Array | undefined }
 
-/** Completions of one turn, which are one call. */
+/**
+ * The completions of one turn, which are one call. Their jobs were often claimed together, and then one statement completes them all: with
+ * a call and its statements for each, a job of a hundred takes twice the time.
+ */
 interface Batch {
   readonly claims: Completed[]
   readonly isDone: Promise<void>
@@ -86,7 +94,8 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   readonly #settings: Settings
   readonly #file: QueueFile
   #use: QueueUse | undefined
-  #nextDue: { readonly at: number | undefined } | undefined // As the last claim found it.
+  /** The last claim found it in its own transaction. The worker asks once after each claim. */
+  #nextDue: { readonly at: number | undefined } | undefined
   #batch: Batch | undefined
   #forgottenTo = 0
 
@@ -112,9 +121,8 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
 
   push(jobs: readonly Job[], { db }: PushOptions = {}): Answer<readonly string[]> {
     const step = (transaction: Transaction) => push(transaction, this.#settings, jobs, this.#now())
-    if (db !== undefined) return stepInto(db, this.#file.path, { name: this.#settings.name, use: this.#use }, step)
-    const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength, 0)
-    return this.#file.call('promise', step, bytes)
+    if (db === undefined) return this.#file.call('promise', step)
+    return makeInTransactionOf(db, this.#file.path, { name: this.#settings.name, use: this.#use }, step)
   }
 
   async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly SqliteClaim[]> {
@@ -124,19 +132,20 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return found.jobs
   }
 
-  save({ seq, claim }: SqliteClaim, state: Uint8Array): Promise<void> {
-    return this.#file.call('write', ({ sql, owner }) => void sql.save.run(state, seq, owner, claim))
+  save(claim: SqliteClaim, state: Uint8Array): Promise<void> {
+    return this.#file.call('write', (transaction) => saveState(transaction, claim, state))
   }
 
   finish(claim: SqliteClaim, outcome: Outcome): Promise<void> {
     if ('complete' in outcome) return this.#completeTogether({ ...claim, log: outcome.log })
-    return this.#file.call('write', (transaction) => finish(transaction, claim, outcome, this.#now()))
+    return this.#file.call('write', (transaction) => retryOrFail(transaction, claim, outcome, this.#now()))
   }
 
   release(claims: readonly SqliteClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
     return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
   }
 
+  /** Returns what the last claim found; reads it anew when that was asked for already. */
   async nextDueAt(): Promise<Date | undefined> {
     const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
     this.#nextDue = undefined
@@ -156,7 +165,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   }
 
   drop(ids: readonly string[]): Promise<number> {
-    return this.#file.call('erase', (transaction) => remove(transaction, ids, 'deadLetters'))
+    return this.#file.call('erase', (transaction) => removeJobs(transaction, ids, 'deadLetters'))
   }
 
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
@@ -169,7 +178,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   }
 
   remove(ids: readonly string[]): Promise<number> {
-    return this.#file.call('erase', (transaction) => remove(transaction, ids, 'waiting'))
+    return this.#file.call('erase', (transaction) => removeJobs(transaction, ids, 'waiting'))
   }
 
   onChange(listener: () => void): void {
@@ -187,20 +196,20 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#batch.isDone
   }
 
-  /** Begins a batch, whose call may be made again. */
+  /** Begins a batch, which takes completions until its step runs. The step may run again: then the batch stays as it was. */
   #beginBatch(): Batch {
     const claims: Completed[] = []
-    const end = (): void => {
+    const endBatch = (): void => {
       if (this.#batch?.claims === claims) this.#batch = undefined
     }
     const isDone = this.#file.call('write', (transaction) => {
       const now = this.#now()
-      end()
+      endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
       this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until)
     })
-    isDone.catch(end)
+    isDone.catch(endBatch) // The call may fail before its step runs.
     return { claims, isDone }
   }
 
@@ -209,7 +218,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   }
 }
 
-/** Preparing the statements takes longer than a push. */
+/** By the connection of a caller: preparing the statements takes longer than a push. */
 const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly queues: Queues }>()
 
 /**
@@ -217,14 +226,14 @@ const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly 
  *
  * @throws TypeError for a `db` that is no such transaction; what SQLite throws, as it is.
  */
-function stepInto<T>(db: object, path: string, queue: Reservation, step: (transaction: Transaction) => T): T {
+function makeInTransactionOf<T>(db: object, path: string, queue: Reservation, step: Step<T>): T {
   requireTransaction(db, path)
   const known = prepared.get(db) ?? { sql: prepareStatements(db), queues: createQueues(db) }
   prepared.set(db, known)
   const { sql, queues } = known
   queues.begin()
   queues.enter(queue)
-  const result = step({ sql, row: queues.rowOf(queue.name), owner: 0 })
+  const result = step({ sql, row: queues.rowOf(queue.name), owner: NO_OWNER, walBytes: 0 })
   queues.save()
   return result
 }
@@ -248,8 +257,13 @@ function noTransaction(found: string): TypeError {
 
 type Limits = Pick<Settings, 'name' | 'dedupeWindowMs' | 'maxJobs'>
 
-/** Returns the ids that were known. */
-export function push({ sql, row }: Transaction, limits: Limits, jobs: readonly Job[], now: number): readonly string[] {
+const PAGE_BYTES = 4 * 1024
+/** About how much a call adds to the WAL beside bodies. A pushed job does, too: its random id is on a page of its own. */
+const CALL_BYTES = 2 * PAGE_BYTES
+
+/** Adds jobs. Returns the ids that were known, whose jobs are not added. */
+export function push(transaction: Transaction, limits: Limits, jobs: readonly Job[], now: number): readonly string[] {
+  const { sql, row } = transaction
   const { queue } = row
   const until = now - limits.dedupeWindowMs
   if (row.waiting + row.active + jobs.length > limits.maxJobs) {
@@ -262,11 +276,12 @@ export function push({ sql, row }: Transaction, limits: Limits, jobs: readonly J
     const at = notBefore?.getTime() ?? now
     const group = name === undefined ? null : Number.parseInt(digestOf(name), 16)
     const seq = queue * NUMBERS + row.next
-    const state = at <= now ? stateIn(sql, queue, group) : STATE.later
+    const state = at <= now ? stateInLine(sql, queue, group) : STATE.later
     const line = state === STATE.later ? null : group
     const isAdded = () => sql.insert.run(seq, queue, bytes, group, line, state, row.next, at).changes > 0
     if (isAdded() || (sql.forget.run(queue, bytes, until).changes > 0 && isAdded())) {
       sql.insertBody.run(seq, body)
+      transaction.walBytes += body.byteLength + CALL_BYTES
       row.next += 1
       row.waiting += 1
     } else known.push(id)
@@ -281,23 +296,25 @@ function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: Limits, m
   throw new HooklineError('queue_full', message)
 }
 
-/** The state of a job that is due now and joins the line of its group. */
-function stateIn(sql: Statements, queue: number, group: Group): number {
+/** Returns the state of a job that is due now and joins the line of its group. */
+function stateInLine(sql: Statements, queue: number, group: Group): number {
   return group === null || sql.firstInLine.get(queue, group) === undefined ? STATE.due : STATE.behind
 }
 
-/** Lets the next one go after the first one may have left the line. */
-function advance({ sql, row }: Transaction, group: Group): void {
+/** Makes the first job in the line of a group due, if it was behind another one that has left the line. */
+function advanceLine({ sql, row }: Transaction, group: Group): void {
   if (group === null) return
   const next = sql.firstInLine.get(row.queue, group)
   if (next?.state === STATE.behind) sql.setDue.run(next.seq)
 }
 
-let claims = 0 // Of this process, each with a number of its own.
+/** Each claim of this process has a number of its own: with its owner, it names the claim. */
+let lastClaimNumber = 0
 
 export function claim(transaction: Transaction, limit: number, now: number) {
   const { sql, row, owner } = transaction
-  const claim = ++claims
+  lastClaimNumber += 1
+  const claimNumber = lastClaimNumber
   const jobs: SqliteClaim[] = []
   const unreadable: DeadLetter[] = []
   for (const found of findDue(transaction, limit, now)) {
@@ -314,125 +331,154 @@ export function claim(transaction: Transaction, limit: number, now: number) {
       dueAt: new Date(at),
       retryState: retryState ?? undefined,
       seq,
-      claim,
+      claimNumber,
       group,
     })
   }
-  for (const [first, last] of runsOf(jobs)) sql.claim.run(owner, claim, now, first.seq, last.seq)
+  for (const [first, last] of runsOf(jobs)) sql.claim.run(owner, claimNumber, now, first.seq, last.seq)
+  if (jobs.length > 0) transaction.walBytes += CALL_BYTES
   row.waiting -= jobs.length
   row.active += jobs.length
   return { jobs, unreadable, nextDueAt: findNextDue(transaction) }
 }
 
-/** Finds due jobs in their order, and lets those whose time has come join the others. */
+/** Finds due jobs in their order. Jobs of groups whose time has come join the lines of their groups first. */
 function findDue({ sql, row }: Transaction, limit: number, now: number): readonly JobRow[] {
-  const came = sql.nowDue.all(row.queue, now, limit)
-  for (const [seq, group, state] of came) {
+  const nowDue = sql.nowDue.all(row.queue, now, limit)
+  for (const [seq, group, state] of nowDue) {
     if (group === null) continue
     if (state === STATE.held) sql.setDue.run(seq)
-    else sql.joinLine.run(stateIn(sql, row.queue, group), row.next++, seq)
+    else sql.joinLine.run(stateInLine(sql, row.queue, group), row.next++, seq)
   }
   const inOrder = sql.due.all(row.queue, limit)
-  const alone = came.filter(([, group]) => group === null)
+  const alone = nowDue.filter(([, group]) => group === null)
   if (alone.length === 0) return inOrder
-  return [...alone, ...inOrder].sort(([, , , , , one], [, , , , , other]) => one - other).slice(0, limit)
+  return [...alone, ...inOrder].sort((one, other) => dueAtOf(one) - dueAtOf(other)).slice(0, limit)
 }
 
+function dueAtOf([, , , , , at]: JobRow): number {
+  return at
+}
+
+/** Makes a job that cannot be read a dead letter. */
 function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: JobRow, now: number): DeadLetter {
   const { sql, row } = transaction
-  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // By which it can be redriven and dropped.
+  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // It can be redriven and dropped by this id.
   const reason = `unreadable: ${body === null ? 'its body is missing' : 'its id is not a UUID of 16 bytes'}`
   sql.failUnreadable.run(bytesOfId(id), row.next++, now, Buffer.from(reason), seq)
-  advance(transaction, group)
+  advanceLine(transaction, group)
   row.waiting -= 1
   row.deadLetters += 1
   return { id, reason, body: new Uint8Array(), retryState: undefined, failedAt: new Date(now) }
 }
 
-/** 0 when a job is due already, even if the clock was set back since. */
+/** Returns 0 when a job is due already, even if the clock was set back since. */
 function findNextDue({ sql, row: { queue } }: Transaction): number | undefined {
   return sql.firstDue.get(queue) === undefined ? sql.firstLater.get(queue)?.at : 0
 }
 
-/** Jobs that were claimed one after the other are completed together. */
+/** Completes jobs. Those with a note are appended to the log, which keeps their bodies. */
 export function complete(transaction: Transaction, claims: readonly Completed[], now: number): void {
   const { sql, row, owner } = transaction
-  for (const { seq, claim, log } of claims) {
+  for (const { seq, claimNumber, log } of claims) {
     if (log === undefined) continue
-    const added = sql.append.get(row.queue * NUMBERS + row.next++, now, log, seq, owner, claim)
+    const added = sql.append.get(row.queue * NUMBERS + row.next++, now, log, seq, owner, claimNumber)
     if (added === undefined) continue // The claim has ended.
     row.logBytes += added.bytes
-    row.active -= Number(sql.complete.run(now, seq, seq, owner, claim).changes)
+    row.active -= Number(sql.complete.run(now, seq, seq, owner, claimNumber).changes)
   }
-  for (const [{ seq: first, claim }, { seq: last }] of runsOf(claims.filter(({ log }) => log === undefined))) {
-    sql.removeBodies.run(first, last, owner, claim)
-    row.active -= Number(sql.complete.run(now, first, last, owner, claim).changes)
+  for (const [{ seq: first, claimNumber }, { seq: last }] of runsOf(claims.filter(({ log }) => log === undefined))) {
+    sql.removeBodies.run(first, last, owner, claimNumber)
+    row.active -= Number(sql.complete.run(now, first, last, owner, claimNumber).changes)
   }
-  for (const { group } of claims) advance(transaction, group)
+  for (const { group } of claims) advanceLine(transaction, group)
+  transaction.walBytes += claims.reduce((sum, { body }) => sum + body.byteLength, CALL_BYTES)
 }
 
-/** The first and the last of those that were claimed together and follow each other: one statement is for them all. */
-function runsOf<Job extends Pick<ClaimRef, 'seq' | 'claim'>>(jobs: readonly Job[]): [first: Job, last: Job][] {
+/** Splits jobs into runs of those that were claimed together and whose numbers follow each other: one statement changes all of a run. */
+function runsOf<Job extends ClaimRef>(jobs: readonly Job[]): [first: Job, last: Job][] {
   const runs: [first: Job, last: Job][] = []
-  for (const job of jobs.toSorted((a, b) => a.claim - b.claim || a.seq - b.seq)) {
+  for (const job of jobs.toSorted((a, b) => a.claimNumber - b.claimNumber || a.seq - b.seq)) {
     const run = runs.at(-1)
-    if (run !== undefined && run[1].claim === job.claim && run[1].seq + 1 === job.seq) run[1] = job
+    if (run !== undefined && run[1].claimNumber === job.claimNumber && run[1].seq + 1 === job.seq) run[1] = job
     else runs.push([job, job])
   }
   return runs
 }
 
-/** Looks at so many jobs from one on, and forgets those that are done and whose dedupe window is over. Returns where to go on. */
-function forgetDone({ sql, row: { queue } }: Transaction, after: number, limit: number, until: number): number {
-  const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
+/** Looks at the next `limit` jobs after `after`, and forgets those that were done before `until`. Returns where to go on: 0 at the end. */
+function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
+  const { sql, row } = transaction
+  const [from, stop] = [Math.max(after, row.queue * NUMBERS), (row.queue + 1) * NUMBERS]
   const last = sql.nextSeq.get(from, stop, limit - 1)?.seq
-  sql.forgetMany.run(from, last ?? stop, until)
+  transaction.walBytes += PAGE_BYTES * Number(sql.forgetMany.run(from, last ?? stop, until).changes)
   return last ?? 0
 }
 
-type Unfinished = Exclude<Outcome, { readonly complete: true }>
+function saveState(transaction: Transaction, { seq, claimNumber }: ClaimRef, state: Uint8Array): void {
+  transaction.sql.save.run(state, seq, transaction.owner, claimNumber)
+  transaction.walBytes += state.byteLength + CALL_BYTES
+}
 
-export function finish(
+type RetryOrDeadLetter = Exclude<Outcome, { readonly complete: true }>
+
+export function retryOrFail(
   transaction: Transaction,
-  { seq, claim, group }: ClaimRef,
-  outcome: Unfinished,
+  { seq, claimNumber, group }: ClaimRef,
+  outcome: RetryOrDeadLetter,
   now: number,
 ): void {
   const { sql, row, owner } = transaction
   const isRetry = 'retryAt' in outcome
   const at = isRetry ? Math.max(now, outcome.retryAt.getTime()) : now
   const staysFirst = group !== null && isRetry
-  const waiting = at <= now ? STATE.due : staysFirst ? STATE.held : STATE.later
-  const { changes } = sql.finish.run(
-    ...[isRetry ? waiting : STATE.dead, Number(staysFirst), staysFirst ? null : row.next, at],
-    ...[outcome.retryState ?? null, isRetry ? null : Buffer.from(outcome.deadLetter), seq, owner, claim],
+  const { changes } = sql.retryOrFail.run(
+    isRetry ? stateOfRetry(group, at, now) : STATE.dead,
+    Number(staysFirst),
+    staysFirst ? null : row.next,
+    at,
+    outcome.retryState ?? null,
+    isRetry ? null : Buffer.from(outcome.deadLetter),
+    seq,
+    owner,
+    claimNumber,
   )
   if (changes === 0) return
-  if (!staysFirst) advance(transaction, group)
+  transaction.walBytes += CALL_BYTES
+  if (!staysFirst) advanceLine(transaction, group)
   row.next += 1
   row.active -= 1
   row[isRetry ? 'waiting' : 'deadLetters'] += 1
 }
 
-export function release({ sql, row, owner }: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
+function stateOfRetry(group: Group, at: number, now: number): number {
+  if (at <= now) return STATE.due
+  return group === null ? STATE.later : STATE.held
+}
+
+/** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
+export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
+  const { sql, row, owner } = transaction
   const uncounted = Number(!wereHandled)
-  for (const { seq, claim } of claims) {
-    const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claim).changes)
+  for (const { seq, claimNumber } of claims) {
+    const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes
     row.waiting += changes
   }
+  transaction.walBytes += CALL_BYTES
 }
 
-/** Releases what a process had that has died, before the rows of queues are read. Jobs keep their places: the first were due first. */
+/** Releases all claims of a process that has died. Runs before the rows of queues are read, because it changes their counts. */
 export function releaseAllOf(sql: Statements, dead: number): void {
   for (const { queue, count } of sql.countOf.all(dead)) {
-    sql.moveCount.run(count, count, queue)
+    sql.countReleased.run(count, count, queue)
   }
   sql.releaseAll.run(dead)
 }
 
 export function count({ sql, row }: Transaction, now: number): QueueCounts {
   const { queue, waiting, active, deadLetters } = row
+  // Jobs whose time has come are due, although no claim has moved them to the others yet.
   const dueAt = [sql.firstDue.get(queue), sql.firstNowDue.get(queue, now)].flatMap((first) => first?.at ?? [])
   const oldestDueAt = dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt))
   const counts = { waiting, active, deadLetters, oldestDueAt, asOf: new Date(now) }
@@ -445,7 +491,7 @@ function findIn({ sql, row }: Transaction, ids: readonly string[], states: reado
   return found.filter(({ state }) => states.includes(state))
 }
 
-/** Each row is read when it is asked for: those behind the last one of a page are never read. */
+/** Lists a page of dead letters. Reads their rows one by one, and none behind the last one of the page. */
 function listLetters(transaction: Transaction, { after, newestFirst, ...bounds }: CheckedPage): DeadLetter[] {
   const { sql, row } = transaction
   const [last] = after === undefined ? [] : findIn(transaction, [after], [STATE.dead])
@@ -464,7 +510,8 @@ function redrive(transaction: Transaction, limits: Limits, ids: readonly string[
   const { sql, row } = transaction
   const found = findIn(transaction, ids, [STATE.dead])
   requireRoom(row, limits, found.length)
-  for (const { seq, group } of found) sql.redrive.run(stateIn(sql, row.queue, group), row.next++, now, seq)
+  transaction.walBytes += found.length * PAGE_BYTES
+  for (const { seq, group } of found) sql.redrive.run(stateInLine(sql, row.queue, group), row.next++, now, seq)
   row.deadLetters -= found.length
   row.waiting += found.length
   return found.length
@@ -472,8 +519,8 @@ function redrive(transaction: Transaction, limits: Limits, ids: readonly string[
 
 const WAITING = [STATE.due, STATE.later, STATE.behind, STATE.held]
 
-/** Deletes those that wait, or the dead letters. */
-function remove(transaction: Transaction, ids: readonly string[], which: 'waiting' | 'deadLetters'): number {
+/** Deletes the jobs that wait, or the dead letters, among these ids. Returns how many. */
+function removeJobs(transaction: Transaction, ids: readonly string[], which: 'waiting' | 'deadLetters'): number {
   const { sql, row } = transaction
   const found = findIn(transaction, ids, which === 'waiting' ? WAITING : [STATE.dead])
   for (const { seq } of found) {
@@ -481,16 +528,17 @@ function remove(transaction: Transaction, ids: readonly string[], which: 'waitin
     sql.removeBody.run(seq)
   }
   row[which] -= found.length
-  for (const { group } of found) advance(transaction, group)
+  for (const { group } of found) advanceLine(transaction, group)
   return found.length
 }
 
-const LISTED_AT_ONCE = 5_000
+/** How many rows one step looks at, most of which may be done. */
+const ROWS_AT_ONCE = 5_000
 
-/** Lists the jobs among the next rows, and returns the last row, to go on from. */
+/** Lists the jobs among the next rows, and returns the last row, to go on from: undefined at the end. */
 function listJobs({ sql, row: { queue } }: Transaction, after: number) {
   const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
-  const bound = sql.nextSeq.get(from, stop, LISTED_AT_ONCE - 1)?.seq
+  const bound = sql.nextSeq.get(from, stop, ROWS_AT_ONCE - 1)?.seq
   const found = takePage(sql.stored.iterate(from, bound ?? stop), PAGE)
   return { jobs: found.map(({ id, body }) => ({ id: textOfId(id), body })), last: found.at(-1)?.seq ?? bound }
 }
@@ -510,7 +558,7 @@ function trimLog(transaction: Transaction, { before, maxBytes, limit }: Paramete
   let dropped = 0
   for (const { seq, at } of oldest) {
     if (at >= before.getTime() && row.logBytes <= maxBytes) break
-    removeEntry(transaction, seq)
+    removeLogEntry(transaction, seq)
     dropped += 1
   }
   return dropped
@@ -518,14 +566,17 @@ function trimLog(transaction: Transaction, { before, maxBytes, limit }: Paramete
 
 function removeFromLog(transaction: Transaction, cursors: readonly string[]): number {
   const ours = cursors.map(Number).filter((seq) => Math.floor(seq / NUMBERS) === transaction.row.queue)
-  return ours.filter((seq) => removeEntry(transaction, seq)).length
+  return ours.filter((seq) => removeLogEntry(transaction, seq)).length
 }
 
-function removeEntry({ sql, row }: Transaction, seq: number): boolean {
+/** Removes an entry and the body of its finished job, which the entry owns. Returns whether the entry existed. */
+function removeLogEntry(transaction: Transaction, seq: number): boolean {
+  const { sql, row } = transaction
   const removed = sql.removeLogged.get(seq)
   if (removed === undefined) return false
   sql.removeBody.run(removed.job)
   row.logBytes -= removed.bytes
+  transaction.walBytes += removed.bytes
   return true
 }
 
@@ -533,7 +584,7 @@ function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** One of another length than 16 bytes is found by its text, too. */
+/** Writes an id as a UUID. A broken id, of another length than 16 bytes, has a text of its own: {@link bytesOfId} finds it again. */
 function textOfId(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

@@ -5,11 +5,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { QueueUse } from '../queue-types.ts'
 import { doesNotExist, servesOther } from '../use.ts'
 import { closeIfFails, connectTo, inTransaction, OPENING_MS, retryWhileBusy, UnusableFile } from './database.ts'
-import { MAY_SYNC } from './sqlite-log.ts'
+import { MAY_SYNC } from './wal.ts'
 
 /** In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits for its retry. */
 export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5, done: 6 } as const
-/** The states that have a time. */
+/** Selects the jobs that wait for their time. */
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
 /** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * NUMBERS` plus its number. */
@@ -25,7 +25,7 @@ const TABLES = `
     waiting INTEGER NOT NULL,
     active INTEGER NOT NULL,
     dead_letters INTEGER NOT NULL,
-    log_bytes INTEGER NOT NULL -- What the bodies of its log take.
+    log_bytes INTEGER NOT NULL -- How many bytes the bodies of its log have.
   ) STRICT;
   -- A job stays as done, without its body, while its id is known.
   CREATE TABLE hookline_queue_jobs (
@@ -66,8 +66,8 @@ const TABLES = `
   INSERT INTO hookline_queue_schema VALUES (${VERSION})`
 
 /**
- * A commit does not wait for the disk: what promises something waits for it afterwards. Checkpoints are made off the thread, and wait for
- * the disk, on macOS not only for its cache.
+ * A commit does not wait for the disk: a call that promises something waits for it afterwards. Checkpoints are made off the thread, and wait
+ * for the disk: with `fullfsync`, macOS waits for more than its cache.
  */
 const PRAGMAS = `PRAGMA synchronous = ${MAY_SYNC ? 'NORMAL' : 'FULL'}; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 0`
 
@@ -77,8 +77,8 @@ export function openTables(path: string): DatabaseSync {
     // SQLite never waits for a change to WAL: when two processes try at once, one of them has to try again.
     const mode = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = WAL').get(), OPENING_MS)?.journal_mode
     if (mode !== 'wal') {
-      const found = `SQLite cannot keep a WAL beside it. Got journal mode '${mode}'`
-      throw new UnusableFile(`${found}. Pass the path of a file on a disk of this machine.`)
+      const rule = `SQLite cannot keep a WAL beside it, but has the journal mode '${mode}'`
+      throw new UnusableFile(`${rule}. Pass the path of a file on a disk of this machine.`)
     }
     retryWhileBusy(() => {
       database.exec(PRAGMAS)
@@ -89,18 +89,19 @@ export function openTables(path: string): DatabaseSync {
 
 /** Connects to a file of queues that exists, for one call. Each commit waits for the disk. */
 export function connectToTables(path: string): DatabaseSync {
-  if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+  if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
   return closeIfFails(connectTo(path), (database) => {
     database.exec(`${PRAGMAS}; PRAGMA synchronous = FULL`)
-    if (!hasTables(database)) throw new UnusableFile(`it holds no queues. Got none of their tables. ${CHECK_PATH}`)
+    if (!hasTables(database)) throw new UnusableFile(`it holds no queues. ${CHECK_PATH}`)
   })
 }
 
 export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
 
+/** Returns whether the file has the tables. @throws UnusableFile for tables of another version, and for a trigger on one of them. */
 function hasTables(database: DatabaseSync): boolean {
-  const list = database.prepare("SELECT type, name FROM sqlite_schema WHERE lower(tbl_name) LIKE 'hookline_queue%'")
-  const found = list.all()
+  const ours = "lower(tbl_name) LIKE 'hookline_queue%' OR lower(tbl_name) = 'hookline_log'"
+  const found = database.prepare(`SELECT type, name FROM sqlite_schema WHERE ${ours}`).all()
   if (found.length === 0) return false
   const hasVersion = found.some(({ name }) => name === 'hookline_queue_schema')
   const row = hasVersion ? database.prepare('SELECT version FROM hookline_queue_schema').get() : undefined
@@ -109,13 +110,14 @@ function hasTables(database: DatabaseSync): boolean {
     const rule = `this Hookline knows version ${VERSION} of its tables. Got version ${version}`
     throw new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
   }
-  if (found.every(({ type }) => type !== 'trigger')) return true
+  const trigger = found.find(({ type }) => type === 'trigger')
+  if (trigger === undefined) return true
   throw new UnusableFile(
-    'its tables must have no trigger, which could delete or copy messages. Got one: another program has changed the file. Drop the trigger, or pass the path of a new file.',
+    `its tables must have no trigger, which could delete or copy messages. Got the trigger ${trigger.name}, by another program. Drop the trigger, or pass the path of a new file.`,
   )
 }
 
-/** The row of a queue: its counts, and its next number. */
+/** The row of a queue in `hookline_queues`, as far as transactions change it. */
 export interface QueueRow {
   readonly queue: number
   next: number
@@ -153,11 +155,12 @@ export function createQueues(database: DatabaseSync) {
 
   return {
     names,
-    /** In a transaction. */
+    /** Adds the queue to the file, in a transaction. @throws HooklineError when the queue has another use. */
     enter({ name, use }: Reservation): void {
       const found = enter.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
+    /** Forgets the rows of the last transaction. */
     begin: () => rows.clear(),
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Outcome } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
 import { jobOf, openAs, setUp, work } from './set-up.ts'
 
@@ -54,7 +55,7 @@ describe('depth', () => {
     expect(count('hookline_queue_jobs')).toBeLessThanOrEqual(100)
   })
 
-  it('a closed queue leaves its jobs in one file, none in the log beside it', async () => {
+  it('a closed queue leaves its jobs in one file, none in the WAL beside it', async () => {
     const { path, open } = setUp()
     const queue = open()
     for (let round = 0; round < 20; round += 1)
@@ -63,7 +64,7 @@ describe('depth', () => {
     await until(() => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0)
   })
 
-  it('the log beside the file grows to a size and no further', async () => {
+  it('the WAL of a process that pushes and works grows to a size and no further', async () => {
     const { path, open } = setUp()
     const queue = open()
     work(queue)
@@ -76,4 +77,33 @@ describe('depth', () => {
     expect(Math.max(...sizes)).toBeLessThan(60_000_000)
     expect(statSync(path).size).toBeLessThan(60_000_000)
   }, 60_000)
+
+  it.each([
+    { how: 'one at a time', count: 5_000, concurrency: 1, size: 100 },
+    { how: 'many at a time, with large bodies', count: 6_000, concurrency: 100, size: 20_000 },
+  ])(
+    'the WAL of a process that only works, $how, grows to a size and no further',
+    async (given) => {
+      const { path, open } = setUp()
+      const before = open()
+      for (let pushed = 0; pushed < given.count; pushed += 500) {
+        await before.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(given.size))))
+      }
+      await before.close({ graceMs: 0 })
+      const queue = open()
+      let [handled, greatest] = [0, 0]
+      const measure = (): Outcome => {
+        handled += 1
+        if (handled % 100 === 0) greatest = Math.max(greatest, statSync(`${path}-wal`).size)
+        return { complete: true }
+      }
+
+      work(queue, measure, given.concurrency)
+      await queue.drain()
+
+      expect(handled).toBe(given.count)
+      expect(greatest).toBeLessThan(60_000_000)
+    },
+    60_000,
+  )
 })

@@ -74,7 +74,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   })
 
   it(
-    'mounted alone, as a container mounts one file of its host: its log would lie elsewhere',
+    'mounted alone, as a container mounts one file of its host: its WAL would lie elsewhere',
     needs('Linux'),
     async () => {
       const path = join(dirname(newFile()), 'a name.db')
@@ -82,7 +82,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
       const escaped = path.replace(' ', '\\040')
       replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
       expect(refusal(path).message).toBe(
-        `Queue default cannot use ${path}: the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.`,
+        `Queue default cannot use ${path}: the file is mounted alone, so its WAL would lie outside of the mount, and be lost. Mount its folder.`,
       )
       replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
       await sqliteQueue({ path }).close({ graceMs: 0 })
@@ -100,16 +100,19 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
-  it('with a trigger, which could delete what is acknowledged', async () => {
-    const { path, open, connect } = setUp()
-    await open().close({ graceMs: 0 })
-    connect().exec('CREATE TRIGGER gone AFTER INSERT ON hookline_queue_jobs BEGIN DELETE FROM hookline_queue_jobs; END')
-    expect(refusal(path).message).toContain(
-      'its tables must have no trigger, which could delete or copy messages. Got one',
-    )
-  })
+  it.each(['hookline_queue_jobs', 'hookline_queues', 'hookline_log'])(
+    'with a trigger on %s, which could delete what is acknowledged',
+    async (table) => {
+      const { path, open, connect } = setUp()
+      await open().close({ graceMs: 0 })
+      connect().exec(`CREATE TRIGGER gone AFTER INSERT ON ${table} BEGIN DELETE FROM hookline_queue_jobs; END`)
+      expect(refusal(path).message).toContain(
+        'must have no trigger, which could delete or copy messages. Got the trigger gone',
+      )
+    },
+  )
 
-  it('where SQLite can keep no log beside it', () => {
+  it('where SQLite can keep no WAL beside it', () => {
     expect(() => openTables(':memory:')).toThrow('Pass the path of a file on a disk of this machine.')
   })
 
@@ -189,7 +192,7 @@ describe('a file that goes away', needs('POSIX'), () => {
     const error = await queue.push([jobOf()]).catch((reason) => reason)
     expect(error).toEqual(unavailable)
     expect(error.message).toBe(
-      `Queue default cannot use ${path}: it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.`,
+      `Queue default cannot use ${path}: it, or its WAL, was removed or replaced while it was in use. Call again: the next call opens it anew.`,
     )
     await queue.push([jobOf()])
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
@@ -202,25 +205,23 @@ describe('a file that goes away', needs('POSIX'), () => {
       const queue = open()
       await queue.push([jobOf('before')])
       for (const end of ends) rmSync(`${path}${end}`)
-      await expect(queue.push([jobOf()])).rejects.toThrow(
-        'it, or the log beside it, was removed or replaced while it was in use',
-      )
+      await expect(queue.push([jobOf()])).rejects.toThrow('it, or its WAL, was removed or replaced while it was in use')
       await queue.push([jobOf('after')])
       expect(bodiesIn(path)).toEqual(['after', 'before'])
     },
   )
 
-  it('with what was in its log, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
+  it('with what was in its WAL, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
     const { path, queue } = await truncateLog()
     await expect(queue.push([jobOf('refused')])).rejects.toThrow(
-      'the log beside it was truncated while it was in use, and what was in the log is lost',
+      'its WAL was truncated while it was in use, and what was in the WAL is lost',
     )
     await queue.push([jobOf('after')])
     await queue.close({ graceMs: 0 })
     expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 
-  it('with its log, which another process deletes because a copy dropped all locks of this one: the same', async () => {
+  it('with its WAL, which another process deletes because a copy dropped all locks of this one: the same', async () => {
     const { path, open } = setUp()
     const queue = open()
     await queue.push([jobOf('before')])

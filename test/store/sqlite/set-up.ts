@@ -9,15 +9,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, vi } from 'vitest'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues-sqlite.ts'
 import type { Outcome, Queue } from '../../../src/store/queue-types.ts'
-import { Connection } from '../../../src/store/sqlite/file.ts'
+import { Connection } from '../../../src/store/sqlite/sqlite-connection.ts'
 import {
   type ClaimRef,
   claim,
   complete,
   count,
-  finish,
   push,
   release,
+  retryOrFail,
+  type SqliteClaim,
   type Transaction,
 } from '../../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
@@ -118,11 +119,11 @@ export function openAs(
     },
     claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (transaction) => claim(transaction, limit, now).jobs),
     counts: () => ask('read', (transaction) => count(transaction, 0)),
-    finish: (ended: ClaimRef, outcome: Outcome) =>
+    finish: (ended: SqliteClaim, outcome: Outcome) =>
       ask('promise', (transaction) =>
         'complete' in outcome
           ? complete(transaction, [{ ...ended, log: outcome.log }], 0)
-          : finish(transaction, ended, outcome, 0),
+          : retryOrFail(transaction, ended, outcome, 0),
       ),
     release: (claims: readonly ClaimRef[]) => ask('promise', (transaction) => release(transaction, claims, true)),
     close,

@@ -1,0 +1,140 @@
+/** A connection to a file of queues. It makes the calls of a turn in one transaction. */
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { HooklineError } from '../../protocol/error.ts'
+import { type Aside, createAside } from './aside.ts'
+import { BUSY, inTransaction, OPENING_MS, resultOf, retryWhileBusy } from './database.ts'
+import { isDead } from './locks.ts'
+import { prepareStatements, type Statements } from './sqlite-statements.ts'
+import { type Kind, releaseAllOf, type Step } from './sqlite-store.ts'
+import { createQueues, openTables, type Queues, type Reservation } from './sqlite-tables.ts'
+import { WalGuard, watchCommits } from './wal.ts'
+
+/** A call on the queue of this name. */
+export interface Call {
+  readonly name: string
+  readonly kind: Kind
+  readonly step: Step<unknown>
+}
+
+/** A call with the value that its step returned, or with the error by which Hookline refused it alone. */
+export interface MadeCall<Called> {
+  readonly call: Called
+  readonly value?: unknown
+  readonly failure?: HooklineError
+}
+
+const LOOK_EVERY_MS = 500
+
+export class Connection {
+  /** About how much the WAL has grown since the last checkpoint began. */
+  walBytes = 0
+  readonly #path: string
+  readonly #owner: number
+  readonly #database: DatabaseSync
+  readonly #wal: WalGuard
+  readonly #queues: Queues
+  readonly #sql: Statements
+  readonly #begin: StatementSync
+  readonly #beginWrite: StatementSync
+  readonly #commit: StatementSync
+  readonly #stopWatching: () => void
+  #aside: Aside | undefined
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #hasFailed = false
+
+  /** @param onCommit Called soon after another connection has committed. */
+  constructor(path: string, owner: number, onCommit: () => void) {
+    const database = openTables(path)
+    this.#path = path
+    this.#owner = owner
+    this.#database = database
+    this.#wal = new WalGuard(database, path)
+    this.#queues = createQueues(database)
+    this.#sql = prepareStatements(database)
+    this.#begin = database.prepare('BEGIN')
+    this.#beginWrite = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
+    this.#stopWatching = watchCommits(database, path, onCommit)
+  }
+
+  requireUnchanged(): void {
+    this.#wal.requireUnchanged()
+  }
+
+  /** Resolves when the disk has all earlier commits. */
+  sync(): Promise<void> {
+    return this.#wal.sync()
+  }
+
+  enter(reservation: Reservation): void {
+    retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.enter(reservation)), OPENING_MS)
+  }
+
+  /** Makes calls in one transaction. @throws Error of SQLite; then the transaction is rolled back. */
+  run<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
+    const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
+    const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
+    if (this.#hasFailed) {
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After a full disk, the WAL gets none of the space before it is empty.
+      this.#hasFailed = false
+    }
+    const begin = isWrite ? this.#beginWrite : this.#begin
+    begin.run()
+    try {
+      this.#queues.begin()
+      for (const each of dead) releaseAllOf(this.#sql, each)
+      const made = calls.map((call) => this.#make(call))
+      this.#queues.save()
+      this.#commit.run()
+      return made
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK') // After some errors SQLite has rolled back itself.
+      if (dead.length > 0) this.#lookedAt = Number.NEGATIVE_INFINITY
+      this.#hasFailed ||= resultOf(error) !== BUSY
+      throw error
+    }
+  }
+
+  /** Writes the WAL into the file, in a thread of its own. Resolves to false when another user of the file was in its way. */
+  async checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): Promise<boolean> {
+    this.walBytes = 0
+    try {
+      this.#aside ??= createAside(this.#path)
+      return (await this.#aside.run(`PRAGMA wal_checkpoint(${mode})`))?.busy === 0
+    } catch {
+      return false // A later checkpoint writes the rest.
+    }
+  }
+
+  async endAside(): Promise<void> {
+    await this.#aside?.close()
+  }
+
+  close(reason: unknown): void {
+    this.#stopWatching()
+    void this.#aside?.close()
+    this.#wal.close(reason)
+  }
+
+  /** Finds the owners that have died. Runs outside of a transaction, because it touches other files. */
+  #findDead(): number[] {
+    if (performance.now() - this.#lookedAt < LOOK_EVERY_MS) return []
+    this.#lookedAt = performance.now()
+    const owners = this.#sql.owners.all().map(({ owner }) => owner)
+    return owners.filter((each) => each !== this.#owner && isDead(this.#path, each))
+  }
+
+  #make<Called extends Call>(call: Called): MadeCall<Called> {
+    try {
+      const transaction = { sql: this.#sql, row: this.#queues.rowOf(call.name), owner: this.#owner, walBytes: 0 }
+      const value = call.step(transaction)
+      this.walBytes += transaction.walBytes
+      return { call, value }
+    } catch (failure) {
+      // Such a call, to a full queue for example, has changed no job: at most it forgot ids whose dedupe window is over.
+      if (failure instanceof HooklineError) return { call, failure }
+      throw failure
+    }
+  }
+}

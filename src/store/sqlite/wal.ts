@@ -1,0 +1,169 @@
+/**
+ * The WAL of an open SQLite file, `-wal` beside it: synced off the thread, and guarded. Whoever drops the locks of this process, or deletes or
+ * truncates one of the files, takes away what is written from then on, without an error of SQLite.
+ */
+
+import {
+  closeSync,
+  existsSync,
+  type FSWatcher,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  watch,
+} from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { checkpoint, inodeOf, removeIfPossible, retryWhileBusy, UnusableFile } from './database.ts'
+import { watchLock } from './locks.ts'
+
+/** Node's permission model allows no program to sync. */
+export const MAY_SYNC: boolean = process.permission === undefined
+
+/** The first bytes of each WAL. The lowest bit of the last one says in which byte order its checksums are. */
+const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
+const SAVE_MS = 1_000
+const CALL_AGAIN = 'Call again: the next call opens it anew.'
+
+export class WalGuard {
+  readonly #database: DatabaseSync
+  readonly #path: string
+  readonly #openedFiles: string
+  readonly #wal: number
+  readonly #header = Buffer.alloc(MAGIC.length)
+  readonly #isLockGone: () => boolean
+  #syncing: Promise<void> | undefined
+  #nextSync: Promise<void> | undefined
+  #closeReason: unknown
+
+  constructor(database: DatabaseSync, path: string) {
+    this.#database = database
+    this.#path = path
+    this.#openedFiles = identifyFiles(path)
+    this.#wal = openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing it would drop.
+    this.#isLockGone = watchLock(path)
+  }
+
+  requireUnchanged(): void {
+    if (this.#isLockGone()) {
+      const reason = 'this process copied it, or opened it by other means, which drops all locks on it'
+      throw new UnusableFile(`${reason}. ${CALL_AGAIN}`)
+    }
+    this.#requireWal(this.#isReplaced())
+  }
+
+  /** Resolves when the disk has all earlier commits, in a WAL that other processes will find. Calls that come during a sync share the next one. */
+  sync(): Promise<void> {
+    this.#nextSync ??= Promise.allSettled([this.#syncing]).then(() => {
+      this.#syncing = this.#nextSync
+      this.#nextSync = undefined
+      return this.#syncNow()
+    })
+    return this.#nextSync
+  }
+
+  /** @param reason Rejects the syncs that have not ended. */
+  close(reason: unknown): void {
+    if (this.#isTruncated()) {
+      ftruncateSync(this.#wal) // SQLite would write the hole in the WAL into the file. Other processes notice that the WAL is gone.
+      for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
+    } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) saveRemovedWal(this.#database, this.#path)
+    this.#database.close()
+    this.#closeReason = reason
+    void Promise.allSettled([this.#syncing, this.#nextSync]).then(() => closeSync(this.#wal))
+  }
+
+  async #syncNow(): Promise<void> {
+    if (this.#closeReason === undefined && MAY_SYNC) await promisify(fdatasync)(this.#wal)
+    if (this.#closeReason !== undefined) throw this.#closeReason
+    this.#requireWal(fstatSync(this.#wal).nlink === 0)
+  }
+
+  #requireWal(isGone: boolean): void {
+    if (isGone) throw new UnusableFile(`it, or its WAL, was removed or replaced while it was in use. ${CALL_AGAIN}`)
+    if (!this.#isTruncated()) return
+    throw new UnusableFile(`its WAL was truncated while it was in use, and what was in the WAL is lost. ${CALL_AGAIN}`)
+  }
+
+  /** A file that cannot be looked at counts as unchanged: perhaps no file descriptor is left. */
+  #isReplaced(): boolean {
+    try {
+      return identifyFiles(this.#path) !== this.#openedFiles
+    } catch {
+      return false
+    }
+  }
+
+  /** Returns whether the WAL has lost its header: whoever opens the file then ignores all of the WAL. An empty WAL is whole. */
+  #isTruncated(): boolean {
+    const header = this.#header
+    if (readSync(this.#wal, header, 0, header.length, 0) === 0) return false
+    header.writeUInt8(header.readUInt8(3) & 0xfe, 3)
+    return !header.equals(MAGIC)
+  }
+}
+
+/** Returns the inodes of the file, its WAL and its index. The system gives an inode to no other file while this process has it open. */
+function identifyFiles(path: string): string {
+  return ['', '-wal', '-shm'].map((end) => inodeOf(path + end)).join(' ')
+}
+
+/** Writes the removed WAL into the file. The caller has checked that no new WAL exists, whose content would be overwritten. */
+function saveRemovedWal(database: DatabaseSync, path: string): void {
+  try {
+    retryWhileBusy(() => checkpoint(database, 'FULL'), SAVE_MS)
+    removeIfPossible(`${path}-shm`) // It describes the WAL that is gone.
+  } catch {
+    // The close of the last connection saves the WAL, too.
+  }
+}
+
+/**
+ * When to look after a write to the WAL. A commit is several writes, and is seen only after the last one, which may wait for the disk: so
+ * one look is not enough.
+ */
+const LOOK_AFTER_MS = [1, 2, 5, 20, 100] as const
+
+/**
+ * Calls back soon after another connection has committed. The system reports writes to the WAL; where it reports none, this never calls back.
+ *
+ * @returns A function that stops watching.
+ */
+export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
+  const read = database.prepare('PRAGMA data_version') // It does not change with the commits of this connection.
+  let version = read.get()?.data_version
+  let looks = 0 // How often it has looked since the last write.
+  let timer: NodeJS.Timeout | undefined
+  let watcher: FSWatcher | undefined
+
+  function look(): void {
+    const before = version
+    try {
+      version = read.get()?.data_version
+    } catch {
+      // The next call says what is wrong with the file.
+    }
+    looks += 1
+    timer = looks < LOOK_AFTER_MS.length ? setTimeout(look, LOOK_AFTER_MS[looks]).unref() : undefined
+    if (version !== before) onCommit()
+  }
+
+  function noteWrite(): void {
+    if (timer !== undefined && looks === 0) return // The first look is still to come.
+    clearTimeout(timer)
+    looks = 0
+    timer = setTimeout(look, LOOK_AFTER_MS[0]).unref()
+  }
+
+  try {
+    watcher = watch(`${path}-wal`, { persistent: false }, noteWrite).on('error', () => watcher?.close())
+  } catch {
+    // The system has no watches left, for instance.
+  }
+  return () => {
+    clearTimeout(timer)
+    watcher?.close()
+  }
+}
