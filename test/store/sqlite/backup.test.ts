@@ -91,9 +91,7 @@ describe('a backup', () => {
     const path = newFile()
     const observer = sqliteQueue({ path, observe: true })
     const copy = `${path}.backup`
-    await expect(observer.backup(copy)).rejects.toThrow(
-      `Queue default cannot use ${path}: it does not exist.`,
-    )
+    await expect(observer.backup(copy)).rejects.toThrow(`Queue default cannot use ${path}: it does not exist.`)
     expect([existsSync(copy), readdirSync(dirname(path))]).toEqual([false, []])
     await observer.close({ graceMs: 0 })
   })
