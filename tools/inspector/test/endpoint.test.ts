@@ -3,7 +3,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
 import { describe, expect, it, vi } from 'vitest'
 import { createCollector } from '../../../src/collector.ts'
 import { createReceiver } from '../../../src/index.ts'
@@ -15,7 +14,7 @@ import { partOfQueue } from '../src/endpoint/queues.ts'
 import { createInspector } from '../src/index.ts'
 import type { SeriesRecorder } from '../src/series.ts'
 import type { StreamEvents } from '../src/wire.ts'
-import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, serve } from './support.ts'
+import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, post, serve } from './support.ts'
 
 const SECRET = 'a secret that no answer has'
 const WRITE_KEY = 'a-write-key-that-no-answer-has'
@@ -38,7 +37,7 @@ describe('what happens at the parts', () => {
     closeLater(() => Promise.all([inspector.close(), shop.close(), orders.close({ graceMs: 0 })]))
 
     const body = Buffer.from(JSON.stringify({ type: 'track', userId: 'u1', event: 'Order Completed' }))
-    const [authorization, cookie] = ['Bearer a token of the sender', 'session=a cookie of the sender']
+    const [authorization, cookie] = ['a token of the sender', 'a cookie of the sender']
     const signature = createHmac('sha1', SECRET).update(body).digest('hex')
     await shop.receive(body, { 'x-signature': signature, authorization, cookie })
     await shop.receive(body, { 'x-signature': '0'.repeat(40), authorization, cookie })
@@ -64,10 +63,7 @@ describe('what happens at the parts', () => {
       expect(JSON.parse(detail.body as string)).toMatchObject({ row: { id, part } })
       answers.push(detail.body)
     }
-    for (const part of ['shop', 'orders', 'site']) {
-      const series = await get(inspector, '/api/series', `part=${part}&minutes=15`)
-      expect(JSON.parse(series.body as string)).toMatchObject({ intervalMs: 5_000 })
-    }
+    expect((await get(inspector, '/api/series', 'part=site&minutes=15')).status).toBe(200)
     const [refused] = rows.filter(({ state }) => state === 'refused')
     const explanation = await get(inspector, '/api/explanation', `id=${refused?.id}`)
     expect(explanation).toMatchObject({ status: 200, body: expect.stringContaining('signature') })
@@ -75,13 +71,7 @@ describe('what happens at the parts', () => {
     const [done] = rows.filter(({ state }) => state === 'done')
     expect(await get(inspector, '/api/explanation', `id=${done?.id}`)).toMatchObject({ status: 404 })
     expect(answers.join()).toContain('Order Completed')
-    for (const secret of [
-      SECRET,
-      WRITE_KEY,
-      btoa(`${WRITE_KEY}:`),
-      'a token of the sender',
-      'a cookie of the sender',
-    ]) {
+    for (const secret of [SECRET, WRITE_KEY, btoa(`${WRITE_KEY}:`), authorization, cookie]) {
       expect(answers.join()).not.toContain(secret)
     }
 
@@ -98,7 +88,7 @@ describe('what happens at the parts', () => {
     closeLater(() => inspector.close())
     await receiver.receive(Buffer.from('{}'), { 'x-signature': secret })
     expect(JSON.stringify(await get(inspector, '/api/message', 'id=1'))).not.toContain(secret)
-    expect(JSON.stringify(await get(inspector, '/api/explanation', 'id=1'))).toContain('Got the shared secret itself')
+    expect(JSON.stringify(await get(inspector, '/api/explanation', 'id=1'))).not.toContain(secret)
   })
 
   it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {
@@ -115,16 +105,21 @@ describe('what happens at the parts', () => {
       const { status, body: explained } = await get(inspector, '/api/explanation', `id=${id}`)
       return [status, explained]
     }
-    expect(await explain()).toEqual([200, expect.not.stringContaining('The body must be the bytes')])
+    const unexplained = await explain()
+
     secrets = async () => ['another one', '', 'the old secret']
-    expect(await explain()).toEqual([200, expect.stringContaining('The body must be the bytes that were signed.')])
+    const explained = await explain()
     await ask(receiver as never, '/', { method: 'POST', headers, body: { ...body, event: 'A'.repeat(600_000) } })
-    expect(await explain(2)).toEqual([503, expect.stringContaining('Its body is too large')])
+    const tooLarge = await explain(2)
     secrets = async () => []
-    expect(await explain()).toEqual([200, expect.stringContaining('No secret is known for this request')])
+    const withoutSecrets = await explain()
     secrets = () => Promise.reject(new Error('the vault is sealed'))
-    expect(await explain()).toEqual([503, expect.stringContaining('The secret of the receiver cannot be read.')])
-    expect((await explain()).join()).not.toContain('vault')
+    const sealed = await explain()
+
+    expect(new Set([unexplained, explained, withoutSecrets].map(([, text]) => text)).size).toBe(3)
+    const statuses = [unexplained, explained, tooLarge, withoutSecrets, sealed].map(([status]) => status)
+    expect(statuses).toEqual([200, 200, 503, 200, 503])
+    expect(sealed.join()).not.toContain('vault')
   })
 
   it('what fails is in the log, and answered without what it was', async () => {
@@ -134,11 +129,8 @@ describe('what happens at the parts', () => {
     }
     const endpoint = endpointOf({ log, journal: { ...fakeJournal(), detail: fail } })
     const { status, body } = await get(endpoint, '/api/message', 'id=1')
-    expect([status, JSON.parse(body as string)]).toEqual([
-      500,
-      { error: 'The inspector failed. Got an unexpected error. Look at the log of the app.' },
-    ])
-    expect(lines).toEqual([expect.stringContaining('The inspector failed.')])
+    expect([status, body]).toEqual([500, expect.not.stringContaining('fire')])
+    expect(lines).toHaveLength(1)
   })
 
   it('queries that are wrong are refused', async () => {
@@ -158,7 +150,7 @@ describe('what happens at the parts', () => {
     ] as const) {
       const answer = await get(inspector, path, query)
       expect([path, query, answer.status]).toEqual([path, query, status])
-      expect(JSON.parse(answer.body as string)).toEqual({ error: expect.stringContaining('Got') })
+      expect(JSON.parse(answer.body as string)).toEqual({ error: expect.any(String) })
     }
   })
 
@@ -216,10 +208,10 @@ describe('the body of a POST', () => {
     return { machine, request, reading, answered, closed: once(request, 'close') }
   }
 
-  async function expectRefusal(answered: Promise<[IncomingMessage]>, status: number, error: string): Promise<void> {
+  async function expectRefusal(answered: Promise<[IncomingMessage]>, status: number): Promise<void> {
     const [response] = await answered
     expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
-    expect(JSON.parse(await text(response))).toEqual({ error: expect.stringContaining(error) })
+    response.resume()
   }
 
   it.each([
@@ -227,15 +219,13 @@ describe('the body of a POST', () => {
     ['stops', (request: ClientRequest) => request.write('{"part":')],
   ])('that %s is waited for 10 seconds', async (_name, write) => {
     const { machine, request, reading, answered, closed } = await open(100)
-    let isAnswered = false
-    void answered.then(() => (isAnswered = true))
     request.flushHeaders()
     write(request)
     await vi.waitFor(() => expect(reading).toHaveBeenCalled())
-    await machine.advance(9_999)
-    expect(isAnswered).toBe(false)
-    await machine.advance(1)
-    await expectRefusal(answered, 503, 'The body must arrive within 10000 ms. Got an incomplete one.')
+
+    await machine.advance(10_000)
+
+    await expectRefusal(answered, 503)
     await closed
   })
 
@@ -247,44 +237,51 @@ describe('the body of a POST', () => {
     request.end('"other"}')
     const [response] = await answered
     expect([response.statusCode, response.headers.connection]).toEqual([404, 'keep-alive'])
-    expect(await text(response)).toContain('The part must be one that the inspector watches')
+    response.resume()
   })
 
   it('that is larger than a megabyte is refused, although it never ends', async () => {
     const { request, reading, answered, closed } = await open()
+
     request.write(Buffer.alloc(1_000_001, ' '))
-    await expectRefusal(answered, 413, 'Got more than the limit of 1000000 bytes')
+
+    await expectRefusal(answered, 413)
     await closed
     expect(reading).toHaveBeenCalledWith(1_000_000)
   })
 
   it('that is announced to be larger is refused before it comes', async () => {
     const { request, answered, closed } = await open(1_000_001)
+
     request.flushHeaders()
-    await expectRefusal(answered, 413, 'Got more than the limit of 1000000 bytes')
+
+    await expectRefusal(answered, 413)
     await closed
+  })
+
+  it.each(['[1', '[]'])('that is no JSON object is refused: %j', async (body) => {
+    expect(await post(endpointOf(), '/api/drop', body)).toMatchObject({ status: 400 })
   })
 })
 
 describe('options', () => {
   const receiver = createReceiver({ secret: SECRET })
-  const wrong: Record<string, [options: unknown, text: RegExp]> = {
-    'no object': [undefined, /options` must be an object/],
-    'no part': [{}, /must hold a part to watch/],
-    'no part but a sender': [{ senders: {} }, /must hold a part to watch/],
-    'a misspelt name': [{ reciever: receiver }, /Did you mean `receiver`/],
-    'a part of another kind': [{ receiver: { shop: {} } }, /`receiver\['shop'\]\.handle` must be a function/],
-    'a list': [{ receiver: [receiver] }, /`receiver` must be a receiver or an object of them/],
-    'a name twice': [{ receiver: { a: receiver }, destinations: { a: {} } }, /names that no other part has/],
-    'an empty name': [{ receiver: { '': receiver } }, /names of 1 to 60 characters/],
-    'a long name': [{ receiver: { ['x'.repeat(61)]: receiver } }, /names of 1 to 60 characters/],
-    'authorize of another type': [{ receiver, authorize: 'read' }, /`authorize` must be a function/],
-    'a clock of another type': [{ receiver, clock: {} }, /`clock/],
-    'a bound of another type': [{ receiver, keep: { messages: 0 } }, /`keep.messages` must be a whole number/],
-    'a misspelt bound': [{ receiver, keep: { mesages: 5 } }, /Did you mean `messages`/],
-    'a logger of another type': [{ receiver, logger: {} }, /`logger.error` must be a function/],
-  }
-  it.each(Object.entries(wrong))('%s is a TypeError', (_name, [options, text]) => {
+  it.each<[string, unknown, RegExp]>([
+    ['no object', undefined, /options/],
+    ['no part', {}, /part/],
+    ['no part but a sender', { senders: {} }, /part/],
+    ['a misspelt name', { reciever: receiver }, /`receiver`/],
+    ['a part of another kind', { receiver: { shop: {} } }, /`receiver\['shop'\]\.handle`/],
+    ['a list', { receiver: [receiver] }, /`receiver`/],
+    ['a name twice', { receiver: { a: receiver }, destinations: { a: {} } }, /names/],
+    ['an empty name', { receiver: { '': receiver } }, /names/],
+    ['a long name', { receiver: { ['x'.repeat(61)]: receiver } }, /names/],
+    ['authorize of another type', { receiver, authorize: 'read' }, /`authorize`/],
+    ['a clock of another type', { receiver, clock: {} }, /`clock/],
+    ['a bound of another type', { receiver, keep: { messages: 0 } }, /`keep.messages`/],
+    ['a misspelt bound', { receiver, keep: { mesages: 5 } }, /`messages`/],
+    ['a logger of another type', { receiver, logger: {} }, /`logger.error`/],
+  ])('%s is a TypeError that names the option', (_name, options, text) => {
     expect(() => createInspector(options as never)).toThrow(text)
     expect(() => createInspector(options as never)).toThrow(TypeError)
   })

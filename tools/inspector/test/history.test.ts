@@ -80,15 +80,14 @@ describe('what was handled', () => {
     expect(await namesBy({ after: page.at(-1)?.cursor })).toHaveLength(30)
   })
 
-  it.each<[object, string]>([
-    [{ since: 'yesterday' }, 'must be a valid Date'],
-    [{ evnt: 'x' }, 'Did you mean `event`?'],
-    [{ type: 'tracks' }, "Did you mean 'track'?"],
-    [{ after: 'x' }, 'must be a cursor'],
-  ])('%j is answered with a sentence', async (query, sentence) => {
-    const { endpoint } = await setUp(1)
-    expect(await list(endpoint, query)).toEqual([{ error: expect.stringContaining(sentence) }])
-  })
+  it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { after: 'x' }])(
+    '%j is answered with an error that names it',
+    async (query) => {
+      const { endpoint } = await setUp(1)
+
+      expect(await list(endpoint, query)).toEqual([{ error: expect.stringContaining(Object.keys(query)[0] as string) }])
+    },
+  )
 
   it('of a part without a history, or none, is a 404', async () => {
     const { receiver } = setUpInbox()
@@ -98,15 +97,17 @@ describe('what was handled', () => {
 
   it('ends with an error of the engine, and reports what is none', async () => {
     let failure: Error = new HooklineError('queue_unavailable', 'The engine did not answer.')
-    const next = () => Promise.reject(failure)
-    const list = () => ({ [Symbol.asyncIterator]: () => ({ next }) })
+    const list = () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) })
     const broken = { exists: async () => true, list, replay: vi.fn() } as PartHistory
     const log = { write: vi.fn() }
     const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: broken }], log: log as never })
     const read = async () => readBody(await get(endpoint, '/api/history', 'part=app'))
+
     expect(await read()).toEqual([{ error: 'The engine did not answer.' }])
+    expect(log.write).not.toHaveBeenCalled()
+
     failure = new Error('a bug')
-    expect(await read()).toEqual([{ error: expect.stringContaining('Look at the log') }])
+    expect(await read()).toEqual([{ error: expect.not.stringContaining('a bug') }])
     expect(log.write).toHaveBeenCalledTimes(1)
   })
 
@@ -115,9 +116,7 @@ describe('what was handled', () => {
     const slow = { exists: async () => true, list: () => ({ [Symbol.asyncIterator]: () => never }), replay: vi.fn() }
     const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: slow as never }] })
     for (let index = 0; index < 4; index += 1) void readBody(await get(endpoint, '/api/history', 'part=app'))
-    expect(await readBody(await get(endpoint, '/api/history', 'part=app'))).toEqual([
-      { error: expect.stringContaining('4 histories at a time') },
-    ])
+    expect(await readBody(await get(endpoint, '/api/history', 'part=app'))).toEqual([{ error: expect.any(String) }])
     expect(await post(endpoint, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 429 })
   })
 })
@@ -160,21 +159,21 @@ describe('a replay', () => {
     expect(await replaysOf(endpoint)).toMatchObject([{ count: 3 }])
   })
 
-  it.each<[object, string]>([
-    [{ handlers: ['crn'] }, "Did you mean 'crm'?"],
-    [{ since: 'x' }, 'must be a valid Date'],
-    [{ maxPerSecond: 0 }, '`replay: maxPerSecond` must be'],
-    [{ more: 1 }, '`more` is not an option'],
-  ])('that is wrong is a 400: %j', async (wrong, sentence) => {
-    const { endpoint } = await setUp(1)
-    const wanted = { part: 'app', id: 'fix-42', ...wrong }
-    for (const dryRun of [true, false]) {
-      expect(await post(endpoint, '/api/replay', { ...wanted, dryRun })).toEqual({
-        status: 400,
-        body: { error: expect.stringContaining(sentence) },
-      })
-    }
-  })
+  it.each([{ handlers: ['crn'] }, { since: 'x' }, { maxPerSecond: 0 }, { more: 1 }])(
+    'that is wrong is a 400 that names it: %j',
+    async (wrong) => {
+      const { endpoint } = await setUp(1)
+
+      for (const dryRun of [true, false]) {
+        const answer = await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', ...wrong, dryRun })
+        const [name] = Object.keys(wrong) as [string]
+        expect(answer).toEqual({
+          status: 400,
+          body: { error: expect.stringMatching(name === 'handlers' ? 'crn' : name) },
+        })
+      }
+    },
+  )
 
   it('needs an id, and write access', async () => {
     const { endpoint, receiver } = await setUp(1)
@@ -210,7 +209,5 @@ describe('a replay', () => {
       await clock.advance(20)
       return crm.mock.calls.length === 6
     })
-    const wrong = { part: 'app', id: 'fix-42', maxPerSecond: 0, dryRun: true }
-    expect(await post(endpoint, '/api/replay', wrong)).toMatchObject({ status: 400 })
   })
 })

@@ -26,24 +26,15 @@ function create(options: Pick<InspectorOptions, 'authorize'> = {}): Inspector {
   return inspector
 }
 
-const mountOn = (framework: typeof express5) => ({
-  'app.use': ({ handler }: Inspector) => framework().use('/tools/hookline', handler),
-  'a router below a router': ({ handler }: Inspector) =>
-    framework().use('/tools', framework.Router().use('/hookline', handler)),
-  'body parsers before it': ({ handler }: Inspector) => {
-    return framework()
-      .use(framework.json(), framework.text({ type: '*/*' }))
-      .use('/tools/hookline', handler)
-  },
-})
+const PATH = '/tools/hookline'
 
 function koa(Framework: typeof Koa3, inspector: Inspector): RequestListener {
   const app = new Framework()
   app.use((context, next) => {
     const { path, url, originalUrl, req, res } = context
-    if (!`${path}/`.startsWith('/tools/hookline/')) return next()
+    if (!`${path}/`.startsWith(`${PATH}/`)) return next()
     context.respond = false
-    return inspector.handler(Object.assign(req, { originalUrl, url: url.slice('/tools/hookline'.length) }), res)
+    return inspector.handler(Object.assign(req, { originalUrl, url: url.slice(PATH.length) }), res)
   })
   return app.callback()
 }
@@ -53,24 +44,26 @@ async function fastify(framework: typeof fastify5, inspector: Inspector): Promis
   const onRequest = ({ raw }: { raw: IncomingMessage }, reply: { hijack(): unknown; raw: http.ServerResponse }) => {
     reply.hijack()
     const { url = '' } = raw
-    inspector.handler(Object.assign(raw, { originalUrl: url, url: url.slice('/tools/hookline'.length) }), reply.raw)
+    inspector.handler(Object.assign(raw, { originalUrl: url, url: url.slice(PATH.length) }), reply.raw)
   }
-  app.all('/tools/hookline*', { onRequest }, () => {})
+  app.all(`${PATH}*`, { onRequest }, () => {})
   await app.ready()
   return (request, response) => void app.server.emit('request', request, response)
 }
 
 describe('served by', () => {
   const hosts: Record<string, (inspector: Inspector) => RequestListener | Promise<RequestListener>> = {
+    'Express 4, behind body parsers': ({ handler }) =>
+      express4()
+        .use(express4.json(), express4.text({ type: '*/*' }))
+        .use(PATH, handler),
+    'Express 5, in a router below a router': ({ handler }) =>
+      express5().use('/tools', express5.Router().use('/hookline', handler)),
     'Koa 2': (inspector) => koa(Koa2 as unknown as typeof Koa3, inspector),
     'Koa 3': (inspector) => koa(Koa3, inspector),
     'Fastify 4': (inspector) => fastify(fastify4 as unknown as typeof fastify5, inspector),
     'Fastify 5': (inspector) => fastify(fastify5, inspector),
   }
-  for (const [how, mount] of Object.entries(mountOn(express4 as unknown as typeof express5))) {
-    hosts[`Express 4, ${how}`] = mount
-  }
-  for (const [how, mount] of Object.entries(mountOn(express5))) hosts[`Express 5, ${how}`] = mount
 
   async function expectPage(url: string, inspector: Inspector): Promise<void> {
     const headers = headerOf(inspector)
@@ -78,13 +71,10 @@ describe('served by', () => {
     const page = await get('/')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(await page.text()).toContain('src="page.js"')
-    for (const file of ['/page.js', '/page.css']) expect((await get(file)).status).toBe(200)
+    expect((await get('/page.css')).status).toBe(200)
 
-    expect(await (await get('/api/setup')).json()).toMatchObject({
-      access: 'write',
-      parts: [{ name: 'receiver', kind: 'receiver', hasQueue: true }],
-      keep: { messages: 2_000, refused: 200 },
-    })
+    const parts = [{ name: 'receiver', kind: 'receiver', hasQueue: true }]
+    expect(await (await get('/api/setup')).json()).toMatchObject({ access: 'write', parts })
     expect((await get('/api/setup', {})).status).toBe(403)
     const head = await fetch(`${url}/page.js`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
@@ -101,21 +91,15 @@ describe('served by', () => {
     expect((await get('/other')).status).toBe(404)
   }
 
-  it.each(Object.entries(hosts))(
-    '%s, below a path to which it sends who asks without a slash',
-    async (_name, mount) => {
-      const inspector = create()
-      const url = `${await start(await mount(inspector))}/tools/hookline`
-      const moved = await fetch(`${url}?a=b`, { redirect: 'manual' })
-      expect([moved.status, moved.headers.get('location')]).toEqual([308, './hookline/?a=b'])
-      await expectPage(url, inspector)
-      expect(await fetch(`${new URL(url).origin}/other`)).toMatchObject({ status: 404 })
-    },
-  )
-
-  it('node:http, at the root', async () => {
+  it.each(Object.entries(hosts))('%s, which sends who asks without a slash below its path', async (_name, mount) => {
     const inspector = create()
-    await expectPage(await start(inspector.handler), inspector)
+    const url = `${await start(await mount(inspector))}${PATH}`
+
+    const moved = await fetch(`${url}?a=b`, { redirect: 'manual' })
+
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, './hookline/?a=b'])
+    await expectPage(url, inspector)
+    expect(await fetch(`${new URL(url).origin}/other`)).toMatchObject({ status: 404 })
   })
 
   it('itself, on a port of this machine, until it is closed', async () => {
@@ -138,29 +122,26 @@ describe('served by', () => {
   })
 
   it.each([
-    [undefined, 'must be an object'],
-    [{}, '`port` must be a whole number'],
-    [{ port: '4040' }, '`port` must be a whole number'],
-    [{ port: 65_536 }, '`port` must be a whole number'],
-    [{ port: 0, host: '' }, '`host` must be an address'],
-    [{ port: 0, hots: 'x' }, 'Did you mean `host`?'],
-  ])('not itself with %j', async (options, message) => {
-    const listening = create().listen(options as never)
-    await expect(listening).rejects.toThrow(TypeError)
-    await expect(listening).rejects.toThrow(message)
+    [undefined, /options/],
+    [{}, /`port`/],
+    [{ port: '4040' }, /`port`/],
+    [{ port: 65_536 }, /`port`/],
+    [{ port: 0, host: '' }, /`host`/],
+    [{ port: 0, hots: 'x' }, /`hots`/],
+  ])('not itself with %j', async (options, name) => {
+    const error = await create()
+      .listen(options as never)
+      .catch((error: unknown) => error)
+
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).toMatch(name)
   })
 
-  it.each<[string, (inspector: Inspector) => void, string]>([
-    ['Koa as its middleware', ({ handler }) => handler({} as never, (() => {}) as never), 'Got an object, a function.'],
-    [
-      'a Fetch host',
-      ({ handler }) => handler(new Request('http://localhost/') as never, undefined as never),
-      'undefined',
-    ],
-  ])('not %s', (_which, call, found) => {
-    expect(() => call(create())).toThrow(TypeError)
-    expect(() => call(create())).toThrow('`inspector.handler` must be called with a request and a response of Node.')
-    expect(() => call(create())).toThrow(found)
+  it.each([
+    ['Koa as its middleware', {}, () => {}],
+    ['a Fetch host', new Request('http://localhost/'), undefined],
+  ])('not %s', (_which, request, response) => {
+    expect(() => create().handler(request as never, response as never)).toThrow(/`inspector.handler`/)
   })
 })
 
@@ -190,7 +171,7 @@ it('says that the body of a request was read before, when nothing is left of it'
   })
   const headers = { ...(OWN_HEADERS as Record<string, string>), origin, ...headerOf(inspector) }
   const answer = await fetch(`${origin}/api/drop`, { method: 'POST', headers, body: '{"part":"receiver"}' })
-  expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining('Mount the inspector before')])
+  expect(answer.status).toBe(500)
 })
 
 describe('a streamed answer', () => {
@@ -227,12 +208,12 @@ describe('a streamed answer', () => {
   describe.each(Object.entries(versions))('over %s', (_version, open) => {
     async function serve(body: (request: PageRequest) => AsyncGenerator<string>) {
       const clock = manualClock()
-      const signals: AbortSignal[] = []
-      const handle = async (request: PageRequest): Promise<PageAnswer> => {
-        signals.push(request.signal)
-        return { status: 200, headers: {}, body: body(request) }
-      }
-      return { clock, signals, read: await open(createHandler(handle, clock)) }
+      const handle = async (request: PageRequest): Promise<PageAnswer> => ({
+        status: 200,
+        headers: {},
+        body: body(request),
+      })
+      return { clock, read: await open(createHandler(handle, clock)) }
     }
 
     it('comes whole', async () => {
@@ -252,7 +233,7 @@ describe('a streamed answer', () => {
 
     it('whose client leaves ends at once, whatever it waits for', async () => {
       let isEnded = false
-      const { signals, read } = await serve(async function* ({ signal }) {
+      const { read } = await serve(async function* ({ signal }) {
         try {
           yield 'one'
           await once(signal, 'abort')
@@ -261,11 +242,15 @@ describe('a streamed answer', () => {
         }
       })
       const reader = (await read()) as IncomingMessage
-      reader.on('error', () => {})
-      await once(reader, 'data')
-      expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+      await once(
+        reader.on('error', () => {}),
+        'data',
+      )
+      expect(isEnded).toBe(false)
+
       reader.destroy()
-      await vi.waitFor(() => expect([isEnded, signals[0]?.aborted]).toEqual([true, true]))
+
+      await vi.waitFor(() => expect(isEnded).toBe(true))
     })
 
     it('is cut off when its client reads nothing for 30 seconds, and not while it has nothing to say', async () => {

@@ -9,10 +9,10 @@ it('shows by its code what is not seen', () => {
 })
 
 it('takes a bounded number of marks, and still shows nothing as it is', () => {
-  const pieces = splitText('x\u202e\n'.repeat(100_000), true)
+  const pieces = splitText('x\u202e\n'.repeat(20_000), true)
   expect(pieces.filter((piece) => typeof piece !== 'string')).toHaveLength(50)
   const text = pieces.map((piece) => (typeof piece === 'string' ? piece : piece.code)).join('')
-  expect(text).toBe('x\\u202e\n'.repeat(100_000))
+  expect(text === 'x\\u202e\n'.repeat(20_000)).toBe(true)
 })
 
 it('shows by their codes the marks of a long run', () => {

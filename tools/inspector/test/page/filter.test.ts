@@ -68,8 +68,3 @@ it('holds as many as the inspector keeps, the newest first: refused requests pus
   const ids = keptRows(rows, { messages: 3, refused: 2 }).map(({ id }) => id)
   expect(ids).toEqual([11, 10, 3, 2, 1])
 })
-
-it('sorts by the times that it shows', () => {
-  const rows = [3, 9, 1, 9].map((at, id): Row => ({ ...row, id, at }))
-  expect(keptRows(rows).map(({ id }) => id)).toEqual([3, 1, 0, 2])
-})

@@ -55,12 +55,6 @@ describe('the ticks of times', () => {
     const ticks = findTimeTicks(from, from + 240 * 60_000, 5, 330 * 60_000)
     expect(ticks.map(textOf)).toEqual(['10:30', '11:30', '12:30', '13:30'])
   })
-
-  it('are no more than fit', () => {
-    for (const most of [2, 3, 5, 9]) {
-      expect(findTimeTicks(from, from + 240 * 60_000, most, 0).length).toBeLessThanOrEqual(most)
-    }
-  })
 })
 
 describe('the lines', () => {

@@ -1,0 +1,151 @@
+/** What the page copies, run: commands by a shell, tests by Node. */
+
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { needs } from '../../../test/support/needs.ts'
+import { copyAsCurl, copyAsTest, quoteForShell } from '../src/page/copy.ts'
+import { bodyOf, detailOf, NASTY, row } from './copied.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'hookline-copy-'))
+
+beforeAll(() => {
+  writeFileSync(join(folder, 'curl'), '#!/bin/sh\nprintf \'%s\\0\' "$@" > args\ncat > stdin\n')
+  chmodSync(join(folder, 'curl'), 0o755)
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(root, join(folder, 'node_modules/hookline'), 'junction')
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+})
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+
+function runShell(command: string | undefined): { readonly args: string[]; readonly stdin: Buffer } {
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+  const { status, stderr } = spawnSync('sh', { input: command ?? '', cwd: folder, env })
+  expect([status, String(stderr)]).toEqual([0, ''])
+  const args = readFileSync(join(folder, 'args'), 'utf8').split('\0').slice(0, -1)
+  return { args, stdin: readFileSync(join(folder, 'stdin')) }
+}
+
+/** The bytes that curl would post. */
+function posted({ args, stdin }: ReturnType<typeof runShell>): Buffer {
+  const index = args.indexOf('--data-raw')
+  if (index !== -1) return Buffer.from(args[index + 1] as string)
+  expect(args.slice(-2)).toEqual(['--data-binary', '@-'])
+  return stdin
+}
+
+describe('a copy as curl', needs('POSIX'), () => {
+  it.each(NASTY.map((text) => [JSON.stringify(text), text]))('posts the exact text %s', (_name, text) => {
+    const result = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from(text)))))
+
+    expect(String(posted(result))).toBe(text)
+    expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
+  })
+
+  it('posts any bytes, also more than an argument holds', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 80 }).map((text) => Buffer.from(text))
+    const bytes = fc.oneof(fc.uint8Array({ maxLength: 80 }), text)
+    const check = fc.property(bytes, (bytes) => {
+      expect(posted(runShell(copyAsCurl(detailOf(bodyOf(bytes))))).equals(bytes)).toBe(true)
+    })
+
+    fc.assert(check, { numRuns: 60, examples: [[Buffer.from(`["${"it's ".repeat(80_000)}"]`)]] })
+  })
+
+  it('sends the headers of the message, without the hidden ones and those of the connection', () => {
+    const hopByHop = [
+      'connection',
+      'content-length',
+      'expect',
+      'host',
+      'keep-alive',
+      'te',
+      'transfer-encoding',
+      'upgrade',
+    ]
+    const { args } = runShell(
+      copyAsCurl(
+        detailOf(bodyOf(Buffer.from('{}')), [
+          ['content-type', "text/plain; a='$(id)'"],
+          ['x-signature', null],
+          ...hopByHop.map((name) => [name, 'a'] as const),
+          ['x-empty', ''],
+          ['x-break', 'a\nb'],
+          ['x y: z', 'no name of a header'],
+        ]),
+      ),
+    )
+
+    const headers = args.flatMap((arg, index) => (args[index - 1] === '-H' ? [arg] : []))
+    expect(headers).toEqual(["content-type: text/plain; a='$(id)'", 'x-empty;'])
+  })
+
+  it('adds no content type to a message without one', () => {
+    expect(runShell(copyAsCurl(detailOf(bodyOf(Buffer.from('{}'))))).args).toContain('content-type:')
+  })
+
+  it('quotes any text', () => {
+    const text = fc.string({ unit: fc.constantFrom(...`'"\\$\`!\n a-😀`), maxLength: 20 })
+    const check = fc.property(fc.array(text, { minLength: 1, maxLength: 10 }), (texts) => {
+      expect(runShell(`curl ${texts.map(quoteForShell).join(' ')}`).args).toEqual(texts)
+    })
+
+    fc.assert(check, { numRuns: 40 })
+  })
+})
+
+describe('a copy as a test', () => {
+  const message = { type: 'track', userId: 'u', event: 'e', messageId: 'known' }
+
+  function run(receiver: string, source: string | undefined) {
+    writeFileSync(join(folder, 'receiver.js'), `export const secret = 'secret'\n${receiver}`)
+    writeFileSync(join(folder, 'copy.test.js'), source ?? '')
+    return spawnSync(process.execPath, ['copy.test.js'], { cwd: folder, encoding: 'utf8' })
+  }
+
+  it.each([
+    ['as an object', JSON.stringify({ ...message, properties: { all: NASTY, lone: '\ud800' } })],
+    ['as text', JSON.stringify({ ...message, properties: { all: '\u2028\u2029\u202e' } }, null, 1)],
+    ['with a number that JavaScript changes', JSON.stringify(message).replace('"known"', '12345678901234567890')],
+    ['with __proto__', JSON.stringify(message).replace('{', '{"properties":{"__proto__":{"a":1}},')],
+  ])('receives the exact body %s, whatever the name of its event is', (_name, text) => {
+    const noting = `
+      import { writeFileSync } from 'node:fs'
+      import { createReceiver } from 'hookline'
+      const real = createReceiver({ secret })
+      export const receiver = {
+        receive(bytes, headers) {
+          writeFileSync('received', bytes)
+          return real.receive(bytes, headers)
+        },
+      }`
+    const detail = { ...detailOf(bodyOf(Buffer.from(text))), row: { ...row, name: `${NASTY.join(' ')} \ud800` } }
+
+    const { status, stdout, stderr } = run(noting, copyAsTest(detail))
+
+    expect(status, stdout + stderr).toBe(0)
+    expect(stdout).toContain('pass 1')
+    expect(readFileSync(join(folder, 'received'), 'utf8')).toBe(text)
+  })
+
+  it('of a message in an inbox fails while its handler does, and passes once that is mended', () => {
+    const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(JSON.stringify(message)))), isStored: true })
+    const receiverWith = (handler: string) => `
+      import { createReceiver } from 'hookline'
+      import { memoryQueue } from 'hookline/queues/memory'
+      export const receiver = createReceiver({ secret, inbox: memoryQueue(), onError() {} })
+      receiver.on('track', () => { ${handler} }).start()`
+
+    const failing = run(receiverWith("throw new Error('a bug')"), source)
+    const mended = run(receiverWith(''), source)
+
+    expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
+    expect(mended).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
+  })
+})
