@@ -6,13 +6,14 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
+/** What reads a body. While it does, `stopReading` ends that early: the reading rejects with `body_aborted`. */
 export interface Reading {
   stopReading: (() => void) | undefined
 }
 
 /**
- * Reads a stream to its end. The rest of a body that is refused is dropped as it arrives; of one over the limit, a
- * little of it.
+ * Reads a stream to its end. The rest of a body that is refused is dropped as it arrives; if it is over the limit, only a little
+ * of the rest is.
  */
 export async function readStream(
   stream: Readable & { readonly aborted?: boolean },
@@ -20,21 +21,29 @@ export async function readStream(
   length: string | undefined,
   reading: Reading = { stopReading: undefined },
 ): Promise<EndpointBody & { readonly bytes: Buffer }> {
-  // raw-body stops when its stream closes. That of a request stays open for the answer, so raw-body's listener is called alone.
-  const note = (event: string, listener: () => void): void => {
+  // raw-body stops reading when its stream closes. The stream of a request must stay open for the answer, so `stopReading` calls
+  // raw-body's listener for `close` without closing the stream.
+  const keepCloseListener = (event: string, listener: () => void): void => {
     if (event === 'close') reading.stopReading = listener
   }
-  stream.on('error', ignore).on('newListener', note)
+  stream.on('error', ignore).on('newListener', keepCloseListener)
   const bytes = new ArrivingBytes()
-  const keep = { write: (chunk: Uint8Array) => bytes.add(chunk), end: () => '' } // By itself, raw-body keeps a list of pieces.
-  const read = getRawBody(stream, { limit, length: length ?? null, encoding: true, decoder: () => keep })
-  stream.off('newListener', note).resume() // It may have been paused before.
+  // A decoder that returns no text keeps raw-body from holding a list of all pieces.
+  const decoder = {
+    write(chunk: Uint8Array): string {
+      bytes.add(chunk)
+      return ''
+    },
+    end: () => '',
+  }
+  const read = getRawBody(stream, { limit, length: length ?? null, encoding: true, decoder: () => decoder })
+  stream.off('newListener', keepCloseListener).resume() // The stream may have been paused before.
   try {
     await read
     // A request of HTTP/2 that is cancelled and has no length ends as if it were complete.
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
-    stream.resume() // raw-body has paused it: nothing more would be read of its connection.
+    stream.resume() // raw-body has paused it, and nothing more would be read from its connection.
     const { type } = error as RawBodyError
     if (type === 'stream.encoding.set') throw bodyConsumed('a stream with an encoding')
     if (type === 'entity.too.large') {
@@ -42,12 +51,12 @@ export async function readStream(
       throw bodyTooLarge(limit)
     }
   } finally {
-    reading.stopReading = undefined // It would hold the bytes for as long as the request is held.
+    reading.stopReading = undefined // The listener would hold the bytes as long as the request is held.
   }
   throw bodyAborted()
 }
 
-/** A stream may fail when nothing reads it any more. */
+/** Keeps a stream that fails after it was read from ending the process. */
 function ignore(): void {}
 
 /**

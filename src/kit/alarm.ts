@@ -2,7 +2,7 @@
 
 import { type Clock, MAX_TIMER_MS } from './clock.ts'
 
-/** Creates an alarm that is not set. While it is set it keeps the process alive: a job that waits would be lost with it. */
+/** Creates an alarm that is not set. While it is set, it keeps the process alive: a waiting job would be lost with the process. */
 export function createAlarm(clock: Clock, onTime: () => void) {
   let current: { readonly at: number; readonly timer: unknown } | undefined
 
@@ -17,7 +17,7 @@ export function createAlarm(clock: Clock, onTime: () => void) {
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined
       if (at === undefined) return
-      // A timer waits no longer than this: it fires early then, and is set again.
+      // A timer cannot wait longer than MAX_TIMER_MS. It fires early then, and `onTime` sets the alarm again.
       const delay = Math.max(0, Math.min(at - clock.now(), MAX_TIMER_MS))
       current = { at, timer: clock.setTimeout(fire, delay) }
     },

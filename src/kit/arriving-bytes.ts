@@ -3,28 +3,26 @@
 export class ArrivingBytes {
   size = 0
   readonly #pieces: Uint8Array[] = []
-  #room: Uint8Array = NOTHING
-  #joined = 0
+  #joined: Uint8Array = NOTHING
+  #joinedSize = 0
 
-  /** Returns '' for readers of text, to which it is a decoder. */
-  add(piece: Uint8Array): '' {
+  add(piece: Uint8Array): void {
     if (this.#pieces.length < FEW || piece.length >= SMALL) {
       this.#endJoining()
-      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength // As from HTTP/2: it would hold the whole buffer.
+      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength // A piece from HTTP/2 would hold its whole buffer.
       this.#pieces.push(isSparse ? new Uint8Array(piece) : piece)
     } else {
-      if (this.#joined + piece.length > this.#room.length) {
+      if (this.#joinedSize + piece.length > this.#joined.length) {
         this.#endJoining()
-        this.#room = Buffer.allocUnsafeSlow(2 * SMALL)
+        this.#joined = Buffer.allocUnsafeSlow(2 * SMALL)
       }
-      this.#room.set(piece, this.#joined)
-      this.#joined += piece.length
+      this.#joined.set(piece, this.#joinedSize)
+      this.#joinedSize += piece.length
     }
     this.size += piece.length
-    return ''
   }
 
-  /** Gives all of it, and keeps nothing. One piece is not copied again. */
+  /** Returns all bytes, and keeps none. A single piece is not copied. */
   take(): Buffer {
     this.#endJoining()
     const [first = NOTHING, ...others] = this.#pieces.splice(0)
@@ -33,9 +31,9 @@ export class ArrivingBytes {
   }
 
   #endJoining(): void {
-    if (this.#joined > 0) this.#pieces.push(this.#room.subarray(0, this.#joined))
-    this.#room = NOTHING
-    this.#joined = 0
+    if (this.#joinedSize > 0) this.#pieces.push(this.#joined.subarray(0, this.#joinedSize))
+    this.#joined = NOTHING
+    this.#joinedSize = 0
   }
 }
 

@@ -3,9 +3,11 @@
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
+  /** From 0 to 1: which part of the wait is left, so that not all retry at once. Default: all. */
   readonly random?: number
 }
 
+/** Returns how long to wait after so many failures in a row, in milliseconds: twice as long after each, up to `maxMs`. */
 export function backoff(failures: number, { firstMs, maxMs, random = 1 }: BackoffOptions): number {
   return Math.round(Math.min(maxMs, firstMs * 2 ** (failures - 1)) * random)
 }

@@ -1,11 +1,11 @@
-/** Batching: joins many small writes into few. What arrives while others are sent goes out together afterwards. */
+/** Batching: joins many small writes into few. Items that arrive while others are sent go out together afterwards. */
 
 export interface BatcherOptions<Item> {
   send(items: readonly Item[]): Promise<void>
   weigh(item: Item): number
   readonly maxWeight: number
   readonly concurrency: number
-  /** Whether an item caused the error. Each item of the batch is then sent alone, so that only the faulty one fails. */
+  /** Returns whether an item caused the error. Each item of the batch is then sent alone, so that only the faulty one fails. */
   isFaultOfItems(error: unknown): boolean
 }
 
@@ -15,19 +15,20 @@ interface Entry<Item> {
   reject(error: unknown): void
 }
 
-/** Creates an idle batcher. The first batch starts after the code that is running, so that it holds what that code adds. */
+/** Creates an idle batcher. A batch starts after the running code, so that it holds everything that this code adds. */
 export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFaultOfItems }: BatcherOptions<Item>) {
   const waiting: Entry<Item>[] = []
   let sending = 0
   let isPlanned = false
 
-  function plan(): void {
+  function planBatch(): void {
     if (isPlanned || sending >= concurrency || waiting.length === 0) return
     isPlanned = true
-    queueMicrotask(start)
+    queueMicrotask(startBatch)
   }
 
-  function start(): void {
+  /** Sends the first items that wait: as many as `maxWeight` allows, at least one. */
+  function startBatch(): void {
     isPlanned = false
     let weight = 0
     const end = waiting.findIndex(({ item }) => {
@@ -35,7 +36,7 @@ export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFau
       return weight > maxWeight
     })
     void sendBatch(waiting.splice(0, end === -1 ? waiting.length : Math.max(1, end)))
-    plan()
+    planBatch()
   }
 
   async function sendBatch(batch: readonly Entry<Item>[]): Promise<void> {
@@ -49,14 +50,15 @@ export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFau
       } else for (const { reject } of batch) reject(error)
     }
     sending -= 1
-    plan()
+    planBatch()
   }
 
   return {
+    /** Resolves when the item was sent. */
     add(item: Item): Promise<void> {
       return new Promise((resolve, reject) => {
         waiting.push({ item, resolve, reject })
-        plan()
+        planBatch()
       })
     },
   }

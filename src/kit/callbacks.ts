@@ -1,8 +1,8 @@
-/** Calls the callbacks that a developer gave as options. Whatever they do changes nothing: one that fails is a warning. */
+/** Calls the callbacks that a developer gave as options. One that fails causes a warning, and nothing else. */
 
 import type { WarnOfFailure } from './warning.ts'
 
-/** Calls a callback and does not wait for it. */
+/** Calls a callback, and warns if it throws or rejects. Returns the promise of an async one, which never rejects. */
 export function notify(callback: () => unknown, warn: WarnOfFailure): PromiseLike<unknown> | undefined {
   try {
     const result = callback()

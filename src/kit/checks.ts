@@ -4,17 +4,17 @@ import { kindOf } from '../protocol/error.ts'
 import { MAX_TIMER_MS } from './clock.ts'
 
 /**
- * The error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
+ * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
  *
  * @param rule What it must be, after the name: `must be a function`.
- * @param found What it is instead: {@link show} of the value, or words where the value must not be shown.
+ * @param found The value as {@link show} shows it, or its kind where the value must not be shown.
  * @param advice What to do, a whole sentence.
  */
 export function invalidOption(name: string, rule: string, found: string, advice: string): TypeError {
   return new TypeError(`\`${name}\` ${rule}. Got ${found}. ${advice}`)
 }
 
-/** A value as an error may show it: short, on one line. Not for secrets, write keys or URLs: see {@link kindOf}. */
+/** Shows a value in an error: short, on one line. Secrets, write keys and URLs are not shown: use {@link kindOf}. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 40 ? `a string of ${value.length} characters` : quote(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
@@ -27,7 +27,7 @@ function quote(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
 }
 
-/** Lets an object of options pass, whose names are all known: a misspelt one would silently change nothing. */
+/** Throws unless the options are an object of known names: a misspelt option would silently change nothing. */
 export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalidOption(
@@ -40,12 +40,12 @@ export function requireOptions(caller: string, options: unknown, known: readonly
   refuseUnknown(options, known)
 }
 
-/** What each option must be. Its names are all that there are. */
+/** The check of each option. Other names are no options. */
 export type OptionChecks<Options> = {
   readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
 }
 
-/** Checks the options that are there, each by its check. */
+/** Throws for unknown options, and calls the check of each option that is set. */
 export function checkOptions<Options extends object>(
   caller: string,
   options: Options,
@@ -55,6 +55,7 @@ export function checkOptions<Options extends object>(
   for (const name in checks) if (options[name] !== undefined) checks[name](name, options[name])
 }
 
+/** Returns a check for whole numbers, as {@link requireInteger} has it. */
 export function whole(least: number, most?: number): (name: string, value: unknown) => number {
   return (name, value) => requireInteger(name, value, least, most)
 }
@@ -65,21 +66,22 @@ export function aClock(_name: string, clock: unknown): void {
 
 export function anything(): void {}
 
+/** Throws for a name that is not known, and suggests the one that was probably meant. */
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     const near = nearest(name, known) ?? known.find((each) => isPart(each, name) || isPart(name, each))
     const advice = `${near === undefined ? '' : `Did you mean \`${near}\`? `}Valid options: ${known.join(', ')}.`
-    throw invalidOption(prefix + name, 'is not an option', 'an unknown name', advice)
+    throw new TypeError(`\`${prefix}${name}\` is not an option. ${advice}`)
   }
 }
 
-/** Whether a name is another one with more words: `secret` of `sharedSecret`. */
+/** Returns whether a name is a part of another, such as `secret` of `sharedSecret`. */
 function isPart(part: string, whole: string): boolean {
   return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
 }
 
-/** The name that was probably meant: the closest one, at most two changes away. */
+/** Returns the name that was probably meant: the closest one, at most two changes away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase()
   for (let changes = 0; changes <= Math.min(2, lower.length - 1); changes++) {
@@ -89,6 +91,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return undefined
 }
 
+/** Returns whether so many changes make one text the other: a character more, less or another one. */
 function isNear(from: string, to: string, changes: number): boolean {
   const at = from.split('').findIndex((char, index) => char !== to[index])
   if (at === -1) return to.length - from.length <= changes
@@ -116,12 +119,14 @@ export function requireHandlerName(name: string, value: unknown): void {
 
 const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-export function requireSecret(name: string, value: unknown, what: string): asserts value is string {
+/** @param secret Which secret to pass, in words for the error. */
+export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
-  const advice = `Pass ${what}. If it is not set yet when this module is loaded, call this function later, at the first use.`
+  const advice = `Pass ${secret}. If it is not set yet when this module is loaded, call this function later, at the first use.`
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
+/** Checks what the callback `name` returned as a key. */
 export function requireKey(name: string, key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '') return
   const advice = 'Return what identifies the message, for example an order number.'
@@ -132,13 +137,14 @@ export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
 }
 
-/** Lets a whole number from `least` to `most` pass. Default for `most`: what a timer holds, past which it fires at once. */
+/** Returns a whole number from `least` to `most`, by default the longest wait of a timer. Throws for anything else. */
 export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   const rule = `must be a whole number from ${least} to ${most}`
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
 }
 
+/** Throws unless the time is a valid Date, or is left out. */
 export function requireTime(name: string, time: unknown): void {
   if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
   throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
@@ -153,22 +159,25 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
   throw invalidOption(name, `must be one of ${list}`, show(value), advice)
 }
 
-/** Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token. */
+/**
+ * Returns the URL, which must be complete, and hold nothing that cannot be sent to its server. Errors never show it, because it may
+ * hold a token.
+ *
+ * @param credentialsAdvice What to do in place of a user name and password in the URL, a whole sentence.
+ */
 export function requireUrl(
   name: string,
   value: unknown,
-  instead: string,
+  credentialsAdvice: string,
   example = 'https://example.com/webhooks',
 ): URL {
   const url = typeof value === 'string' ? URL.parse(value) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const found =
-      url === null ? (typeof value === 'string' && value !== '' ? 'no valid URL' : kindOf(value)) : url.protocol
     const advice = `Pass one that begins with http:// or https://, for example '${example}'.`
-    throw invalidOption(name, 'must be a full URL', found, advice)
+    throw invalidOption(name, 'must be a full URL', url?.protocol ?? kindOf(value), advice)
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalidOption(name, 'must hold no user name and password', 'a URL with them', instead)
+    throw invalidOption(name, 'must hold no user name and password', 'a URL with them', credentialsAdvice)
   }
   if (url.hash !== '') {
     throw invalidOption(name, 'must hold no fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
@@ -176,23 +185,23 @@ export function requireUrl(
   return url
 }
 
-/** Warns of a secret that looks as if it was read wrongly. It may be meant, so it is used as it is. Returns whether it warned. */
+/** Warns of a secret that looks as if it was read wrongly, but may be meant. Returns whether it warned. */
 export function warnOfSecret(name: string, secret: string | null | undefined): boolean {
   if (typeof secret !== 'string') return false
-  const found = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
-  if (found === undefined) return false
+  const suspicion = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
+  if (suspicion === undefined) return false
   const advice = 'Remove that where the secret is read, unless the other side has it too.'
-  process.emitWarning(`\`${name}\` is used exactly as it is. Got ${found}. ${advice}`, { code: 'HOOKLINE_SECRET' })
+  process.emitWarning(`\`${name}\` is used exactly as it is. ${suspicion}. ${advice}`, { code: 'HOOKLINE_SECRET' })
   return true
 }
 
-const SUSPICIOUS: readonly (readonly [found: string, RegExp])[] = [
-  ['one that ends in a line break', /[\r\n]$/],
-  ['one with white space around it', /^\s|\s$/],
-  ['one in quotation marks', /^(["'`]).*\1$/s],
+const SUSPICIOUS: readonly (readonly [suspicion: string, RegExp])[] = [
+  ['It ends in a line break', /[\r\n]$/],
+  ['It has white space around it', /^\s|\s$/],
+  ['It is in quotation marks', /^(["'`]).*\1$/s],
 ]
 
-/** Whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
+/** Returns whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }

@@ -19,18 +19,21 @@ export const systemClock: Clock = {
   clearTimeout: (timer: NodeJS.Timeout) => clearTimeout(timer),
 }
 
+/** Returns a clock whose timers do not keep the process alive. */
 export function inBackground(clock: Clock): Clock {
   return {
     now: () => clock.now(),
     monotonic: () => clock.monotonic(),
-    // A timer of its own, without a `ref` to call: deadlines keep the process alive otherwise.
+    // Wrapped, the timer shows no `ref`, which createDeadlines would call to keep the process alive.
     setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
     clearTimeout: (handle?: { readonly timer: unknown }) => clock.clearTimeout(handle?.timer),
   }
 }
 
+/** The longest that a timer of Node can wait. With more, it fires at once. */
 export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
+/** Lets the process end while the timer waits. Has no effect on timers without `unref`. */
 export function unref<Timer>(timer: Timer): Timer {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
     timer.unref()

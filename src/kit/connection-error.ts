@@ -37,23 +37,25 @@ export interface Explanation {
 
 const FOUND_LENGTH = 200
 
-export function explainConnectionError(error: unknown): Explanation {
-  const code = codeOf(error)
-  const [, kind, rule, advice, found] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
-  return { error: kind, code, rule, found: found ?? textOf(error, code), advice }
+/** Explains the error of a connection. The last of the kinds fits every error. */
+export function explainConnectionError(thrown: unknown): Explanation {
+  const code = codeOf(thrown)
+  const [, error, rule, advice, found = textOf(thrown, code)] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
+  return { error, code, rule, found, advice }
 }
 
-/** The code of the error, of the first address that failed, or of the cause; else the name. */
+/** Returns the code of the error, of the first address that failed, or of the cause; if none has a code, the name. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errors, cause }: { code?: unknown; errors?: readonly unknown[]; cause?: unknown } = error
   if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(error.message)) return `${code}: ${error.message}`
   if (typeof code === 'string') return code
-  if (error.name === 'HTTPParserError' && error.message.includes('EOF')) return 'ECONNRESET' // Ended between chunks.
+  if (error.name === 'HTTPParserError' && error.message.includes('EOF')) return 'ECONNRESET' // The response ended between chunks.
   const inner = errors?.[0] ?? cause
   return inner === undefined ? error.name : codeOf(inner)
 }
 
+/** Returns the message on one line, short and without a full stop. */
 function textOf(error: unknown, code: string): string {
   const text = describeError(error)
     .replace(/[\s\p{C}]+/gu, ' ')
@@ -63,14 +65,14 @@ function textOf(error: unknown, code: string): string {
 
 type Kind = readonly [pattern: RegExp, error: AttemptError, rule: string, advice: string, found?: string]
 
-/** By the code of the error. The first that fits counts. */
+/** The kinds of errors, by their codes. The first that fits counts. */
 const KINDS: readonly Kind[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT/,
     'self_signed',
     'The certificate must be signed by an authority',
     'Install a certificate of an authority at the server: no option allows a self-signed one.',
-    'a self-signed one',
+    'a self-signed certificate',
   ],
   [
     /TIMEOUT|ETIMEDOUT/,
@@ -83,21 +85,21 @@ const KINDS: readonly Kind[] = [
     'tls',
     'The certificate must be signed by a trusted authority',
     'Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
-    'one of an unknown authority',
+    'a certificate of an unknown authority',
   ],
   [
     /^CERT_HAS_EXPIRED/,
     'tls',
     'The certificate must be valid now',
     'Renew it at the server, and check the clock of this machine.',
-    'one that has expired',
+    'a certificate that has expired',
   ],
   [
     /^CERT_NOT_YET_VALID/,
     'tls',
     'The certificate must be valid now',
     'Check the clock of this machine, and the certificate at the server.',
-    'one that is not valid yet',
+    'a certificate that is not valid yet',
   ],
   [
     /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)/,
@@ -106,7 +108,7 @@ const KINDS: readonly Kind[] = [
     'Use a host that the certificate names, or install a certificate for this one at the server.',
   ],
   [
-    // UNSPECIFIED: weak keys and digests, for instance.
+    // UNSPECIFIED is the code for weak keys and digests, for instance.
     /^(CERT_|CRL_|ERROR_IN_|INVALID_|PATH_LENGTH|UNSPECIFIED$|OUT_OF_MEM$)/,
     'tls',
     'The certificate must be usable for TLS',
@@ -141,7 +143,7 @@ const KINDS: readonly Kind[] = [
     'unexpected_continue',
     'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
     'Turn that off at the server.',
-    'one of them',
+    'such a response',
   ],
   [
     /^(HOOKLINE_RESPONSE_TOO_LONG|UND_ERR_HEADERS_OVERFLOW)/,
@@ -166,7 +168,7 @@ const KINDS: readonly Kind[] = [
     'private_address',
     'The server must have a public address',
     'Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
-    'a private or reserved one',
+    'a private or reserved address',
   ],
   [
     /^/,

@@ -23,7 +23,7 @@ export interface ConnectorOptions {
 export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }: ConnectorOptions): Connector {
   requireCertificates()
   const connect = buildConnector({
-    rejectUnauthorized: true, // Also where NODE_TLS_REJECT_UNAUTHORIZED is 0.
+    rejectUnauthorized: true, // Even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
     maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
     timeout: timeoutMs,
     allowH2: false,
@@ -42,7 +42,7 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
   }
 }
 
-/** How many bytes may arrive for each byte of a body that is read: in a chunk of its own, a byte takes six. */
+/** How many bytes may arrive for each byte of a body: in a chunk of its own, a byte takes six. */
 const BYTES_PER_BODY_BYTE = 8
 
 const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
@@ -52,18 +52,19 @@ const TOO_LONG = Object.assign(new Error('a response without an end'), { code: '
  * nor what is between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
-  let read = 0
-  let written = 0
-  // On `readable`, which undici listens to as well: `data` would take the bytes from it.
+  // The counts at the last check.
+  let bytesRead = 0
+  let bytesWritten = 0
+  // undici listens to `readable` as well. A listener for `data` would take the bytes from it.
   return socket.on('readable', () => {
-    if (socket.bytesRead - read <= limit) return
-    if (socket.bytesWritten === written) socket.destroy(TOO_LONG)
-    read = socket.bytesRead
-    written = socket.bytesWritten
+    if (socket.bytesRead - bytesRead <= limit) return
+    if (socket.bytesWritten === bytesWritten) socket.destroy(TOO_LONG)
+    bytesRead = socket.bytesRead
+    bytesWritten = socket.bytesWritten
   })
 }
 
-/** Whether the server has a certificate that was not signed with the key of that certificate itself. */
+/** Returns whether the server has a certificate that was not signed with its own key. */
 function isSignedByAnother(socket: TLSSocket): boolean {
   const certificate = socket.getPeerX509Certificate()
   return certificate?.verify(certificate.publicKey) === false

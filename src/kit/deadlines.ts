@@ -20,22 +20,23 @@ interface Waiting extends Deadline {
 }
 
 /**
- * Hot path: a timer of its own for each request cost a node:http server about 6 % of its processor time (bench/METHOD.md). The one
- * timer is set for the oldest deadline and is left to fire when that is cleared; it keeps the process alive only while
- * something waits.
+ * Creates deadlines that pass `ms` after they are set. Hot path: a timer for each request cost a node:http server about 6 % of its
+ * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. It still fires if that is cleared, but keeps the
+ * process alive only while a deadline is set.
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
   if (isWorkerd()) return createSeparateDeadlines(ms, clock)
-  const ends: Waiting = { at: 0, pass() {} } // The first to pass is its next, the last its previous.
+  const ends: Waiting = { at: 0, pass() {} } // Closes the ring: `next` is the deadline that passes first, `previous` the last.
   ends.previous = ends
   ends.next = ends
   let timer: { readonly ref?: () => void; readonly unref?: () => void } | undefined
 
   function setTimer(leftMs: number): void {
-    timer = clock.setTimeout(check, leftMs) as object
+    timer = clock.setTimeout(passDue, leftMs) as object
   }
 
-  function check(): void {
+  /** Passes the deadlines that are over, and sets the timer for the next one. */
+  function passDue(): void {
     const now = clock.monotonic()
     for (let { next } = ends; next !== undefined && next !== ends; next = ends.next) {
       if (next.at > now) {
@@ -65,7 +66,10 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
   }
 }
 
-/** A timer each: workerd would end a shared one with the request that set it. Its clock stands still while code runs: `since` is now. */
+/**
+ * Creates deadlines with a timer each: workerd would end a shared timer with the request that set it. `since` is left out, because
+ * the clock of workerd stands still while code runs.
+ */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
   return {
     set: (pass) => ({ at: clock.monotonic() + ms, pass, timer: clock.setTimeout(pass, ms) }),
@@ -74,9 +78,9 @@ function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Takes a deadline out of the ring; does nothing for one that is not in it. Clears its links: what the garbage collector has moved to its
- * old generation keeps alive whatever it points to, also when it is dead itself, so one cleared deadline would keep all later ones. A Set
- * does the same: each table that it outgrows holds the next.
+ * Takes a deadline out of the ring; does nothing for one that is not in it. Clears its links: a dead object in the old generation of
+ * the garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has the same
+ * fault: each table that it outgrows holds the next.
  */
 function remove(deadline: Waiting): void {
   const { previous, next } = deadline

@@ -1,13 +1,16 @@
-/** Times that differ: a clock gives no two for one key that are the same. */
+/** Unique timestamps for each key. */
 
 import type { Clock } from './clock.ts'
 
+/** The latest time of each key, by clock. A Map keeps the order in which keys were set last. */
 const clocks = new WeakMap<Clock, Map<string, number>>()
 
+/** Returns the time of the clock, or a later one if the key has had that time already. */
 export function distinctTime(clock: Clock, key: string): number {
   const latest = clocks.get(clock) ?? new Map<string, number>()
   clocks.set(clock, latest)
   const now = clock.now()
+  // Forgets the keys whose time is over, the oldest first.
   for (const [other, time] of latest) {
     if (time >= now) break
     latest.delete(other)

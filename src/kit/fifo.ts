@@ -5,7 +5,7 @@ export type Fifo<T> = ReturnType<typeof createFifo<T>>
 /** Creates an empty queue. Each method is O(1) on average, unlike `Array.prototype.shift`, which moves all later items. */
 export function createFifo<T>() {
   let incoming: T[] = []
-  let outgoing: T[] = [] // Reversed: the first item comes last.
+  let outgoing: T[] = [] // In reverse: the first item comes last.
 
   return {
     get size(): number {
@@ -22,9 +22,10 @@ export function createFifo<T>() {
       return outgoing.pop()
     },
     peek: (): T | undefined => outgoing.at(-1) ?? incoming[0],
-    filter(stays: (item: T) => boolean): void {
-      incoming = incoming.filter(stays)
-      outgoing = outgoing.filter(stays)
+    /** Removes all items but these. */
+    filter(isKept: (item: T) => boolean): void {
+      incoming = incoming.filter(isKept)
+      outgoing = outgoing.filter(isKept)
     },
   }
 }

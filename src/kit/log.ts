@@ -31,7 +31,7 @@ export interface Log {
   flush(): void
 }
 
-/** So many different lines of a code in a minute; then only how many more there were. */
+/** Each minute has at most so many different lines of a code, and then a line with the number of the others. */
 const MAX_LINES = 5
 const PERIOD_MS = 60_000
 const MAX_TEXT = 1_000
@@ -41,10 +41,10 @@ const MAX_ERRORS = 10
 interface Period {
   readonly level: Line['level']
   readonly texts: Set<string>
-  more: number
+  leftOut: number
 }
 
-/** Creates the log. Without a logger the lines go to the console; `console` as the logger is the same. */
+/** Creates the log. Without a logger, the lines go to the console, unless a callback receives the errors. */
 export function createLog(logger: Logger | undefined, callback: unknown, clock: Clock): Log {
   if (logger !== undefined) requireMethods('logger', logger, ['error', 'warn', 'info'])
   const target = logger ?? (callback === undefined ? console : undefined)
@@ -61,17 +61,17 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
     notify(write, warn)
   }
 
-  function printMore(code: string, period: Period): void {
-    const { level, more } = period
-    period.more = 0
+  function printLeftOut(code: string, period: Period): void {
+    const { level, leftOut: more } = period
+    period.leftOut = 0
     if (more > 0) print({ level, code, text: `${more} more ${code} in the last minute.`, fields: { more } })
   }
 
-  function open(code: string, level: Line['level']): Period {
-    const period = { level, texts: new Set<string>(), more: 0 }
+  function startPeriod(code: string, level: Line['level']): Period {
+    const period = { level, texts: new Set<string>(), leftOut: 0 }
     const end = (): void => {
       periods.delete(code)
-      printMore(code, period)
+      printLeftOut(code, period)
     }
     unref(clock.setTimeout(end, PERIOD_MS))
     periods.set(code, period)
@@ -83,18 +83,19 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
     write(line) {
       if (target === undefined) return
       const { code, level, text, count = 1 } = line
-      const period = periods.get(code) ?? open(code, level)
+      const period = periods.get(code) ?? startPeriod(code, level)
       if (period.texts.size === MAX_LINES || period.texts.has(text)) {
-        period.more += count
+        period.leftOut += count
       } else {
         period.texts.add(text)
         print(line)
       }
     },
-    flush: () => periods.forEach((period, code) => void printMore(code, period)),
+    flush: () => periods.forEach((period, code) => void printLeftOut(code, period)),
   }
 }
 
+/** Returns the stacks of a thrown value, of its errors and of its causes, at most three deep. */
 function stackOf(thrown: unknown, depth = 0): string {
   if (thrown === undefined || depth > 3) return ''
   try {

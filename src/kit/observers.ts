@@ -1,4 +1,4 @@
-/** The observers of one receiver, destination or collector. Whatever they do changes nothing: one that fails is a warning. */
+/** The observers of one receiver, destination or collector. One that fails causes a warning, and nothing else. */
 
 import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
@@ -10,23 +10,24 @@ type EventOf<Observer, Name extends keyof Observer> =
 
 export class Observers<Observer extends object> {
   readonly clock: Clock
-  /** These observers; undefined while there are none, so that nothing is prepared for them. */
+  /** This list; undefined while no observer is registered, so that nothing is prepared for them. */
   current: Observers<Observer> | undefined
   readonly #methods: readonly (keyof Observer & string)[]
-  readonly #own: Observer | undefined
+  readonly #internal: Observer | undefined
   readonly #warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
   #registered: readonly { readonly observer: Observer }[] = []
 
   /**
    * @param methods All that an observer of a user may have.
-   * @param own Is called before all others, and needs no `current`: what passes events on to callbacks, channels and the log.
+   * @param internal Passes events on to callbacks, channels and the log. It is called before the others, and does not set `current`.
    */
-  constructor(clock: Clock, methods: readonly (keyof Observer & string)[], own?: Observer) {
+  constructor(clock: Clock, methods: readonly (keyof Observer & string)[], internal?: Observer) {
     this.clock = clock
     this.#methods = methods
-    this.#own = own
+    this.#internal = internal
   }
 
+  /** Registers an observer. Returns a function that removes it. */
   add(observer: Observer): () => void {
     requireOptions('observe', observer, this.#methods)
     for (const name of this.#methods) {
@@ -38,7 +39,7 @@ export class Observers<Observer extends object> {
   }
 
   publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void {
-    if (this.#own !== undefined) this.#call(this.#own, name, event)
+    if (this.#internal !== undefined) this.#call(this.#internal, name, event)
     for (const { observer } of this.#registered) this.#call(observer, name, event)
   }
 
@@ -47,7 +48,7 @@ export class Observers<Observer extends object> {
     this.current = observers.length === 0 ? undefined : this
   }
 
-  /** Calls an observer as `notify` calls a callback, without a function for each call. */
+  /** Calls an observer as `notify` calls a callback, but creates no function for each call. */
   #call(observer: Observer, name: keyof Observer, event: unknown): void {
     try {
       const method = observer[name] as ((event: unknown) => unknown) | undefined

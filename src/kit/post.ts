@@ -15,7 +15,7 @@ export interface PostRequest {
   readonly origin: string
   readonly path: string
   readonly method?: string
-  /** Header names and values in turns; or by name. */
+  /** Header names and values in turns, or values by name. */
   readonly headers: readonly string[] | Readonly<Record<string, string>>
   /** Bytes; or a stream, which is sent in chunks without a length. */
   readonly body: Uint8Array | Readable
@@ -42,14 +42,14 @@ export interface PendingPost {
   stop(error: Error): void
 }
 
-/** Posts a request. Does not follow redirects. */
+/** Posts a request, and calls `done` once with the outcome. Does not follow redirects. */
 export function post(
   dispatcher: DispatcherLike,
   { origin, path, method = 'POST', headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
   timing: PostTiming,
   done: (outcome: PostOutcome) => void,
 ): PendingPost {
-  const pending = new Exchange(timing, responseLimit, done)
+  const pending = new PostHandler(timing, responseLimit, done)
   const options = {
     origin,
     path,
@@ -69,10 +69,11 @@ export function post(
 }
 
 /**
- * The handler that undici calls. Hot path: `request()` of undici creates a stream for each response, and an AbortSignal for
+ * The handler whose methods undici calls. Hot path: `request()` of undici creates a stream for each response, and an AbortSignal for
  * each request is expensive.
  */
-class Exchange implements PendingPost, Dispatcher.DispatchHandler {
+class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
+  /** Whether the caller has this object. Until then, `done` is not called. */
   isReturned = false
   readonly #timing: PostTiming
   readonly #responseLimit: number
@@ -122,8 +123,8 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   }
 
   #timedOut(): Error {
-    if (this.#controller === undefined) return timeout('no connection')
-    return timeout(this.#status < 200 ? 'no response' : 'a response without an end')
+    if (this.#controller === undefined) return timeout('a timeout before a connection')
+    return timeout(this.#status < 200 ? 'a timeout before a response' : 'a timeout before the end of the response')
   }
 
   #end(status: number | undefined, error: unknown): void {
@@ -140,6 +141,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   }
 }
 
+/** @param found What happened, after the word "Got". */
 function timeout(found: string): Error {
   return Object.assign(new Error(found), { code: 'ETIMEDOUT' })
 }

@@ -26,13 +26,13 @@ interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'res
   readonly isChunked?: boolean
 }
 
-/** From connecting to the last byte, as the destination has it ("Outbound event delivery", Errors). */
+/** The time from connecting to the last byte, as for the destination ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
 /** The largest answer that is read of any request. */
 const MAX_RESPONSE_BYTES = 5_000_000
 
-/** As a sender connects: neither the environment nor the machine makes a self-signed certificate good. */
+/** Connects as a sender does: neither the environment nor the machine makes a self-signed certificate good. */
 const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
 
 export function createPoster({ origin, pathname, search, protocol, host, hostname, port }: URL, connections = 1) {
@@ -40,7 +40,7 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
   const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
 
   return {
-    /** Never rejects. A stream needs a `Content-Length`, or is sent in chunks. */
+    /** Never rejects: an abort ends the exchange with an error. A stream needs a `Content-Length`, or is sent in chunks. */
     post: (
       body: Uint8Array | Readable,
       headers: PostRequest['headers'],
@@ -53,13 +53,13 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
         const pending = post(pool, request, timing, ({ status, headers, body, error }) => {
           signal?.removeEventListener('abort', abort)
           const durationMs = performance.now() - started
-          resolve(status === undefined ? failed(error, durationMs) : { status, headers, body, durationMs })
+          resolve(status === undefined ? failedExchange(error, durationMs) : { status, headers, body, durationMs })
         })
         const abort = (): void => pending.stop(new Error('aborted'))
         if (signal?.aborted) abort()
         else signal?.addEventListener('abort', abort)
       }),
-    /** Connects, with TLS for https, and sends nothing. Says what is wrong when that fails or takes more than 5 seconds. */
+    /** Connects, with TLS for https, and sends nothing. Resolves to the reason if that fails or takes more than 5 seconds. */
     reach: () =>
       new Promise<ReturnType<typeof explainConnectionError> | undefined>((resolve) => {
         const target = { protocol, host, hostname, port: port || (protocol === 'https:' ? '443' : '80') }
@@ -72,7 +72,7 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
   }
 }
 
-function failed(thrown: unknown, durationMs: number): Exchange {
+function failedExchange(thrown: unknown, durationMs: number): Exchange {
   const { error, rule, found, advice } = explainConnectionError(thrown)
   return { headers: {}, body: Buffer.alloc(0), durationMs, error, reason: `${rule}. Got ${found}. ${advice}` }
 }

@@ -12,10 +12,10 @@ export interface ReportOptions<Request> {
   readonly logger?: Logger | undefined
 }
 
-/** Reports an error. The caller may replace any part of its line; null: no line. Never throws, and nothing waits for it. */
+/** Reports an error. The caller may replace any part of its line; with null, it has none. Never throws, and waits for nothing. */
 export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
 
-/** Prepares the reports of what has `onError` and `logger`. `shutting_down` makes no line: the sender sends again. */
+/** Checks `onError` and `logger`, and creates the report to both. `shutting_down` has no line: the sender sends again. */
 export function createReport<Request>(
   { onError, logger }: ReportOptions<Request>,
   clock: Clock,
@@ -35,7 +35,7 @@ export function createReport<Request>(
   }
 }
 
-/** Reads the `onError` and `logger` of a queue: the function that gives an error to both. Never throws. */
+/** Returns a function that reports an error to the `onError` and the `logger` of a queue. */
 export function readOnError(options: ReportOptions<undefined>, clock: Clock): (error: HooklineError) => void {
   const { report } = createReport(options, clock)
   return (error) => report(error, undefined)

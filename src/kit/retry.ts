@@ -1,6 +1,6 @@
-/** Whether a response asks for another attempt, and when: one rule for the sender and the client. */
+/** Decides whether a response asks for another attempt, and when: one rule for the sender and the client. */
 
-/** Whether a status may pass: 408, 429 and every 5xx ("Outbound event delivery", Errors). Every other status is final. */
+/** Returns whether another attempt may succeed after a status: 408, 429 and every 5xx ("Outbound event delivery", Errors). Every other status is final. */
 export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status < 600)
 }
@@ -9,19 +9,20 @@ export function isTransient(status: number): boolean {
 const MAX_SECONDS = 1e9
 
 /**
- * Reads the header `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date in any of the three HTTP
- * formats.
+ * Reads the header `Retry-After` (RFC 9110, section 10.2.3), a number of seconds or a date in any of the three HTTP formats, as
+ * milliseconds from now. Of repeated headers, the longest delay counts.
  */
 export function readRetryAfter(header: unknown, now: number): number | undefined {
   if (header === undefined) return undefined
-  const delays = [header].flat().flatMap((value) => readOne(value, now) ?? [])
+  const delays = [header].flat().flatMap((value) => readDelay(value, now) ?? [])
   return delays.length === 0 ? undefined : Math.max(...delays)
 }
 
-function readOne(value: unknown, now: number): number | undefined {
+function readDelay(value: unknown, now: number): number | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()
   if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_SECONDS) * 1000
+  // Date.parse also reads text that is no date of HTTP.
   const isDate = /^[A-Za-z]{3,9},? [\dA-Za-z]/.test(text)
   const date = isDate ? Date.parse(/GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN // All formats mean GMT.
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)

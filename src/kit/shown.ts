@@ -10,9 +10,9 @@ const HARMLESS = new Set(
 )
 
 /**
- * The value of a header; undefined for one that may hold a secret, which is any that is not known to be harmless.
+ * Returns the value of a header, or undefined if it may hold a secret: only headers that are known to be harmless are shown.
  *
- * @param isVerified Whether the signature of the request is right. Any other may be the secret itself, which senders are set up with.
+ * @param isVerified Whether the signature of the request is right. A wrong one may be the secret itself, pasted into the wrong field.
  */
 export function shownHeader(name: string, value: string, isVerified = false): string | undefined {
   const known = name.toLowerCase()
@@ -21,7 +21,7 @@ export function shownHeader(name: string, value: string, isVerified = false): st
   return HARMLESS.has(known) ? value : undefined
 }
 
-/** A URL or the target of a request; of a query only that it is there, because it may hold a token, and no user or fragment. */
+/** Returns a URL or the target of a request without user and fragment. A query, which may hold a token, becomes `?…`. */
 export function shownUrl(target: string): string {
   const [path = '', ...query] = (target.split(/#|%23/i, 1)[0] ?? '').split(/[?;]|%3[bf]/i)
   return path.replace(/^([\w+.-]+:)?\/\/[^/]*@/, '$1//') + (query.length === 0 ? '' : '?…')

@@ -1,6 +1,9 @@
-/** Things that come and go, each in a place that another one uses afterwards. */
+/** A list whose slots are reused. */
 
-/** Hot path: each table that a Set or a Map outgrows keeps alive what was in it, and the next one (bench/METHOD.md). */
+/**
+ * Creates an empty list. Hot path: each table that a Set or a Map outgrows keeps alive what was in it, and the next table
+ * (bench/METHOD.md).
+ */
 export function createSlots<T>() {
   const items: (T | undefined)[] = []
   const free: number[] = []
@@ -9,14 +12,15 @@ export function createSlots<T>() {
     get size(): number {
       return items.length - free.length
     },
+    /** Returns the slot of the item, for `remove`. */
     add(item: T): number {
-      const place = free.pop() ?? items.length
-      items[place] = item
-      return place
+      const slot = free.pop() ?? items.length
+      items[slot] = item
+      return slot
     },
-    remove(place: number): void {
-      items[place] = undefined
-      free.push(place)
+    remove(slot: number): void {
+      items[slot] = undefined
+      free.push(slot)
     },
     list: (): T[] => items.filter((item) => item !== undefined),
   }

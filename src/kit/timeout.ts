@@ -1,9 +1,10 @@
-/** Waiting for something, but not for ever. */
+/** Waits for a promise, but not for ever. */
 
 import { type Clock, systemClock } from './clock.ts'
 
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
+/** Resolves as the promise does, or to TIMED_OUT if that takes longer. The work behind the promise goes on. */
 export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown
   const timedOut = new Promise<typeof TIMED_OUT>((resolve) => {
@@ -16,10 +17,11 @@ export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): 
   }
 }
 
-/** Answers of an engine that are waited for by the machine's clock, each for a bounded time and none longer than until the queue closes. */
+/** Creates a list of waits for an engine, by the machine's clock. When the queue closes, it can end all of them. */
 export function createPending() {
   const rejects = new Set<(error: Error) => void>()
   return {
+    /** Waits as {@link within} does, and rejects when `rejectAll` is called. */
     async wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT> {
       const { promise: ended, reject } = Promise.withResolvers<never>()
       rejects.add(reject)

@@ -4,18 +4,19 @@ import { X509Certificate } from 'node:crypto'
 import { invalidOption, kindOf } from './checks.ts'
 
 /**
- * Reads `ca`: text or bytes of PEM files, one or a list. Node skips a certificate that it cannot read, without an
- * error, and then refuses every server.
+ * Reads `ca`, the text or bytes of one PEM file or of several, as certificates. Throws for one that cannot be read: Node would skip
+ * it without an error, and then refuse every server.
  */
 export function readCertificates(ca: unknown): readonly string[] | undefined {
   if (ca === undefined) return undefined
-  const files = (Array.isArray(ca) ? ca : [ca]).map(readFile)
+  const files = (Array.isArray(ca) ? ca : [ca]).map(splitCertificates)
   if (files.length > 0 && files.every(({ length }) => length > 0)) return files.flat()
   const advice = "Pass the content of a PEM file, for example await readFile('ca.pem')."
   throw invalidOption('ca', 'must be PEM certificates that can be read', kindOf(ca), advice)
 }
 
-function readFile(file: unknown): readonly string[] {
+/** Lists the certificates in a file. Returns an empty list if one of them cannot be read. */
+function splitCertificates(file: unknown): readonly string[] {
   if (typeof file !== 'string' && !(file instanceof Uint8Array)) return []
   const [, ...certificates] = `\n${Buffer.from(file as string).toString('latin1')}`.split(
     /(?=-----BEGIN [A-Z0-9 ]*CERTIFICATE-----)/,
@@ -28,14 +29,15 @@ function readFile(file: unknown): readonly string[] {
   }
 }
 
+/** @param others The options that have no effect beside a dispatcher, and whether each is set. */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
   if (typeof (dispatcher as { dispatch?: unknown } | null)?.dispatch !== 'function') {
     const advice = 'Pass one of undici, for example new ProxyAgent(url).'
     throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
   }
-  for (const [other, isGiven] of Object.entries(others)) {
-    if (!isGiven) continue
+  for (const [other, isSet] of Object.entries(others)) {
+    if (!isSet) continue
     const rule = `opens its own connections, so \`${other}\` has no effect on it`
     throw invalidOption('dispatcher', rule, `dispatcher and ${other}`, 'Remove one of them.')
   }

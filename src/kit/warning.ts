@@ -5,14 +5,15 @@ import { escaped } from '../protocol/show-text.ts'
 
 export { escaped }
 
-/** Warns that the function failed, with what it threw. Never throws, whatever that is. */
+/** Warns that the function failed, with the value that it threw. Never throws. */
 export type WarnOfFailure = (failure: unknown) => void
 
-/** So many warnings in a minute: strangers could make the function fail, and fill the disk. */
+/** The most warnings in a minute: strangers could make the function fail, and fill the disk. */
 const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500
 
+/** Creates the warning of one function, under its name and a code. */
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
   let count = 0

@@ -1,7 +1,7 @@
 /** Audiences in messages: the trait of an audience, and the memberships that a message reports. */
 
-import { kindOf } from './error.ts'
 import type { ReceivedMessage } from './message.ts'
+import { showText } from './show-text.ts'
 
 /**
  * Returns the trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery", Audience and
@@ -10,8 +10,8 @@ import type { ReceivedMessage } from './message.ts'
 export function traitName(name: string): string {
   if (typeof name !== 'string') throw invalidName(name)
   const words = name
-    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
-    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2') // userName → user Name
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2') // HTTPUser → HTTP User
     .match(/[\p{L}\p{M}\p{N}]+/gu)
   if (words === null) throw invalidName(name)
   return words.join('_').toLowerCase()
@@ -19,7 +19,7 @@ export function traitName(name: string): string {
 
 function invalidName(name: unknown): TypeError {
   return new TypeError(
-    `The name of an audience must be a string with a letter or a digit. Got ${typeof name === 'string' ? 'one without' : kindOf(name)}. Pass a name such as 'High Value Users'.`,
+    `The name of an audience must be a string with a letter or a digit. Got ${showText(name)}. Pass a name such as 'High Value Users'.`,
   )
 }
 

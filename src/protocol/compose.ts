@@ -25,11 +25,13 @@ export function compose(type: MessageType, fields: object, now: number): Message
     )
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
-  requirePlain('toJSON', given)
-  return requireMessage(type === 'delete' ? { type, userId: given.userId, timestamp } : fill(type, given, timestamp))
+  requirePlain('toJSON', given) // In the call itself, the method is the field at fault.
+  return requireMessage(
+    type === 'delete' ? { type, userId: given.userId, timestamp } : complete(type, given, timestamp),
+  )
 }
 
-/** An object with a `toJSON` is written as something else than what was checked. */
+/** Refuses an object with a `toJSON` method: JSON.stringify would write something else than was checked. */
 function requirePlain(path: string, value: unknown): void {
   if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
     throw invalidField(
@@ -42,9 +44,14 @@ function requirePlain(path: string, value: unknown): void {
   }
 }
 
-function fill(type: MessageType, given: Readonly<Record<string, unknown>>, timestamp: string): Record<string, unknown> {
+/** Adds to a call what a message needs. */
+function complete(
+  type: MessageType,
+  given: Readonly<Record<string, unknown>>,
+  timestamp: string,
+): Record<string, unknown> {
   const message: Record<string, unknown> = { version: 1, type, ...given, timestamp }
-  message.version = 1 // Set again: the call may have had others.
+  message.version = 1 // `version` and `type` come first in the JSON, and a call cannot replace them.
   message.type = type
   message.messageId ??= randomUUID()
   message.context ??= {}

@@ -33,16 +33,16 @@ export class HooklineError extends Error {
   readonly code: HooklineErrorCode
   /** The HTTP status the sender is answered. */
   readonly status: number
-  /** The field at fault, as a dotted path; undefined when it is not one field. */
+  /** The field at fault, as a dotted path; undefined when no single field is at fault. */
   readonly path: string | undefined
   /**
-   * Everything that your schema found, of `schema_mismatch`; undefined for other codes. It may quote the message, so it is
+   * Everything that your schema found, for `schema_mismatch`; undefined for other codes. It may quote the message, so it is
    * neither answered nor enumerable: what prints or serialises the error leaves it out.
    */
   declare readonly issues: readonly SchemaIssue[] | undefined
 
   constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
-    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    super(message, options) // Of the options, Error reads `cause`.
     this.code = code
     this.status = STATUS[code]
     this.path = options.path
@@ -86,7 +86,7 @@ export function describeError(thrown: unknown): string {
 }
 
 export function requireBytes(value: unknown, name: string): Uint8Array {
-  if (isUint8Array(value)) return value // instanceof fails across realms, as under Jest with jsdom
+  if (isUint8Array(value)) return value // `instanceof` fails across realms, for example under Jest with jsdom.
   throw new TypeError(
     `${name} must be the exact bytes as a Uint8Array. Got ${kindOf(value)}. Pass the bytes as they are on the wire, not decoded or parsed.`,
   )

@@ -6,24 +6,24 @@ import { isObject, readId } from './parse.ts'
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 
 /**
- * Returns a function that says whether a body is a message about a user: one of its ids is among these. A `delete` is
- * not, because it carries the request to forget the user; neither is what is no JSON.
+ * Returns a function that says whether a body is a message about one of these users. A `delete` never is, because it carries
+ * the request to forget the user. Bytes that are no JSON never are, either.
  */
 export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
   const wanted = readUsers(ids)
   return (body) => usersIn(body).some((id) => wanted.has(id))
 }
 
-/** @throws TypeError for what is no id of a user and no list of them. */
+/** @throws TypeError unless it is an id of a user or a list of ids. */
 export function readUsers(ids: string | readonly string[]): ReadonlySet<string> {
-  const list: readonly unknown[] = typeof ids === 'string' ? [ids] : Array.isArray(ids) ? ids : [ids]
-  const wrong = list.length === 0 ? [ids] : list.filter((id) => typeof id !== 'string' || id === '')
-  if (wrong.length === 0) return new Set(list as readonly string[])
-  const found = kindOf(wrong[0])
+  const list = [ids].flat()
+  const isId = (id: unknown): boolean => typeof id === 'string' && id !== ''
+  if (list.length > 0 && list.every(isId)) return new Set(list)
+  const found = kindOf(list.length === 0 ? ids : list.find((id) => !isId(id)))
   throw new TypeError(`\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`)
 }
 
-/** Lists the ids of the users whom a body is about. */
+/** Lists the ids of the users whom a body is about: none for bytes that are no JSON. */
 export function usersIn(body: Uint8Array): string[] {
   try {
     return usersOf(JSON.parse(decoder.decode(body)))
@@ -43,5 +43,5 @@ function idsOf(message: unknown): string[] {
   return IDS.map((field) => readId(message[field])).filter((id) => id !== undefined)
 }
 
-/** As {@link parse} reads a body: without a byte order mark. */
+/** Drops a byte order mark, as {@link parse} does. */
 const decoder = new TextDecoder()

@@ -6,11 +6,10 @@
  */
 export function isMeantFor(name: string, integrations: unknown): boolean {
   if (typeof integrations !== 'object' || integrations === null) return true
-  const own = read(integrations, name)
-  if (own !== undefined && own !== null) return own !== false
-  return read(integrations, 'All') !== false
+  const choice = readOwn(integrations, name) ?? readOwn(integrations, 'All')
+  return choice !== false
 }
 
-function read(integrations: object, name: string): unknown {
+function readOwn(integrations: object, name: string): unknown {
   return Object.hasOwn(integrations, name) ? Reflect.get(integrations, name) : undefined
 }

@@ -18,7 +18,7 @@ export const DEADLINE_MS = RESPONSE_TIME_MS - 500
  */
 export const BODY_LIMIT = 512 * 1024
 
-/** Default of the most elements of a batch that a receiver takes: as many as Customer.io sends. */
+/** Default of the most elements of a batch that a receiver accepts: as many as Customer.io sends. */
 export const ELEMENTS_LIMIT = 1_000
 
 /** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
@@ -42,7 +42,10 @@ export const SECRET_RETRY_MS = 1_000
 /** Most sources whose secrets are kept. */
 export const SOURCES_LIMIT = 10_000
 
-/** Most names of sources that a secret is asked for at a time, or that are kept because they have none: forged requests can name any number. */
+/**
+ * Most names of sources whose secrets are looked up at a time, and most names that are remembered because they have no secret.
+ * Forged requests can name any number.
+ */
 export const UNKNOWN_SOURCES_LIMIT = 100
 
 /** Most characters of the name of a source. */
@@ -72,7 +75,7 @@ export const USER_AGENT = 'Hookline/1.0'
 /** Most bytes of one call: 32 KB. Go client library, "Limits". */
 export const CALL_LIMIT = 32 * 1024
 
-/** Most bytes of one batch request that a collector takes: 500 KB. Go client library, "Limits". */
+/** Most bytes of one batch request that a collector accepts: 500 KB. Go client library, "Limits". */
 export const BATCH_LIMIT = 500 * 1024
 
 /** Most bytes of one batch request that a client sends: within 500 KB, whether a KB has 1000 bytes or 1024. */

@@ -151,7 +151,7 @@ export interface CustomMessage<Body = unknown> extends NoFields {
   readonly body: Body
 }
 
-/** So that a field that all messages may have can be read of this one, too. */
+/** Declares the fields of other messages absent, so that code can read them before it narrows the type. */
 type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
 
 /** A message of a receiver: one of the seven or, with `custom`, any other JSON. */

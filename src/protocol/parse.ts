@@ -37,14 +37,14 @@ export function parse(body: Uint8Array): Message {
 }
 
 /** Parses a body for a receiver. */
-export function parseReceived(body: Uint8Array, takesCustom: boolean): ReceivedMessage {
-  return checkReceived(parseJson(body), takesCustom)
+export function parseReceived(body: Uint8Array, acceptsCustom: boolean): ReceivedMessage {
+  return checkReceived(parseJson(body), acceptsCustom)
 }
 
-/** Checks a parsed body for a receiver: with `custom`, what does not say that it is one of the seven is a custom message. */
-export function checkReceived(value: unknown, takesCustom: boolean): ReceivedMessage {
-  if (takesCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
-  return checkMessage(requireObject(value), 'one of them, or set `custom` of the receiver to take other JSON')
+/** Checks a parsed body for a receiver. With `custom`, JSON without the `type` of one of the seven is a custom message. */
+export function checkReceived(value: unknown, acceptsCustom: boolean): ReceivedMessage {
+  if (acceptsCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
+  return checkMessage(requireObject(value), 'one of them, or set `custom` of the receiver to accept other JSON')
 }
 
 /** Checks an object as {@link parse} does, and returns it as a message: normalised, and with both spellings of an alias's ids. */
@@ -101,16 +101,21 @@ function requireActor(message: Json): void {
   }
 }
 
+/** Sets both spellings of an id to its value, which either of them may hold. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
-  const [one, two] = [message[spaced], message[plain]]
-  const [id = one ?? two, other = id] = [one, two].filter((value) => (value ?? '') !== '')
+  const [first, second] = [message[spaced], message[plain]]
+  const id = isMissing(first) ? (second ?? first) : first
   if (!isText(id)) throw invalid(spaced, `${TEXT}, or \`${plain}\` in its place`, id, 'it with every alias')
-  if (id !== other) {
+  if (!isMissing(second) && second !== id) {
     const rule = `must equal \`${plain}\`, its other spelling`
     throw invalidField('message_invalid', spaced, rule, 'two different values', 'one of the two')
   }
   message[spaced] = id
   message[plain] = id
+}
+
+function isMissing(id: unknown): boolean {
+  return id === undefined || id === null || id === ''
 }
 
 function invalid(path: string, rule: string, value: unknown, advice: string): Error {
@@ -159,23 +164,22 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Checks quickly whether a key of this JSON could be `__proto__` or `prototype`, also when it is written with escapes. */
+/** Checks quickly whether a key of this JSON could be `__proto__` or `prototype`, even if it is written with escapes. */
 function mayHoldHostileKeys(text: string): boolean {
   return text.includes('proto') || text.includes('\\u00')
 }
 
 /** Drops every `__proto__`, and every `prototype` of a `constructor`, which could reach a prototype when they are copied. */
 function dropHostileKeys(value: unknown): void {
-  const rest = [value] // A list instead of recursion: JSON nests deeper than the stack.
+  const rest = [value] // A list replaces recursion: JSON nests deeper than the stack.
   while (rest.length > 0) {
     const node = rest.pop()
-    if (isObject(node)) {
-      if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
-      if (Object.hasOwn(node, 'constructor') && isObject(node.constructor)) {
-        Reflect.deleteProperty(node.constructor, 'prototype')
-      }
+    if (typeof node !== 'object' || node === null) continue
+    if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
+    if (Object.hasOwn(node, 'constructor') && isObject(node.constructor)) {
+      Reflect.deleteProperty(node.constructor, 'prototype')
     }
-    for (const child of Array.isArray(node) ? node : isObject(node) ? Object.values(node) : []) rest.push(child)
+    for (const child of Object.values(node)) rest.push(child)
   }
 }
 
@@ -190,21 +194,21 @@ export function normalise(message: Json): void {
   for (const field of IDS) {
     const value = message[field]
     if (typeof value === 'number') message[field] = readId(value) ?? value
-    else if (value === '' && isSpare(field, message)) Reflect.deleteProperty(message, field)
+    else if (value === '' && isDispensable(field, message)) Reflect.deleteProperty(message, field)
   }
   for (const field of NULLABLE) if (message[field] === null) Reflect.deleteProperty(message, field)
   const { timestamp } = message
   if (typeof timestamp === 'number') message.timestamp = timestampOf(timestamp) ?? timestamp
 }
 
-/** An empty id that is required stays, so that the error names what was found. */
-function isSpare(field: string, { type, anonymousId }: Json): boolean {
+/** Returns whether a message can do without an id. An empty id that is required stays, so that the error names what was found. */
+function isDispensable(field: string, { type, anonymousId }: Json): boolean {
   if (field !== 'userId') return field === 'anonymousId' || field === 'messageId'
   return type !== 'delete' && type !== 'alias' && readId(anonymousId) !== undefined
 }
 
 /**
- * Reads an id: text, or a number as its decimal text. Undefined for an empty text and anything else.
+ * Reads an id: text, or a number as its decimal text. Returns undefined for empty text and anything else.
  *
  * A number beyond 2^53 - 1 is no id: JSON.parse has lost its last digits, so that two users would be one.
  */

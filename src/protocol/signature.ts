@@ -65,11 +65,11 @@ function createTextKey(secret: unknown, name: string): Key {
 }
 
 export function createKey(secret: Uint8Array): Key {
-  const block = Buffer.alloc(BLOCK)
+  const block = Buffer.alloc(BLOCK) // The key K of RFC 2104, filled up with zeros.
   block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)
-  const inner = block.map((byte) => byte ^ 0x36)
-  const outer = Buffer.alloc(BLOCK + 20)
-  outer.set(block.map((byte) => byte ^ 0x5c))
+  const inner = block.map((byte) => byte ^ IPAD)
+  const outer = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash behind the padded key.
+  outer.set(block.map((byte) => byte ^ OPAD))
 
   return {
     sign: (bytes) => hmac(inner, outer, bytes),
@@ -89,6 +89,9 @@ const expected = Buffer.alloc(SIGNATURE_LENGTH)
 // section 4 advises, and each hash is one call: for 1 KB half the CPU time of createHmac (`npm run bench -- receive`). All of it
 // is synchronous, so every key can share the scratch.
 const BLOCK = 64
+const DIGEST = 20
+const IPAD = 0x36
+const OPAD = 0x5c
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
 
 function hmac(inner: Uint8Array, outer: Buffer, bytes: Uint8Array): string {

@@ -14,18 +14,20 @@ import {
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
 
-/** The text of a member of the outermost object: of several, the last, as JSON.parse has it. The bytes need not be valid. */
+/** Returns the text of a member of the outermost object; of repeated ones the last, as JSON.parse does. The bytes may be invalid JSON. */
 export function textMember(bytes: Uint8Array, name: string): string | undefined {
-  const { length } = JSON.stringify(name)
-  let [found, depth]: [string | undefined, number] = [undefined, 0]
-  for (let [at, end] = [startOf(bytes), 0]; at < bytes.length; at = end) {
+  const plainLength = JSON.stringify(name).length
+  let found: string | undefined
+  let depth = 0
+  for (let at = startOf(bytes), end = 0; at < bytes.length; at = end) {
     end = endOfToken(bytes, at)
     const byte = bytes[at]
     if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth++
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
     else if (depth === 1 && byte === QUOTE && bytes[skipSpace(bytes, end)] === COLON) {
       const key = bytes.subarray(at, end)
-      if ((key.length !== length && !key.includes(BACKSLASH)) || readText(key) !== name) continue
+      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Decoding it would be in vain.
+      if (readText(key) !== name) continue
       const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
       found = readText(bytes.subarray(start, endOfToken(bytes, start)))
     }
@@ -44,6 +46,7 @@ function readText(token: Uint8Array): string | undefined {
   }
 }
 
+/** Returns the position of the first token: a byte order mark may stand before it. */
 function startOf(bytes: Uint8Array): number {
-  return skipSpace(bytes, BYTE_ORDER_MARK.every((byte, index) => bytes[index] === byte) ? 3 : 0)
+  return skipSpace(bytes, BYTE_ORDER_MARK.every((byte, index) => bytes[index] === byte) ? BYTE_ORDER_MARK.length : 0)
 }

@@ -2,23 +2,27 @@
 
 const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
-/** Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC. */
+/**
+ * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC. Returns undefined
+ * for anything but a valid Date or ISO 8601.
+ */
 export function toTimestamp(value: unknown): string | undefined {
   if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most have that form already.
-  const date = value instanceof Date ? value : typeof value === 'string' ? readIso(value) : undefined
-  if (date === undefined || Number.isNaN(date.getTime())) return undefined
+  const date = typeof value === 'string' ? readIso(value) : value
+  if (!(date instanceof Date) || Number.isNaN(date.getTime())) return undefined
   const text = date.toISOString()
   return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
 }
 
-/** Converts a number of milliseconds, or of seconds, to the same form. Undefined for a year before 0 or after 9999. */
+/** Converts milliseconds or seconds since 1970 to the same form. Returns undefined for a year before 0 or after 9999. */
 export function timestampOf(time: number): string | undefined {
   return toTimestamp(new Date(Math.abs(time) < SECONDS_BELOW ? Math.round(time * 1_000) : time))
 }
 
-/** In milliseconds this is in 1973, in seconds in 5138. */
+/** A smaller number is read as seconds. As milliseconds this one is in 1973, as seconds in 5138. */
 const SECONDS_BELOW = 100_000_000_000
 
+/** The delivered form, except on the days from 29 to 31, which some months lack: those are parsed. */
 const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 const LENGTH = '2026-01-15T09:30:00.000Z'.length

@@ -9,7 +9,7 @@ export interface TypeRule {
   readonly optionalText?: readonly string[]
 }
 
-/** A message type that a client may call. Not `delete`: a public write key must not delete a user. */
+/** A message type that a client may call. `delete` is none: a public write key must not delete a user. */
 export type CallType = Exclude<MessageType, 'delete'>
 
 /** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */
@@ -29,6 +29,7 @@ export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 /** Fields that must hold an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
+/** The ids of an alias: as the specification spells each, and as calls do. */
 export const ALIAS_IDS = [
   ['Previous ID', 'previousId'],
   ['User ID', 'userId'],
@@ -37,7 +38,7 @@ export const ALIAS_IDS = [
 /** The seven types of messages. */
 export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
 
-/** Those of a receiver. */
+/** The types of messages that a receiver can handle. */
 export const RECEIVED_TYPES: readonly ReceivedMessage['type'][] = [...MESSAGE_TYPES, 'custom']
 
 export const CALL_TYPES: readonly CallType[] = MESSAGE_TYPES.filter(isCallType)
@@ -52,6 +53,7 @@ export function isCallType(type: unknown): type is CallType {
   return isMessageType(type) && type !== 'delete'
 }
 
+/** Creates an object with a method for each type: it calls `send` with the type. */
 export function createMethods<Type extends MessageType, Result, Options extends unknown[] = []>(
   types: readonly Type[],
   send: (type: Type, call: object, ...options: Options) => Result,

@@ -139,10 +139,7 @@ describe('close', () => {
   })
 
   it.each([
-    [
-      { timeout: 500 },
-      '`timeout` is not an option. Got an unknown name. Did you mean `timeoutMs`? Valid options: timeoutMs.',
-    ],
+    [{ timeout: 500 }, '`timeout` is not an option. Did you mean `timeoutMs`? Valid options: timeoutMs.'],
     [5, '`close: options` must be an object. Got a number. Valid options: timeoutMs.'],
     [null, '`close: options` must be an object. Got null. Valid options: timeoutMs.'],
     ['5', '`close: options` must be an object. Got a string. Valid options: timeoutMs.'],

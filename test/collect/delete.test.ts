@@ -96,7 +96,7 @@ describe('Outbound event delivery, Events: delete', () => {
     ['`sources` must be a non-empty list. Got a string.', ['u', { sources: 'shop' }]],
     ['`delete: options` must be an object. Got null.', ['u', null]],
     ['`delete: options` must be an object. Got a string.', ['u', 'shop']],
-    ['`source` is not an option. Got an unknown name. Did you mean `sources`?', ['u', { source: ['shop'] }]],
+    ['`source` is not an option. Did you mean `sources`?', ['u', { source: ['shop'] }]],
   ])('is a TypeError, and queues nothing: %s of %j', async (says, args) => {
     const { collector, shared } = setUpThree()
     const deletion = collector.delete(...(args as [string]))

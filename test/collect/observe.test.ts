@@ -108,7 +108,7 @@ it('one that throws is a process warning, once for each request, and changes not
 
 it.each([
   [undefined, '`observe: options` must be an object'],
-  [{ answer() {} }, '`answer` is not an option. Got an unknown name. Did you mean `answered`?'],
+  [{ answer() {} }, '`answer` is not an option. Did you mean `answered`?'],
   [{ answered: {} }, '`observe: answered` must be a function.'],
 ])('refuses %s', (observer, message) => {
   const { collector } = setUpCollector()

@@ -68,7 +68,7 @@ describe('update', () => {
   it.each<[string, unknown]>([
     ['`update: options` must be an object. Got undefined. Valid options: sources.', undefined],
     ['`update: options` must be an object. Got an empty list. Valid options: sources.', []],
-    ['`source` is not an option. Got an unknown name. Did you mean `sources`?', { source: [valid] }],
+    ['`source` is not an option. Did you mean `sources`?', { source: [valid] }],
     ...['ipHeader', 'deadlineMs', 'onError', 'logger', 'clock'].map((name): [string, object] => [
       `\`${name}\` cannot change while the collector runs. Got a new value. Create another collector.`,
       { sources: [valid], [name]: undefined },

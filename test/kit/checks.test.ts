@@ -36,20 +36,17 @@ describe('checks of options', () => {
     [() => requireOptions('f', [], ['a']), '`f: options` must be an object. Got an empty list. Valid options: a.'],
     [
       () => refuseUnknown({ limt: 1 }, ['limit', 'path']),
-      '`limt` is not an option. Got an unknown name. Did you mean `limit`? Valid options: limit, path.',
+      '`limt` is not an option. Did you mean `limit`? Valid options: limit, path.',
     ],
     [
       () => refuseUnknown({ secret: 1 }, ['url', 'sharedSecret']),
-      '`secret` is not an option. Got an unknown name. Did you mean `sharedSecret`? Valid options: url, sharedSecret.',
+      '`secret` is not an option. Did you mean `sharedSecret`? Valid options: url, sharedSecret.',
     ],
     [
       () => refuseUnknown({ sharedSecret: 1 }, ['url', 'secret']),
-      '`sharedSecret` is not an option. Got an unknown name. Did you mean `secret`? Valid options: url, secret.',
+      '`sharedSecret` is not an option. Did you mean `secret`? Valid options: url, secret.',
     ],
-    [
-      () => refuseUnknown({ c: 1 }, ['size'], 'list[0].'),
-      '`list[0].c` is not an option. Got an unknown name. Valid options: size.',
-    ],
+    [() => refuseUnknown({ c: 1 }, ['size'], 'list[0].'), '`list[0].c` is not an option. Valid options: size.'],
     [() => requireFunction('f', {}), '`f` must be a function. Got an object. Pass a function.'],
     [
       () => requireText('t', ''),

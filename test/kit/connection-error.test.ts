@@ -64,13 +64,13 @@ describe('explainConnectionError', () => {
 
   it('says of an unknown authority: `ca`, or a missing intermediate certificate', () => {
     expect(textOf(coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))).toBe(
-      'The certificate must be signed by a trusted authority. Got one of an unknown authority. Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
+      'The certificate must be signed by a trusted authority. Got a certificate of an unknown authority. Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
     )
   })
 
   it('says of a private address what the option is called, and not which address it is', () => {
     expect(textOf(coded('HOOKLINE_PRIVATE_ADDRESS', '10.1.2.3'))).toBe(
-      'The server must have a public address. Got a private or reserved one. Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
+      'The server must have a public address. Got a private or reserved address. Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
     )
   })
 

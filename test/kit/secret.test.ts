@@ -19,7 +19,7 @@ it.each([
     await Promise.all(closing.map((each) => each.close()))
     expect(warn.mock.calls).toEqual([
       [
-        '`sharedSecret` is used exactly as it is. Got one that ends in a line break. Remove that where the secret is read, unless the other side has it too.',
+        '`sharedSecret` is used exactly as it is. It ends in a line break. Remove that where the secret is read, unless the other side has it too.',
         { code: 'HOOKLINE_SECRET' },
       ],
     ])

@@ -137,7 +137,7 @@ it('works without OpenTelemetry set up, and makes nothing', async () => {
 it.each([
   [5, '`observe: options` must be an object. Got a number.'],
   [null, '`observe: options` must be an object. Got null.'],
-  [{ helth: () => {} }, '`helth` is not an option. Got an unknown name. Did you mean `health`?'],
+  [{ helth: () => {} }, '`helth` is not an option. Did you mean `health`?'],
   [{ health: true }, '`health` must be a function. Got true.'],
   [{ health: null }, '`health` must be a function. Got null.'],
   [{ health: { inbox: 5 } }, '`health.inbox` must be a function. Got 5.'],

@@ -27,9 +27,9 @@ describe('traitName', () => {
   })
 
   it.each([
-    ['', 'one without'],
-    ['  ', 'one without'],
-    ['!?', 'one without'],
+    ['', 'an empty string'],
+    ['  ', "'  '"],
+    ['!?', "'!?'"],
     [undefined, 'undefined'],
     [5, 'a number'],
   ])('refuses %j', (name, found) => {

@@ -59,12 +59,12 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
   ],
   'handlers of an audience under another name': [
     () => createReceiver({ secret }).onAudience('Trial Users', mistake({ entred: handler })),
-    '`entred` is not an option. Got an unknown name. Did you mean `entered`? Valid options: entered, exited.',
+    '`entred` is not an option. Did you mean `entered`? Valid options: entered, exited.',
     () => createReceiver({ secret }).onAudience('Trial Users', { entered: handler }),
   ],
   'traits of a type that has none': [
     () => createReceiver({ secret, traits: mistake<object>({ track: {} }) }),
-    '`traits.track` is not an option. Got an unknown name. Valid options: identify, group.',
+    '`traits.track` is not an option. Valid options: identify, group.',
     () => createReceiver({ secret, traits: { group: schema } }),
   ],
   'a schema that is none': [

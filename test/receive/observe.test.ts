@@ -378,7 +378,7 @@ it('leaves no trace on what handlers print', async () => {
 it.each([
   [undefined, '`observe: options` must be an object'],
   [() => {}, '`observe: options` must be an object'],
-  [{ answerd() {} }, '`answerd` is not an option. Got an unknown name. Did you mean `answered`?'],
+  [{ answerd() {} }, '`answerd` is not an option. Did you mean `answered`?'],
   [{ answered: 'yes' }, "`observe: answered` must be a function. Got 'yes'."],
 ])('refuses %s', (observer, message) => {
   const { receiver } = setUp()

@@ -187,13 +187,13 @@ describe('a secret that looks as if it was read wrongly', () => {
 
   const texts = () => warn.mock.calls.map(([text]) => text)
   const warning = (name: string, found: string) =>
-    `\`${name}\` is used exactly as it is. Got ${found}. Remove that where the secret is read, unless the other side has it too.`
+    `\`${name}\` is used exactly as it is. ${found}. Remove that where the secret is read, unless the other side has it too.`
 
   it.each([
-    ['s3cret\n', 'one that ends in a line break'],
-    [' s3cret', 'one with white space around it'],
-    ['\ufeffs3cret', 'one with white space around it'],
-    ['"s3cret"', 'one in quotation marks'],
+    ['s3cret\n', 'It ends in a line break'],
+    [' s3cret', 'It has white space around it'],
+    ['\ufeffs3cret', 'It has white space around it'],
+    ['"s3cret"', 'It is in quotation marks'],
   ])('is used as it is, and warned about once at creation: %j', async (odd, found) => {
     const { receiver } = setUp({ secret: odd })
     expect(warn.mock.calls).toEqual([[warning('secret', found), { code: 'HOOKLINE_SECRET' }]])
@@ -205,7 +205,7 @@ describe('a secret that looks as if it was read wrongly', () => {
 
   it('is named by its place in a list', () => {
     setUp({ secret: ['new', ' old'] })
-    expect(texts()).toEqual([warning('secret[1]', 'one with white space around it')])
+    expect(texts()).toEqual([warning('secret[1]', 'It has white space around it')])
   })
 
   it('is warned about once when a provider returns it again and again', async () => {
@@ -215,7 +215,7 @@ describe('a secret that looks as if it was read wrongly', () => {
       expect(await deliver(receiver, track, 's3cret\n')).toMatchObject({ status: 200 })
       await clock.advance(5 * 60_000)
     }
-    expect(texts()).toEqual([warning('secret', 'one that ends in a line break')])
+    expect(texts()).toEqual([warning('secret', 'It ends in a line break')])
   })
 
   it.each(['s3cret', '"', 'a "quoted" word', '"a\'', 'two words'])('is none of these: %j', (usual) => {

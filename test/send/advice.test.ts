@@ -55,7 +55,9 @@ describe('a certificate', () => {
 
   test('that has expired: renew it', async () => {
     const { url, server } = await serveTls({ key, cert: certify(party, authority, { until: '20010101000000Z' }) })
-    expect(await attempt(url, { ca })).toMatchObject(advises('tls', 'Got one that has expired. Renew it at the server'))
+    expect(await attempt(url, { ca })).toMatchObject(
+      advises('tls', 'Got a certificate that has expired. Renew it at the server'),
+    )
     server.setSecureContext(good)
     expect(await attempt(url, { ca })).toMatchObject(delivered)
   })

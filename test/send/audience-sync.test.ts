@@ -117,10 +117,10 @@ describe('syncAudience', () => {
     const options = { prevous: ['ada'] } as never
 
     await expect(destination.syncAudience('Beta', ['ada'], options)).rejects.toThrow(
-      '`prevous` is not an option. Got an unknown name. Did you mean `previous`?',
+      '`prevous` is not an option. Did you mean `previous`?',
     )
     await expect(destination.syncTrait('Beta', [['ada', 1]], options)).rejects.toThrow(
-      '`prevous` is not an option. Got an unknown name. Did you mean `previous`?',
+      '`prevous` is not an option. Did you mean `previous`?',
     )
   })
 

@@ -63,7 +63,7 @@ describe('the timeout', () => {
     expect(round).toMatchObject({
       ok: false,
       attempts: [
-        { error: 'timeout', durationMs: 5_000, reason: expect.stringContaining('Got no response. '), body: '' },
+        { error: 'timeout', durationMs: 5_000, reason: expect.stringContaining('Got a timeout before a response. '), body: '' },
       ],
     })
   })
@@ -73,7 +73,7 @@ describe('the timeout', () => {
     // The socket is open, but the TLS handshake never begins.
     expect(await post(url.replace('http:', 'https:'), short)).toMatchObject({
       error: 'timeout',
-      reason: expect.stringContaining('Got no connection. '),
+      reason: expect.stringContaining('Got a timeout before a connection. '),
     })
   })
 
@@ -113,7 +113,7 @@ describe('the timeout', () => {
 
     expect(attempt).toMatchObject({
       error: 'timeout',
-      reason: expect.stringContaining('Got a response without an end. '),
+      reason: expect.stringContaining('Got a timeout before the end of the response. '),
     })
     expect(attempt).not.toHaveProperty('status')
   })

@@ -555,11 +555,7 @@ describe('options', () => {
   const webhooks = [{ url: 'https://shop.example/' }]
 
   it.each([
-    [
-      'an unknown name',
-      { webhooks, onattempt: () => {} },
-      '`onattempt` is not an option. Got an unknown name. Did you mean',
-    ],
+    ['an unknown name', { webhooks, onattempt: () => {} }, '`onattempt` is not an option. Did you mean'],
     ['enabled', { webhooks, enabled: 1 }, '`enabled` must be a boolean. Got 1.'],
     [
       'queue',

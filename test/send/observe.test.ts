@@ -134,7 +134,7 @@ it('one that throws is a process warning and changes nothing', async () => {
 
 it.each([
   [null, '`observe: options` must be an object'],
-  [{ attempt() {} }, '`attempt` is not an option. Got an unknown name. Did you mean `attempted`?'],
+  [{ attempt() {} }, '`attempt` is not an option. Did you mean `attempted`?'],
   [{ queued: 1 }, '`observe: queued` must be a function. Got 1.'],
 ])('refuses %s', (observer, message) => {
   const { destination } = setUp()

@@ -300,7 +300,7 @@ describe('options', () => {
     [
       'an unknown name',
       { webhooks, secret: 's' },
-      '`secret` is not an option. Got an unknown name. Did you mean `sharedSecret`? Valid options: webhooks, sharedSecret',
+      '`secret` is not an option. Did you mean `sharedSecret`? Valid options: webhooks, sharedSecret',
     ],
     ['no webhooks', {}, '`webhooks` must be a list of 1 to 5 entries. Got undefined. Pass URLs, for example [{ url:'],
     [

@@ -261,11 +261,7 @@ describe('a wrong update changes nothing', () => {
   const wrong: readonly (readonly [string, unknown, string])[] = [
     ['no object', 5, '`update: options` must be an object. Got a number. Valid options: webhooks, sharedSecret,'],
     ['null', null, '`update: options` must be an object. Got null.'],
-    [
-      'an unknown name',
-      { webhook: at('x') },
-      '`webhook` is not an option. Got an unknown name. Did you mean `webhooks`?',
-    ],
+    ['an unknown name', { webhook: at('x') }, '`webhook` is not an option. Did you mean `webhooks`?'],
     ['no webhooks', { webhooks: [] }, '`webhooks` must be a list of 1 to 5 entries. Got 0 entries.'],
     ['webhooks: null', { webhooks: null }, '`webhooks` must be a list of 1 to 5 entries. Got null.'],
     ['half a URL', { webhooks: [{ url: 'shop.example' }] }, '`webhooks[0].url` must be a full URL.'],
@@ -277,7 +273,7 @@ describe('a wrong update changes nothing', () => {
     ],
     ['enabled: undefined', { enabled: undefined }, '`enabled` must be a boolean. Got undefined.'],
     ['enabled: null', { enabled: null }, '`enabled` must be a boolean. Got null.'],
-    ['what is set at creation', { timeoutMs: 1_000 }, '`timeoutMs` is not an option. Got an unknown name.'],
+    ['what is set at creation', { timeoutMs: 1_000 }, '`timeoutMs` is not an option.'],
   ]
 
   it.each(wrong)('%s', async (_case, changes, message) => {

@@ -157,7 +157,7 @@ describe('Setting · static headers', () => {
 
 test('an entry has a url and headers, nothing else', () => {
   expect(() => readWebhooks([{ url, header: {} }])).toThrow(
-    '`webhooks[0].header` is not an option. Got an unknown name. Did you mean `headers`?',
+    '`webhooks[0].header` is not an option. Did you mean `headers`?',
   )
   expect(() => readWebhooks([null])).toThrow(
     '`webhooks[0]` must be an object. Got null. Pass { url } or { url, headers }.',

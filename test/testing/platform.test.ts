@@ -186,7 +186,7 @@ describe('the clock', () => {
       'No message was delivered. Got:\n- track "A" of user-1 has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).',
     )
     await platform.advance(5_000)
-    expect(await failureOf(platform.delivered())).toMatch(/did not respond: .*Got no response/)
+    expect(await failureOf(platform.delivered())).toMatch(/did not respond: .*Got a timeout before a response/)
     await platform.advance(5_000)
     expect((await platform.delivered()).attempts.map(({ status, error }) => status ?? error)).toEqual(['timeout', 200])
   })

@@ -24,7 +24,7 @@ const SAME_SECRET = 'Use the same bytes as the secret at both ends.'
 
 const SENTENCES = {
   signature_missing:
-    'The request must carry a signature. Got none. Set the shared secret at the sender, and look for a proxy that drops `X-Signature`.',
+    'The request has no signature. Set the shared secret at the sender, and look for a proxy that drops `X-Signature`.',
   signature_unreadable:
     'The signature must be 40 lowercase hexadecimal digits. Got text that is no digest, in hexadecimal or in base64. Pass the value of `X-Signature` as it arrived.',
   signature_is_secret:
@@ -52,13 +52,14 @@ const SENTENCES = {
     'The digest must be an HMAC. Got a hash of the secret followed by the body. Sign with an HMAC, keyed with the secret.',
   key_behind_body:
     'The digest must be an HMAC. Got a hash of the body followed by the secret. Sign with an HMAC, keyed with the secret.',
-  key_and_body_swapped: 'The HMAC must be keyed with the secret. Got one keyed with the body. Swap the two arguments.',
+  key_and_body_swapped:
+    'The HMAC must be keyed with the secret. Got an HMAC keyed with the body. Swap the two arguments.',
 
-  secret_space_extra: `The secret must be the one that signed. Got it with white space around it, which the signer did not use. Trim the secret that you pass.`,
-  secret_space_lost: `The secret must be the one that signed. Got it without a space that the signer had. Trim the secret at the sender.`,
-  secret_line_break_lost: `The secret must be the one that signed. Got it without a line break that the signer had at its end. Trim the secret at the sender: a file or \`echo\` adds one.`,
-  secret_quotes_extra: `The secret must be the one that signed. Got it in quotation marks, which the signer did not use. Remove them from the secret that you pass.`,
-  secret_quotes_lost: `The secret must be the one that signed. Got it without the quotation marks that the signer had. Remove them at the sender.`,
+  secret_space_extra: `The secret must be the one that signed. Got a secret with white space around it, which the signer did not use. Trim the secret that you pass.`,
+  secret_space_lost: `The secret must be the one that signed. Got a secret without a space that the signer had. Trim the secret at the sender.`,
+  secret_line_break_lost: `The secret must be the one that signed. Got a secret without a line break that the signer had at its end. Trim the secret at the sender: a file or \`echo\` adds one.`,
+  secret_quotes_extra: `The secret must be the one that signed. Got a secret in quotation marks, which the signer did not use. Remove them from the secret that you pass.`,
+  secret_quotes_lost: `The secret must be the one that signed. Got a secret without the quotation marks that the signer had. Remove them at the sender.`,
   secret_label_extra: `The secret must be the one that signed. Got a line NAME=value of an environment file. Pass the part behind the equals sign.`,
   secret_hex_decoded: `The secret must be used as text. Got a signature keyed with the bytes that it stands for in hexadecimal. ${SAME_SECRET}`,
   secret_base64_decoded: `The secret must be used as text. Got a signature keyed with the bytes that it stands for in base64. ${SAME_SECRET}`,
@@ -68,58 +69,56 @@ const SENTENCES = {
     'The secret must be encoded as UTF-8. Got a signature keyed with its Latin-1. Encode the secret as UTF-8 at the sender.',
 
   body_empty:
-    'The signature must cover the body. Got one of no bytes. Sign the body itself: it was read before, or it was not there yet.',
+    'The signature must cover the body. Got a signature of no bytes. Sign the body itself: it was read before, or it was not there yet.',
   body_object_text:
-    'The signature must cover the body. Got one of the text "[object Object]". Sign the serialised bytes, not an object.',
+    'The signature must cover the body. Got a signature of the text "[object Object]". Sign the serialised bytes, not an object.',
   body_timestamped:
-    'The signature must cover the body alone. Got one of a timestamp and the body. Sign the body alone, or verify it by the rules of the service that sent it, such as Stripe.',
+    'The signature must cover the body alone. Got a signature of a timestamp and the body. Sign the body alone, or verify it by the rules of the service that sent it, such as Stripe.',
   body_line_break_extra: `The body must be the bytes that were signed. Got a line break at its end that was not signed. ${SEND_AS_SIGNED}`,
-  body_line_break_lost: `The body must be the bytes that were signed. Got it without the line break that was signed at its end. ${SEND_AS_SIGNED} A shell drops it in \`$(…)\`, curl in \`--data @file\`.`,
+  body_line_break_lost: `The body must be the bytes that were signed. Got a body without the line break that was signed at its end. ${SEND_AS_SIGNED} A shell drops it in \`$(…)\`, curl in \`--data @file\`.`,
   body_line_breaks: `The body must be the bytes that were signed. Got other line breaks: CRLF for LF, or LF for CRLF. ${SEND_AS_SIGNED}`,
   body_space_extra: `The body must be the bytes that were signed. Got white space around it that was not signed. ${SEND_AS_SIGNED}`,
   body_bom_extra: `The body must be the bytes that were signed. Got a byte order mark that was not signed. ${SEND_AS_SIGNED}`,
-  body_bom_lost: `The body must be the bytes that were signed. Got it without the byte order mark that was signed. ${SEND_AS_SIGNED} Decoding it as text drops the mark.`,
+  body_bom_lost: `The body must be the bytes that were signed. Got a body without the byte order mark that was signed. ${SEND_AS_SIGNED} Decoding it as text drops the mark.`,
   body_latin1:
-    'The signature must cover UTF-8. Got one of the body in Latin-1. Encode the text as UTF-8 before it is signed.',
+    'The signature must cover UTF-8. Got a signature of the body in Latin-1. Encode the text as UTF-8 before it is signed.',
   body_ascii:
-    'The signature must cover UTF-8. Got one of the body in ASCII, with a question mark for each other character. Encode the text as UTF-8 before it is signed.',
+    'The signature must cover UTF-8. Got a signature of the body in ASCII, with a question mark for each other character. Encode the text as UTF-8 before it is signed.',
   body_utf16:
-    'The signature must cover UTF-8. Got one of the body in UTF-16. Encode the text as UTF-8 before it is signed.',
+    'The signature must cover UTF-8. Got a signature of the body in UTF-16. Encode the text as UTF-8 before it is signed.',
   body_latin1_received:
-    'The body must be the bytes that were signed. Got it in Latin-1, while its UTF-8 was signed. Verify the bytes as they arrived, and send them as UTF-8.',
+    'The body must be the bytes that were signed. Got a body in Latin-1, while its UTF-8 was signed. Verify the bytes as they arrived, and send them as UTF-8.',
   body_utf8_twice:
-    'The signature must cover the body as it is sent. Got one of the body encoded as UTF-8 twice. Encode the text once before it is signed.',
+    'The signature must cover the body as it is sent. Got a signature of the body encoded as UTF-8 twice. Encode the text once before it is signed.',
   body_utf8_twice_received:
-    'The body must be the bytes that were signed. Got them encoded as UTF-8 once more. Verify the bytes as they arrived, and encode the text once.',
+    'The body must be the bytes that were signed. Got a body encoded as UTF-8 once more. Verify the bytes as they arrived, and encode the text once.',
   body_utf8_repaired:
-    'The signature must cover the body as it is sent. Got one of a text in which U+FFFD replaces what is not UTF-8. Sign the bytes, or send valid UTF-8.',
+    'The signature must cover the body as it is sent. Got a signature of a text in which U+FFFD replaces what is not UTF-8. Sign the bytes, or send valid UTF-8.',
   body_base64_received:
-    'The body must be the bytes that were signed. Got them in base64. Decode the body first, as `isBase64Encoded` of a serverless event says.',
+    'The body must be the bytes that were signed. Got a body in base64. Decode the body first, as `isBase64Encoded` of a serverless event says.',
   body_base64_signed:
-    'The signature must cover the body as it is sent. Got one of its base64. Sign the bytes themselves.',
+    'The signature must cover the body as it is sent. Got a signature of the base64 of the body. Sign the bytes themselves.',
   body_json_string_received:
-    'The body must be the bytes that were signed. Got them as a JSON string. Serialise the message once: it was serialised twice.',
+    'The body must be the bytes that were signed. Got a body as a JSON string. Serialise the message once: it was serialised twice.',
   body_json_string_signed:
-    'The signature must cover the body as it is sent. Got one of the body as a JSON string. Serialise the message once before it is signed.',
+    'The signature must cover the body as it is sent. Got a signature of the body as a JSON string. Serialise the message once before it is signed.',
   body_form_received:
     'The body must be the bytes that were signed. Got a form, of which the decoded value was signed. Send the body as `application/json`.',
   body_percent_encoded:
-    'The signature must cover the body as it is sent. Got one of the percent-encoded body. Sign the bytes that are sent.',
+    'The signature must cover the body as it is sent. Got a signature of the percent-encoded body. Sign the bytes that are sent.',
   body_first_element:
-    'The signature must cover the whole body. Got one of the first element of the list alone. Turn batching off at the sender: nothing proves its other elements. See docs/batches.md of hookline.',
+    'The signature must cover the whole body. Got a signature of the first element of the list alone. Turn batching off at the sender: nothing proves its other elements. See docs/batches.md of hookline.',
   body_reserialised: `The body must be the bytes that were signed. Got the same JSON, written differently. ${SEND_AS_SIGNED}`,
-} as const
+}
 
 export function causeOf(code: SignatureCauseCode): SignatureCause {
   return { code, message: SENTENCES[code] }
 }
 
-/** Makes the cause of a body that serialisers wrote anew. Its sentence names each once, and those of a language alone if any are. */
+/** Returns the cause of a body that was serialised again. Its sentence names each serialiser once, whatever the settings. */
 export function reserialisedBy(writers: readonly string[]): SignatureCause {
-  const families = [...Map.groupBy(writers, (name) => name.replace(/ with .*/, '')).values()]
-  const firsts = families.flatMap(([first = '']) => first)
-  const ofLanguages = firsts.filter((name) => !name.startsWith('a '))
-  const found = `${(ofLanguages.length > 0 ? ofLanguages : firsts).join(', or ')} writes`
-  const message = `The body must be the bytes that were signed. Got the same JSON, written differently: ${found} what was signed. ${SEND_AS_SIGNED}`
+  const families = Map.groupBy(writers, (name) => name.replace(/ with .*/, ''))
+  const names = [...families.values()].map(([first]) => first).join(', or ')
+  const message = `The body must be the bytes that were signed. Got the same JSON, written differently: ${names} writes what was signed. ${SEND_AS_SIGNED}`
   return { code: 'body_reserialised', message, writers }
 }

@@ -42,7 +42,7 @@ export const SECRET_CHANGES: readonly SecretChange[] = [
   ['secret_latin1', (secret) => Buffer.from(secret, 'latin1')],
 ]
 
-/** The keys that a signer may have used instead of the secret, each once. */
+/** Lists the keys that a signer may have used instead of the secret, each once. */
 export function listSecrets(secret: string) {
   const variants = SECRET_CHANGES.map(([code, change]) => ({ code, key: Buffer.from(change(secret) ?? '') }))
   return variants.filter(
@@ -83,7 +83,6 @@ export const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_space_extra', change: ({ bytes }) => trim(bytes) },
   {
     code: 'body_bom_extra',
-
     change: ({ bytes }) => (startsWithMark(bytes) ? bytes.subarray(3) : undefined),
   },
   { code: 'body_bom_lost', change: ({ bytes }) => Buffer.concat([MARK, bytes]) },
@@ -99,7 +98,7 @@ export const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_form_received', change: ({ text }) => text && readFormValue(text) },
   { code: 'body_form_received', change: ({ text }) => text && decodePercent(text) },
   { code: 'body_percent_encoded', change: ({ text }) => text && encodeURIComponent(text) },
-  { code: 'body_utf8_twice_received', change: ({ text }) => text && encodedOnce(text) },
+  { code: 'body_utf8_twice_received', change: ({ text }) => text && encodeOnce(text) },
   { code: 'body_latin1', change: ({ text }) => text && Buffer.from(text.replace(NOT_LATIN1, '?'), 'latin1') },
   { code: 'body_latin1', change: ({ text }) => text && Buffer.from(text, 'latin1') },
   { code: 'body_ascii', change: ({ text }) => text?.replace(NOT_ASCII, '?') },
@@ -111,7 +110,7 @@ export const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_utf8_repaired', change: ({ bytes, text }) => text ?? bytes.toString() },
 ]
 
-/** The bytes that a signer may have signed instead of the body. */
+/** Lists the bytes that a signer may have signed instead of the body. */
 export function* changeBody(bytes: Buffer) {
   const body = readBody(bytes)
   for (const { code, change } of BODY_CHANGES) {
@@ -142,7 +141,7 @@ function startsWithMark(bytes: Buffer): boolean {
   return bytes.subarray(0, 3).equals(MARK)
 }
 
-/** As JSON.stringify writes it: senders that sign one element are written in JavaScript. */
+/** Writes the first element of a list as JSON.stringify does: senders that sign one element are written in JavaScript. */
 function readFirstElement(text: string): string | undefined {
   if (!text.startsWith('[')) return undefined
   try {
@@ -165,7 +164,7 @@ function decodeBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/_-]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
-/** The first value of a form: of `payload=%7B…`. */
+/** Reads the first value of a form such as `payload=%7B…`. */
 function readFormValue(text: string): string | undefined {
   if (!/^[\w.[\]-]+=/.test(text)) return undefined
   const [first] = new URLSearchParams(text)
@@ -181,8 +180,8 @@ function decodePercent(text: string): string | undefined {
   }
 }
 
-/** What was encoded as UTF-8 twice, encoded once. Undefined for text that cannot be that. */
-function encodedOnce(text: string): Buffer | undefined {
+/** Undoes the second encoding of text that was encoded as UTF-8 twice. Returns undefined for text that was not. */
+function encodeOnce(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'latin1')
   return isUtf8(bytes) && bytes.toString('latin1') === text ? bytes : undefined
 }

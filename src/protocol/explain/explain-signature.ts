@@ -6,7 +6,7 @@ import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.
 import { search } from './search.ts'
 import { readSignature } from './signature-forms.ts'
 
-/** What {@link explainSignature} also tells. */
+/** Options of {@link explainSignature}. */
 export interface ExplainSignatureOptions {
   /**
    * Whether the result holds the signature that these bytes should have. Whoever sees it can send these bytes as authentic.
@@ -73,31 +73,31 @@ function explain(
   maxWork?: number,
 ): SignatureExplanation {
   if (verify(body, signature, secret)) return result('matches', 'The signature matches.')
-  if (signature === undefined || signature.trim() === '') return broken([causeOf('signature_missing')])
-  if (holdsSecret(signature.trim(), secret)) return broken([causeOf('signature_is_secret')])
+  if (signature === undefined || signature.trim() === '') return explained([causeOf('signature_missing')])
+  if (holdsSecret(signature.trim(), secret)) return explained([causeOf('signature_is_secret')])
 
-  const { readings, causes: ofForm } = readSignature(signature)
-  if (readings.length === 0) return broken(ofForm)
+  const { readings, causes: formCauses } = readSignature(signature)
+  if (readings.length === 0) return explained(formCauses)
   const { causes, tried, complete } = search(body, secret, readings, maxWork)
-  if (causes) return broken(causes, tried)
+  if (causes) return explained(causes, tried)
 
   const extent = complete
     ? 'alone and with a line break'
     : 'but, because the body or the signature is long, not all of them'
   const sentences = [
-    `The signature does not match, and nothing that was tried explains it. Got the digest of other bytes, or one made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
-    ...ofForm.map(({ message }) => message),
+    `The signature does not match, and nothing that was tried explains it: it covers other bytes, or was made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
+    ...formCauses.map(({ message }) => message),
   ]
-  return result('unexplained', sentences.join('\n'), ofForm, tried)
+  return result('unexplained', sentences.join('\n'), formCauses, tried)
 }
 
-/** Whether a signature is the secret, or has it behind a label or as base64. Short text is in a digest by chance. */
+/** Returns whether a signature holds the secret, as text or as base64. A short secret must be all of it: a digest may hold it by chance. */
 function holdsSecret(signature: string, secret: string): boolean {
   const forms = [secret.trim(), Buffer.from(secret).toString('base64')]
   return forms.some((form) => (form.length < 8 ? signature === form : signature.includes(form)))
 }
 
-function broken(causes: readonly SignatureCause[], tried: readonly SignatureCauseCode[] = []): SignatureExplanation {
+function explained(causes: readonly SignatureCause[], tried: readonly SignatureCauseCode[] = []): SignatureExplanation {
   return result('explained', causes.map(({ message }) => message).join('\n'), causes, tried)
 }
 
@@ -119,8 +119,8 @@ function requireSignature(signature: unknown): void {
 
 function readOptions(options: unknown): ExplainSignatureOptions {
   const { expected = false, maxBytes = Number.POSITIVE_INFINITY, ...others } = Object(options)
-  const [unknown] = Object.keys(others)
   if (typeof options !== 'object' || options === null) throw wrongOptions(kindOf(options))
+  const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw wrongOptions(`an option \`${unknown}\``)
   if (typeof expected !== 'boolean') throw wrongOptions(`${kindOf(expected)} as \`expected\``)
   if (typeof maxBytes === 'number' && maxBytes > 0) return { expected, maxBytes }

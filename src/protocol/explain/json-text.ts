@@ -11,24 +11,28 @@ import {
   skipSpace,
 } from '../json-tokens.ts'
 
-export type JsonNode = number | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
+/** The place of a token in `tokens` and `texts` of a {@link JsonText}: equal tokens are there once. */
+export type TokenIndex = number
 
-export type Member = readonly [key: number, value: JsonNode]
+/** A value: a string, a number or a literal by its token, else an array or an object. */
+export type JsonNode = TokenIndex | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
+
+export type Member = readonly [key: TokenIndex, value: JsonNode]
 
 export interface JsonText {
   readonly root: JsonNode
   readonly tokens: readonly string[]
-  /** The same tokens, the strings decoded. Strings that are escaped differently are distinct tokens. */
+  /** The same tokens, with the strings decoded. Strings that are escaped differently are distinct tokens. */
   readonly texts: readonly string[]
 }
 
 /** Deeper values are not read: serialisers refuse them too. */
 const MAX_DEPTH = 500
 
-/** Takes JSON apart. Undefined for what is not strictly JSON, and for what is nested more than 500 deep. */
+/** Takes JSON apart. Returns undefined for text that is not strictly JSON, and for values nested more than 500 deep. */
 export function readJsonText(text: string): JsonText | undefined {
   try {
-    JSON.parse(text) // What follows takes the grammar for granted.
+    JSON.parse(text) // `read` relies on valid JSON.
     return read(Buffer.from(text))
   } catch {
     return undefined
@@ -36,16 +40,17 @@ export function readJsonText(text: string): JsonText | undefined {
 }
 
 function read(bytes: Buffer): JsonText {
-  const indexes = new Map<string, number>()
+  const indexes = new Map<string, TokenIndex>()
   let at = 0
 
-  function toValue(): number | undefined {
+  /** Goes to the next token, beyond a comma or a colon, and returns its first byte. */
+  function skipToToken(): number | undefined {
     at = skipSpace(bytes, at)
     if (bytes[at] === COMMA || bytes[at] === COLON) at = skipSpace(bytes, at + 1)
     return bytes[at]
   }
 
-  function readToken(): number {
+  function readToken(): TokenIndex {
     const start = at
     at = endOfToken(bytes, at)
     const token = bytes.toString('utf8', start, at)
@@ -56,16 +61,16 @@ function read(bytes: Buffer): JsonText {
 
   function readValue(depth: number): JsonNode {
     if (depth > MAX_DEPTH) throw new RangeError()
-    const byte = toValue()
+    const byte = skipToToken()
     if (byte === OPEN_ARRAY) {
       const items: JsonNode[] = []
-      for (at++; toValue() !== CLOSE_ARRAY; ) items.push(readValue(depth + 1))
+      for (at++; skipToToken() !== CLOSE_ARRAY; ) items.push(readValue(depth + 1))
       at++
       return { items }
     }
     if (byte === OPEN_OBJECT) {
       const members: Member[] = []
-      for (at++; toValue() !== CLOSE_OBJECT; ) members.push([readToken(), readValue(depth + 1)])
+      for (at++; skipToToken() !== CLOSE_OBJECT; ) members.push([readToken(), readValue(depth + 1)])
       at++
       return { members }
     }
@@ -82,30 +87,30 @@ export interface Layout {
   readonly colon: string
   /** One step of indentation; without it, all is on one line. */
   readonly indent?: string
-  readonly empty?: (brackets: string, margin: string) => string
 }
 
 export const compact: Layout = { comma: ',', colon: ':' }
 export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
-/** Gives JSON other white space: everything else stays as it is written. Undefined as of {@link readJsonText} and {@link writeJson}. */
+/** Gives JSON other white space, and leaves everything else. Returns undefined where {@link readJsonText} or {@link writeJson} does. */
 export function layOut(text: string, layout: 'spaced' | 'indented', limit?: number): string | undefined {
   const json = readJsonText(text)
   return json && writeJson(json.root, json.tokens, layout === 'spaced' ? spaced : twoSpaces, limit)
 }
 
 /**
- * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text
- * hundreds of times as long.
+ * Writes a value. Returns undefined for more than `limit` characters: indentation can make deeply nested JSON hundreds of times
+ * as long.
  */
 export function writeJson(
   root: JsonNode,
   tokens: readonly string[],
-  { comma, colon, indent, empty }: Layout,
+  { comma, colon, indent }: Layout,
   limit: number = Number.POSITIVE_INFINITY,
 ): string | undefined {
   let text = ''
+  const newLine = (margin: string): string => (indent === undefined ? '' : `\n${margin}`)
 
   function write(node: JsonNode, margin: string): void {
     if (typeof node === 'number') text += tokens[node]
@@ -125,18 +130,17 @@ export function writeJson(
     writePart: (part: Part, margin: string) => void,
   ): void {
     if (parts.length === 0) {
-      text += empty?.(brackets, margin) ?? brackets
+      text += brackets
       return
     }
     const inner = margin + (indent ?? '')
-    const line = indent === undefined ? '' : `\n${inner}`
-    text += brackets[0] + line
+    text += brackets[0] + newLine(inner)
     for (const [index, part] of parts.entries()) {
       if (text.length > limit) return
-      if (index > 0) text += comma + line
+      if (index > 0) text += comma + newLine(inner)
       writePart(part, inner)
     }
-    text += (indent === undefined ? '' : `\n${margin}`) + brackets[1]
+    text += newLine(margin) + brackets[1]
   }
 
   write(root, '')

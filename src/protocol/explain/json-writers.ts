@@ -11,42 +11,44 @@ import {
   writeJson,
 } from './json-text.ts'
 
-/** Writes a string, with its quotation marks. Undefined for one that the serialiser refuses. */
+/** Writes a string, with its quotation marks. Returns undefined for one that the serialiser refuses. */
 type WriteString = (text: string) => string | undefined
 
+/** Writes a number anew. Returns undefined for one that the serialiser refuses. */
 type WriteNumber = (token: string) => string | undefined
 
+/** Puts members in the order in which the serialiser writes them. */
 type Arrange = (members: readonly Member[], texts: readonly string[]) => readonly Member[]
 
 export interface JsonWriter {
-  /** As a reader knows it: "json.dumps of Python with sort_keys=True". */
+  /** The name that a reader knows: "json.dumps of Python with sort_keys=True". */
   readonly name: string
-  readonly string: WriteString
-  readonly number: WriteNumber
-  readonly order: Arrange
+  readonly writeString: WriteString
+  readonly writeNumber: WriteNumber
+  readonly arrange: Arrange
   readonly layout: Layout
 }
 
-/** Writes JSON as the serialiser does. Undefined for what it refuses, and for more than `limit` characters. */
-export function rewrite(
-  { root, tokens, texts }: JsonText,
-  { string, number, order, layout }: JsonWriter,
-  limit?: number,
-): string | undefined {
+/** Writes JSON as the serialiser does. Returns undefined for JSON that it refuses, and for more than `limit` characters. */
+export function rewrite({ root, tokens, texts }: JsonText, writer: JsonWriter, limit?: number): string | undefined {
   const written: string[] = []
   for (const [index, token] of tokens.entries()) {
-    const isLiteral = /^[tfn]/.test(token)
-    const result = token.startsWith('"') ? string(texts[index] as string) : isLiteral ? token : number(token)
+    const result = writeToken(token, texts[index] as string, writer)
     if (result === undefined) return undefined
     written.push(result)
   }
-  const arrange = (node: JsonNode): JsonNode => {
+  const arrangeAll = (node: JsonNode): JsonNode => {
     if (typeof node === 'number') return node
-    if ('items' in node) return { items: node.items.map(arrange) }
-    const members = node.members.map(([key, value]): Member => [key, arrange(value)])
-    return { members: order(members, texts) }
+    if ('items' in node) return { items: node.items.map(arrangeAll) }
+    const members = node.members.map(([key, value]): Member => [key, arrangeAll(value)])
+    return { members: writer.arrange(members, texts) }
   }
-  return writeJson(arrange(root), written, layout, limit)
+  return writeJson(arrangeAll(root), written, writer.layout, limit)
+}
+
+function writeToken(token: string, text: string, { writeString, writeNumber }: JsonWriter): string | undefined {
+  if (token.startsWith('"')) return writeString(text)
+  return /^[tfn]/.test(token) ? token : writeNumber(token) // true, false and null are written alike.
 }
 
 const SHORT: Readonly<Record<string, string>> = {
@@ -60,13 +62,13 @@ const SHORT: Readonly<Record<string, string>> = {
   '\t': '\\t',
 }
 
-/** Escapes what the pattern matches: in short where JSON has a short form, else as `\u` and four lowercase digits. */
+/** Creates a writer that escapes what the pattern matches: in the short form of JSON if it has one, else as `\u` and four digits. */
 function escaping(pattern: RegExp): WriteString {
   const escapeChar = (char: string): string => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return (text) => `"${text.replace(pattern, escapeChar)}"`
 }
 
-/** Without lone surrogates, which have no UTF-8. */
+/** Creates a writer that refuses lone surrogates, which have no UTF-8. */
 function wellFormed(write: WriteString): WriteString {
   return (text) => (text.isWellFormed() ? write(text) : undefined)
 }
@@ -86,8 +88,8 @@ const strings = {
 /* biome-ignore-end lint/suspicious/noControlCharactersInRegex: they are what must be escaped. */
 
 interface NumberForm {
-  /** A float that is as large, or smaller than 0.0001, has an exponent. */
-  readonly below: number
+  /** Floats from this size on have an exponent, as have those below 0.0001. */
+  readonly exponentFrom: number
   /** What stands between a single digit and its exponent. */
   readonly fraction?: string
   readonly exponentDigits?: number
@@ -95,9 +97,9 @@ interface NumberForm {
   writeInfinity?(value: number): string
 }
 
-/** Keeps integers of any size, and shows that a float is one. */
+/** Creates a writer that keeps integers of any size, and writes floats with a fraction or an exponent. */
 function integersAndFloats({
-  below,
+  exponentFrom,
   fraction = '',
   exponentDigits = 2,
   isInteger = isWhole,
@@ -108,7 +110,7 @@ function integersAndFloats({
     const value = Number(token)
     if (!Number.isFinite(value)) return writeInfinity?.(value)
     const size = Math.abs(value)
-    if (size === 0 || (size >= 1e-4 && size < below)) {
+    if (size === 0 || (size >= 1e-4 && size < exponentFrom)) {
       const digits = writeDouble(value)
       return digits.includes('.') ? digits : `${digits}.0`
     }
@@ -135,23 +137,23 @@ const numbers = {
   /** Infinity is `null`, and zero has no sign. */
   javascript: (token) => JSON.stringify(Number(token)),
   go: (token) => (Number.isFinite(Number(token)) ? writeDouble(Number(token)) : undefined),
-  python: integersAndFloats({ below: 1e16, writeInfinity: String }),
-  ruby: integersAndFloats({ below: 1e15, fraction: '.0' }),
+  python: integersAndFloats({ exponentFrom: 1e16, writeInfinity: String }),
+  ruby: integersAndFloats({ exponentFrom: 1e15, fraction: '.0' }),
   php: (token) => phpNumber(token)?.replace(/\.0$/, ''),
 } satisfies Record<string, WriteNumber>
 
-const phpNumber = integersAndFloats({ below: 1e17, fraction: '.0', exponentDigits: 1, isInteger: isOf64Bits })
+const phpNumber = integersAndFloats({ exponentFrom: 1e17, fraction: '.0', exponentDigits: 1, isInteger: isOf64Bits })
 
 const orders = {
   asRead: withoutDuplicates,
-  /** As JavaScript has it: keys that are an index of an array come first, ascending. */
+  /** Writes keys that are an index of an array first, ascending, as JavaScript does. */
   indexesFirst: (members, texts) => {
     const read = withoutDuplicates(members, texts)
     const isFirst = ([key]: Member): boolean => isIndex(texts[key] as string)
     const indexes = read.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
     return [...indexes, ...read.filter((member) => !isFirst(member))]
   },
-  /** By the bytes of the keys. */
+  /** Sorts by the bytes of the keys. */
   sorted: (members, texts) => {
     const bytesOf = ([key]: Member): Buffer => Buffer.from(texts[key] as string)
     return withoutDuplicates(members, texts).toSorted((one, other) => Buffer.compare(bytesOf(one), bytesOf(other)))
@@ -168,15 +170,15 @@ function isIndex(key: string): boolean {
 }
 
 const javascript = {
-  string: (text: string) => JSON.stringify(text),
-  number: numbers.javascript,
-  order: orders.indexesFirst,
+  writeString: (text: string) => JSON.stringify(text),
+  writeNumber: numbers.javascript,
+  arrange: orders.indexesFirst,
   layout: compact,
 }
-const python = { string: strings.pythonAscii, number: numbers.python, order: orders.asRead, layout: spaced }
-const php = { string: strings.php, number: numbers.php, order: orders.asRead, layout: compact }
-const go = { string: strings.go, number: numbers.go, order: orders.sorted, layout: compact }
-const ruby = { string: strings.minimal, number: numbers.ruby, order: orders.asRead, layout: compact }
+const python = { writeString: strings.pythonAscii, writeNumber: numbers.python, arrange: orders.asRead, layout: spaced }
+const php = { writeString: strings.php, writeNumber: numbers.php, arrange: orders.asRead, layout: compact }
+const go = { writeString: strings.go, writeNumber: numbers.go, arrange: orders.sorted, layout: compact }
+const ruby = { writeString: strings.minimal, writeNumber: numbers.ruby, arrange: orders.asRead, layout: compact }
 
 /** The forms that were seen in receivers, the default of each language first. */
 export const WRITERS: readonly JsonWriter[] = [
@@ -187,23 +189,27 @@ export const WRITERS: readonly JsonWriter[] = [
   { name: 'JSON.generate of Ruby', ...ruby },
   { name: 'JSON.stringify of JavaScript with an indent of 2', ...javascript, layout: twoSpaces },
   { name: "json.dumps of Python with separators=(',', ':')", ...python, layout: compact },
-  { name: 'json.dumps of Python with ensure_ascii=False', ...python, string: strings.minimal },
+  { name: 'json.dumps of Python with ensure_ascii=False', ...python, writeString: strings.minimal },
   {
     name: "json.dumps of Python with ensure_ascii=False, separators=(',', ':')",
-    ...{ ...python, string: strings.minimal, layout: compact },
+    ...python,
+    writeString: strings.minimal,
+    layout: compact,
   },
-  { name: 'json.dumps of Python with sort_keys=True', ...python, order: orders.sorted },
+  { name: 'json.dumps of Python with sort_keys=True', ...python, arrange: orders.sorted },
   {
     name: "json.dumps of Python with sort_keys=True, separators=(',', ':')",
-    ...{ ...python, order: orders.sorted, layout: compact },
+    ...python,
+    arrange: orders.sorted,
+    layout: compact,
   },
-  { name: 'json_encode of PHP with JSON_UNESCAPED_SLASHES', ...php, string: strings.phpSlashes },
-  { name: 'json_encode of PHP with JSON_UNESCAPED_UNICODE', ...php, string: strings.phpUnicode },
+  { name: 'json_encode of PHP with JSON_UNESCAPED_SLASHES', ...php, writeString: strings.phpSlashes },
+  { name: 'json_encode of PHP with JSON_UNESCAPED_UNICODE', ...php, writeString: strings.phpUnicode },
   {
     name: 'json_encode of PHP with JSON_UNESCAPED_SLASHES, JSON_UNESCAPED_UNICODE',
     ...php,
-    string: strings.phpSlashesUnicode,
+    writeString: strings.phpSlashesUnicode,
   },
-  { name: 'json.Marshal of Go with SetEscapeHTML(false)', ...go, string: strings.goPlain },
+  { name: 'json.Marshal of Go with SetEscapeHTML(false)', ...go, writeString: strings.goPlain },
   { name: 'JSON.generate of Ruby with pretty_generate', ...ruby, layout: twoSpaces },
 ]

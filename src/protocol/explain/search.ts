@@ -1,4 +1,4 @@
-/** Looks for what was signed: what differs in one way, then what also has another line break at its end. */
+/** Looks for what was signed: tries each deviation alone, then each with another line break at an end. */
 
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
 import { changeBody, type Digest, HMAC, listSecrets, WRONG_DIGESTS } from './deviations.ts'
@@ -7,23 +7,24 @@ import { rewrite, WRITERS } from './json-writers.ts'
 import type { Reading } from './signature-forms.ts'
 
 export interface SearchResult {
-  /** The deviations that explain the signature, at most two and those of its form; undefined when none do. */
+  /** The deviations that explain the signature: at most two, and those of its form. Undefined when none do. */
   readonly causes: readonly SignatureCause[] | undefined
   readonly tried: readonly SignatureCause['code'][]
   readonly complete: boolean
-  /** What was done, in bytes that are digested. */
+  /** The work that was done, in bytes that are digested. */
   readonly work: number
 }
 
-/** What a digest costs besides its bytes. */
+/** The work of a digest besides its bytes. */
 const DIGEST_WORK = 3_000
 
-/** What reading or writing JSON costs for each byte of the body, at most: all of it may be short members. */
+/** The most work of reading or writing JSON, for each byte of the body: it may consist of short members. */
 const JSON_WORK = 150
 
-/** How many times as long as the body its indented forms may be: numbers one a line, five levels deep, take ten. */
+/** How many times as long as the body its indented forms may be. A number a line, five levels deep, makes it ten times as long. */
 const MAX_GROWTH = 20
 
+/** What a signer may have signed, and how. */
 interface Candidate {
   readonly digest: Digest
   readonly key: Uint8Array
@@ -31,9 +32,14 @@ interface Candidate {
   readonly causes: readonly SignatureCause[]
 }
 
+/** What differs from a right signature, and why. */
 type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 
-/** @param maxWork The most work, in bytes that are digested. What is under way ends all the same. */
+/**
+ * Looks for the deviations that explain a signature.
+ *
+ * @param maxWork The most work, in bytes that are digested. The digest that exceeds it is still computed.
+ */
 export function search(
   bytes: Uint8Array,
   secret: string,
@@ -41,7 +47,8 @@ export function search(
   maxWork = Number.POSITIVE_INFINITY,
 ): SearchResult {
   const tried = new Set<SignatureCause['code']>()
-  const ofOneDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
+  // Readings that expect the same digest share its computation.
+  const readingsByDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
   const work: Work = { done: 0, max: maxWork }
   const end = (causes: SearchResult['causes'], complete: boolean): SearchResult => {
     return { causes, tried: [...tried], complete, work: work.done }
@@ -49,12 +56,12 @@ export function search(
   for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
     if (work.done > work.max) return end(undefined, false)
     for (const { code } of causes) tried.add(code)
-    for (const alike of ofOneDigest) {
-      const [{ hash, prefix }] = alike as [Reading]
+    for (const group of readingsByDigest) {
+      const [{ hash, prefix }] = group as [Reading]
       work.done += signed.length + DIGEST_WORK
-      const found = digest.compute(hash, key, prefix === '' ? signed : Buffer.concat([Buffer.from(prefix), signed]))
-      const fitting = alike.find((reading) => reading.fits(found))
-      if (fitting !== undefined) return end([...fitting.causes, ...causes], true)
+      const computed = digest.compute(hash, key, prefix === '' ? signed : Buffer.concat([Buffer.from(prefix), signed]))
+      const match = group.find((reading) => reading.fits(computed))
+      if (match !== undefined) return end([...match.causes, ...causes], true)
     }
   }
   return end(undefined, true)
@@ -65,6 +72,7 @@ interface Work {
   readonly max: number
 }
 
+/** Lists a right signature, then each deviation alone, then each with a second one. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
   const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }
@@ -72,24 +80,30 @@ function* listCandidates(given: Uint8Array, secret: string, work: Work): Generat
   const singles: Deviation[] = []
 
   yield right
-  for (const { code, ...digest } of WRONG_DIGESTS) singles.push({ digest, causes: [causeOf(code)] })
-  singles.push(...secrets)
-  for (const single of singles) yield { ...right, ...single }
-  for (const deviation of listBodies(body, work)) {
-    singles.push(deviation)
-    yield { ...right, ...deviation }
+  for (const single of listDeviations(body, secrets, work)) {
+    singles.push(single)
+    yield { ...right, ...single }
   }
-  const isOf = (code: SignatureCause['code']) => (each: Deviation) => each.causes[0]?.code === code
-  const [extra] = singles.filter(isOf('body_line_break_extra'))
+  // Each deviation again: with a line break lost or added at the end of the body, or lost at the end of the secret.
+  const hasCode = (code: SignatureCause['code']) => (each: Deviation) => each.causes[0]?.code === code
+  const extra = singles.find(hasCode('body_line_break_extra'))
+  const endedSecrets = secrets.filter(hasCode('secret_line_break_lost'))
   for (const single of singles) {
     const { bytes = body, key, causes } = single
     const longer = Buffer.concat([bytes, Buffer.from('\n')])
     yield { ...right, ...single, bytes: longer, causes: [...causes, causeOf('body_line_break_lost')] }
     if (extra && !single.bytes) yield { ...right, ...extra, ...single, causes: [...causes, ...extra.causes] }
-    for (const other of key ? [] : secrets.filter(isOf('secret_line_break_lost'))) {
+    if (key) continue
+    for (const other of endedSecrets) {
       yield { ...right, ...single, ...other, causes: [...other.causes, ...causes] }
     }
   }
+}
+
+function* listDeviations(body: Buffer, secrets: readonly Deviation[], work: Work): Generator<Deviation> {
+  for (const { code, ...digest } of WRONG_DIGESTS) yield { digest, causes: [causeOf(code)] }
+  yield* secrets
+  yield* listBodies(body, work)
 }
 
 /** Lists the bytes that may have been signed in place of the body. */
@@ -99,11 +113,11 @@ function* listBodies(body: Buffer, work: Work): Generator<Deviation & Pick<Candi
   const json = work.done > work.max ? undefined : readJsonText(body.toString())
   if (json === undefined) return
   // Serialisers that write the same bytes are named together.
-  const writersOf = Map.groupBy(WRITERS, (writer) => {
+  const writersByText = Map.groupBy(WRITERS, (writer) => {
     work.done += body.length * JSON_WORK
     return work.done > work.max ? undefined : rewrite(json, writer, body.length * MAX_GROWTH)
   })
-  for (const [text, writers] of writersOf) {
+  for (const [text, writers] of writersByText) {
     if (text === undefined) continue
     yield { bytes: Buffer.from(text), causes: [reserialisedBy(writers.map(({ name }) => name))] }
   }

@@ -25,12 +25,12 @@ const HASHES = Object.keys(DIGITS) as HashName[]
 const OFTEN_CUT: readonly HashName[] = ['sha1', 'sha256', 'sha512']
 
 /** Fewer digits than this fit by chance. */
-const MIN_PART = 16
+const MIN_DIGITS = 16
 
 /** More characters than this are no digest, whatever is put around it. */
-const LONGEST = 1_000
+const MAX_LENGTH = 1_000
 
-/** What is put around a signature, most often by tools: `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. */
+/** What tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. The group is what is inside. */
 const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_spaced', /^\s+(.*)$|^(.*\S)\s+$/s],
   ['signature_quoted', /^b?(["'`])(.*)\1$/s],
@@ -39,15 +39,16 @@ const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_labelled', /^(.+?) [ *]?(?:-|stdin)$/s],
 ]
 
-/** A part of a list: of `t=1492774577,v1=…`. */
+/** The timestamp in a list such as `t=1492774577,v1=…`. */
 const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 
+/** What senders put between the timestamp and the body that they sign. */
 const JOINTS = ['.', ':']
 
-/** Reads a signature that was given. No readings: it is none, and the causes say why. */
+/** Lists how a signature may be meant. Without readings it is none, and the causes say why. Otherwise all readings share the causes. */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
-  const text = signature.length > LONGEST ? '' : unwrap(signature, codes)
+  const text = signature.length > MAX_LENGTH ? '' : unwrap(signature, codes)
   const parts = text.split(/\s*[,;]\s*/)
   const [timestamp] = parts.flatMap((part) => TIMESTAMP.exec(part)?.[1] ?? [])
   if (timestamp !== undefined) codes.add('signature_timestamped')
@@ -70,6 +71,7 @@ function readPart(part: string, codesOfAll: ReadonlySet<SignatureCauseCode>, tim
   return [...prefixed, ...listReadings(hex, codes)]
 }
 
+/** Returns what is inside all wrappers, and adds the code of each. */
 function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   for (const [code, pattern] of WRAPPERS) {
     const inner = pattern.exec(text)?.findLast((group) => group !== undefined)
@@ -80,6 +82,7 @@ function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   return text
 }
 
+/** Reads a digest as hexadecimal digits, and adds the codes of its encoding. Returns undefined for text that is no digest. */
 function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefined {
   if (/^[0-9a-f]{16,128}$/i.test(text)) {
     if (text !== text.toLowerCase()) codes.add('signature_uppercase')
@@ -94,15 +97,16 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
   }
   const isUrl = /[-_]/.test(text) || (text.length % 4 !== 0 && !text.includes('='))
   codes.add(isUrl ? 'signature_base64url' : 'signature_base64')
-  return decoded.length * 2 >= MIN_PART && decoded.length <= 64 ? decoded.toString('hex') : undefined
+  return decoded.length * 2 >= MIN_DIGITS && decoded.length <= 64 ? decoded.toString('hex') : undefined
 }
 
+/** Lists the digests that these digits may be: the one of their length, or a longer one that was cut. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
-  const add = (hash: HashName, ofCut: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
-    const ofHash = hash === 'sha1' ? [] : ([`hash_${hash}`] as const)
-    const ofPrefix = prefix === '' ? [] : (['body_timestamped'] as const)
-    const causes = [...codes, ...ofCut, ...ofHash, ...ofPrefix].map(causeOf)
+  const add = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
+    const hashCodes = hash === 'sha1' ? [] : ([`hash_${hash}`] as const)
+    const prefixCodes = prefix === '' ? [] : (['body_timestamped'] as const)
+    const causes = [...codes, ...cutCodes, ...hashCodes, ...prefixCodes].map(causeOf)
     readings.push({ hash, prefix, causes, fits })
   }
   const whole = HASHES.find((hash) => DIGITS[hash] === hex.length)

@@ -135,7 +135,7 @@ describe('hookline show', () => {
       /^signature {2}The signature does not match, and nothing that was tried explains it\./m,
     )
     expect((await run('show', 'last~3', '--secret', ` ${secret} `)).stdout).toMatch(
-      /^signature {2}The secret must be the one that signed\. Got it with white space around it/m,
+      /^signature {2}The secret must be the one that signed\. Got a secret with white space around it/m,
     )
     expect((await run('show', 'last', '--secret', secret)).stdout).toContain(
       'body, 9000000 bytes of which 1 are kept\n{\n',

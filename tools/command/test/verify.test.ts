@@ -54,7 +54,7 @@ describe('a wrong signature', () => {
   it('is explained in a sentence', async () => {
     const { code, stdout, stderr } = await verify([...BODY, '--signature', sign(`${body}\n`, SECRET)])
     expect(stdout).toMatch(
-      /^The signature does not match\.\nThe body must be the bytes that were signed\. Got it without the line break .*\n$/,
+      /^The signature does not match\.\nThe body must be the bytes that were signed\. Got a body without the line break .*\n$/,
     )
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
   })
@@ -65,7 +65,7 @@ describe('a wrong signature', () => {
     expect(stdout.replace(/(Got [^.:]+)[.:].*/g, '$1').split('\n')).toEqual([
       'The signature does not match. 3 things are wrong:',
       '1. The signature must be 40 hexadecimal digits alone. Got a label beside it, such as `sha1=`',
-      '2. The secret must be the one that signed. Got it without a line break that the signer had at its end',
+      '2. The secret must be the one that signed. Got a secret without a line break that the signer had at its end',
       '3. The body must be the bytes that were signed. Got the same JSON, written differently',
       '',
     ])
