@@ -63,7 +63,12 @@ describe('the timeout', () => {
     expect(round).toMatchObject({
       ok: false,
       attempts: [
-        { error: 'timeout', durationMs: 5_000, reason: expect.stringContaining('Got a timeout before a response. '), body: '' },
+        {
+          error: 'timeout',
+          durationMs: 5_000,
+          reason: expect.stringContaining('Got a timeout before a response. '),
+          body: '',
+        },
       ],
     })
   })

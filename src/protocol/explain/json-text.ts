@@ -12,7 +12,7 @@ import {
 } from '../json-tokens.ts'
 
 /** The place of a token in `tokens` and `texts` of a {@link JsonText}: equal tokens are there once. */
-export type TokenIndex = number
+type TokenIndex = number
 
 /** A value: a string, a number or a literal by its token, else an array or an object. */
 export type JsonNode = TokenIndex | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }

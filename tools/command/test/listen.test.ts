@@ -268,7 +268,9 @@ describe('--forward', () => {
     expect((await away.lines(1))[0]).toMatch(/ 502 .* The server must accept connections. Got connect ECONNREFUSED/)
     expect(await post(silent.url, signedRequest(fixtures.track, secret))).toBe(504)
     expect(performance.now() - started).toBeGreaterThan(4_900)
-    expect((await silent.lines(1))[0]).toMatch(/ 504 +\d{4,} ms .* The server must respond in time. Got a timeout before a response/)
+    expect((await silent.lines(1))[0]).toMatch(
+      / 504 +\d{4,} ms .* The server must respond in time. Got a timeout before a response/,
+    )
   })
 
   it('shows that the sender left while the other endpoint worked', async () => {
