@@ -85,7 +85,7 @@ function explain(
     ? 'alone and with a line break'
     : 'but, because the body or the signature is long, not all of them'
   const sentences = [
-    `The signature does not match, and nothing that was tried explains it: it covers other bytes, or was made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
+    `The signature does not match, and nothing that was tried explains it. It covers other bytes, or was made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
     ...formCauses.map(({ message }) => message),
   ]
   return result('unexplained', sentences.join('\n'), formCauses, tried)
