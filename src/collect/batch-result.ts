@@ -61,8 +61,8 @@ export interface BatchFailure {
 /**
  * Reads which calls the answer to a batch lists as refused:
  * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
- * that many calls from its index on. The answer of another collection service may be anything else, which lists none.
- * Only one that begins like a list, and is cut off or broken, is unreadable.
+ * that many calls from its index on. Another collection service may answer anything else: then no call is refused. Only an answer
+ * that mentions refused calls and is cut off or broken is unreadable.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []
@@ -77,8 +77,8 @@ export function readFailures(body: string, calls: readonly BufferedCall[], attem
 
   const listed = new Set<BufferedCall>()
   const failures = answer.refused.flatMap((item): BatchFailure[] => {
-    const { index, count: size, code, path } = Object(item)
-    const end = index + (Number.isInteger(size) ? size : 1)
+    const { index, count, code, path } = Object(item)
+    const end = index + (Number.isInteger(count) ? count : 1)
     const refused: BufferedCall[] = []
     for (let at = index; Number.isInteger(at) && at < end; at++) {
       const call = calls[at]
@@ -86,41 +86,42 @@ export function readFailures(body: string, calls: readonly BufferedCall[], attem
       listed.add(call)
       refused.push(call)
     }
-    return refused.length === 0 ? [] : [{ error: refusal(code, path, refused.length, attempts), calls: refused }]
+    return refused.length === 0 ? [] : [{ error: refusedError(code, path, refused.length, attempts), calls: refused }]
   })
   const unlisted = countUnlisted(answer.accepted, calls.length, listed.size)
   if (unlisted === 0) return failures
   const others = calls.filter((call) => !listed.has(call))
-  const found = `${count(unlisted, 'unlisted refusal')} among ${count(others.length, 'call')}`
+  const found = `${showCount(unlisted, 'unlisted refusal')} among ${showCount(others.length, 'call')}`
   const message = `The collection service refused calls without listing them. Got ${found}. ${SHORTER_BATCHES}`
   return [...failures, { error: new BatchError('maybe_refused', message, { attempts }), calls: others }]
 }
 
 const SHORTER_BATCHES = 'Lower `flushAt`, so that an answer can list every refused call.'
 
-const UNREADABLE = `The answer of the collection service must list the refused calls. Got a list that is cut off or broken. ${SHORTER_BATCHES}`
+const UNREADABLE = `The collection service answered with a list of refused calls that is cut off or broken. ${SHORTER_BATCHES}`
 
-/** Counts the calls that are neither accepted nor listed as refused: a service may list only the first ones. */
+/** Counts the calls that are neither accepted nor listed as refused: a service may list only the first refused calls. */
 function countUnlisted(accepted: unknown, calls: number, listed: number): number {
-  if (!Number.isInteger(accepted) || (accepted as number) < 0) return 0
-  return Math.max(0, calls - (accepted as number) - listed)
+  if (typeof accepted !== 'number' || !Number.isInteger(accepted) || accepted < 0) return 0
+  return Math.max(0, calls - accepted - listed)
 }
 
-function refusal(code: unknown, path: unknown, calls: number, attempts: number): BatchError {
+function refusedError(code: unknown, path: unknown, calls: number, attempts: number): BatchError {
   const details = { attempts, ...(isPrintable(code) && { code }), ...(isPrintable(path) && { path }) }
-  const found = [details.code, details.path].filter((part) => part !== undefined).join(', ') || 'no reason'
+  const reason = [details.code, details.path].filter((part) => part !== undefined).join(', ') || 'no reason given'
   const [refused, advice] =
     calls === 1
       ? ['the call', 'Correct the call where it is recorded.']
       : [`${calls} calls together`, 'Correct the calls that it refused before, and record these again.']
-  return new BatchError('call_refused', `The collection service refused ${refused}. Got ${found}. ${advice}`, details)
+  return new BatchError('call_refused', `The collection service refused ${refused}: ${reason}. ${advice}`, details)
 }
 
-export function count(number: number, noun: string): string {
+/** Writes `1 call`, `2 calls`. */
+export function showCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** Whether text from the wire looks like a name, and may be printed. */
+/** Returns whether a value from the wire looks like a name, and may be printed. */
 function isPrintable(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.[\] -]{1,100}$/.test(value)
 }

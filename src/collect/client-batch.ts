@@ -6,7 +6,7 @@ import { explainConnectionError } from '../kit/connection-error.ts'
 import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../kit/post.ts'
 import { isTransient } from '../kit/retry.ts'
 import { BATCH_RESPONSE_LIMIT, BATCH_SENT_LIMIT } from '../protocol/limits.ts'
-import { BatchError, type BatchFailure, count, readFailures } from './batch-result.ts'
+import { BatchError, type BatchFailure, readFailures, showCount } from './batch-result.ts'
 import { log } from './client-report.ts'
 import type { BufferedCall } from './recorded-call.ts'
 
@@ -25,19 +25,25 @@ export interface BatchRoute {
 
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 
-/** Longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
+/** The longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
 const RETRY_AFTER_MS = 5 * 60_000
 
-const [OPEN, CLOSE, END] = ['{"batch":[', '],"sentAt":"', '"}']
-/** How many bytes of calls fit into a batch, if each call counts with a comma. */
-export const CALLS_BYTES: number = BATCH_SENT_LIMIT - `${OPEN}${CLOSE}2026-01-15T09:30:00.000Z${END}`.length + 1
+/** Writes a batch. `calls` are joined with commas. */
+function writeBatch(calls: string, sentAt: string): string {
+  return `{"batch":[${calls}],"sentAt":"${sentAt}"}`
+}
+
+/** How many bytes of calls fit into a batch. A comma is counted with each call, also with the last one, which has none. */
+export const CALLS_BYTES: number = BATCH_SENT_LIMIT - writeBatch('', '2026-01-15T09:30:00.000Z').length + 1
 
 const STOPPED = new Error('The client was closed.')
 
 /**
  * Posts calls as one batch. Each attempt posts the same bytes.
  *
- * @returns What stops it: `done` is not called then.
+ * @param name Names the batch in the debug log.
+ * @param done Receives the calls that were not delivered: none after a success.
+ * @returns A function that stops posting. Afterwards `done` is not called.
  */
 export function postBatch(
   route: BatchRoute,
@@ -46,9 +52,7 @@ export function postBatch(
   done: (failures: readonly BatchFailure[]) => void,
 ): () => void {
   const { dispatcher, origin, path, timing, clock } = route
-  const body = Buffer.from(
-    `${OPEN}${calls.map(({ json }) => json).join(',')}${CLOSE}${new Date(clock.now()).toISOString()}${END}`,
-  )
+  const body = Buffer.from(writeBatch(calls.map(({ json }) => json).join(','), new Date(clock.now()).toISOString()))
   if (log.enabled) log('%s: flushed, calls %d, bytes %d', name, calls.length, body.length)
   let attempts = 0
   let isStopped = false
@@ -65,7 +69,7 @@ export function postBatch(
   function endAttempt(outcome: PostOutcome): void {
     if (isStopped) return
     const { status } = outcome
-    if (log.enabled) log('%s: attempt %d: %s', name, attempts, describe(outcome))
+    if (log.enabled) log('%s: attempt %d: %s', name, attempts, describeOutcome(outcome))
     if (status !== undefined && status >= 200 && status < 300) {
       done(readFailures(outcome.body.toString(), calls, attempts))
     } else if (status !== undefined && !isTransient(status)) {
@@ -84,10 +88,10 @@ export function postBatch(
 
   function giveUp(outcome: PostOutcome, reason: BatchError['reason'], fault: string): void {
     if (log.enabled) log('%s: given up, %s', name, reason)
-    const found = `${describe(outcome)} after ${count(attempts, 'attempt')}`
+    const found = `${describeOutcome(outcome)} after ${showCount(attempts, 'attempt')}`
     const { status } = outcome
     const details = { attempts, ...(status !== undefined && { status }) }
-    done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${advise(outcome)}`, details), calls }])
+    done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${chooseAdvice(outcome)}`, details), calls }])
   }
 
   startAttempt()
@@ -99,17 +103,17 @@ export function postBatch(
 }
 
 /** Describes an attempt by its status or error code. The message of a network error may quote bytes from the wire. */
-function describe({ status, error }: PostOutcome): string {
+function describeOutcome({ status, error }: PostOutcome): string {
   if (status !== undefined) return `status ${status}`
   const { error: kind, code } = explainConnectionError(error)
   if (kind === 'timeout') return 'no complete answer in time'
   return /^[A-Z\d_]+$/.test(code) ? code : 'a network error'
 }
 
-function advise({ status, error }: PostOutcome): string {
+function chooseAdvice({ status, error }: PostOutcome): string {
   if (status === undefined) return explainConnectionError(error).advice
-  if (status >= 300 && status < 400)
-    return 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'
+  const isRedirect = status >= 300 && status < 400
+  if (isRedirect) return 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'
   return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL that takes batches.'
 }
 

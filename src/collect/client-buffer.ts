@@ -2,7 +2,7 @@
 
 import { createFifo, type Fifo } from '../kit/fifo.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { BatchError, type BatchFailure, count } from './batch-result.ts'
+import { BatchError, type BatchFailure, showCount } from './batch-result.ts'
 import { type BatchRoute, CALLS_BYTES, postBatch } from './client-batch.ts'
 import type { ClientSettings } from './client-options.ts'
 import { log, type Report } from './client-report.ts'
@@ -20,7 +20,7 @@ type Settings = Pick<
   'flushAt' | 'flushAfterMs' | 'maxInFlight' | 'maxQueued' | 'maxQueuedBytes' | 'whenFull'
 >
 
-/** Begins empty. It posts in a microtask of its own: adding a call is never slower, and never fails, because of it. */
+/** Posts in a microtask of its own, so that a post neither slows the recording of a call nor makes it fail. */
 export class CallBuffer {
   readonly #settings: Settings
   readonly #route: BatchRoute
@@ -29,9 +29,9 @@ export class CallBuffer {
   readonly #waiting: Fifo<BufferedCall> = createFifo()
   readonly #pending = new Set<PendingBatch>() // The oldest first.
   #change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
-  #added = 0 // Calls are numbered in this order.
-  #dueBefore = 0 // Waiting calls with a lower number are to be posted.
-  #held = 0 // Calls that are waiting or pending.
+  #added = 0 // How many calls were added, which numbers them from 0.
+  #dueBefore = 0 // Waiting calls with a lower number are due to be posted.
+  #held = 0 // How many calls are waiting or pending.
   #heldBytes = 0
   #isReportingDrop = false
   #isPosting = false
@@ -69,16 +69,16 @@ export class CallBuffer {
     while (this.#firstHeld() < before) await this.#change.promise
   }
 
-  /** Stops posting: calls on their way wait again, before the others, for the next flush. */
+  /** Stops posting. Pending calls wait again, before the others, for the next flush. */
   suspend(): void {
-    for (const call of this.#stop()) this.#waiting.push(call)
+    for (const call of this.#stopAll()) this.#waiting.push(call)
     this.#dueBefore = this.#firstWaiting()
     if (this.#waiting.size > 0) this.#startTimer()
   }
 
   /** Stops posting, for good. Returns what was held, the oldest first. */
   abort(): readonly BufferedCall[] {
-    const calls = this.#stop()
+    const calls = this.#stopAll()
     this.#release(calls)
     return calls
   }
@@ -90,7 +90,7 @@ export class CallBuffer {
 
   /** Drops waiting calls, the oldest first, until the new call fits. Pending calls cannot be dropped. */
   #makeRoom(call: BufferedCall): BufferedCall[] {
-    // A call that onError records while calls are dropped would be dropped and reported in turn, without end.
+    // While a drop is reported, `onError` may record a call. Another drop for that call would be reported, too, without end.
     if (this.#settings.whenFull === 'throw' || this.#isReportingDrop) {
       throw new HooklineError('queue_full', fullMessage(this.#held, this.#heldBytes))
     }
@@ -111,6 +111,7 @@ export class CallBuffer {
     this.#heldBytes += call.bytes
   }
 
+  /** Frees the room of calls that were delivered, given up, dropped or handed back. */
   #release(calls: readonly BufferedCall[]): void {
     this.#held -= calls.length
     for (const { bytes } of calls) this.#heldBytes -= bytes
@@ -132,7 +133,7 @@ export class CallBuffer {
     else this.#startTimer()
   }
 
-  /** An interval without calls counts as a flush of none. */
+  /** Flushes at the end of the interval. Intervals follow one another from the last flush on, also those without a call. */
   #startTimer(): void {
     if (this.#timer !== undefined) return
     const { clock } = this.#route
@@ -141,6 +142,7 @@ export class CallBuffer {
     this.#timer = clock.setTimeout(() => this.#startFlush(), untilNextMs)
   }
 
+  /** Makes all waiting calls due, and posts them in a microtask. */
   #startFlush(): void {
     const { clock } = this.#route
     if (this.#timer !== undefined) clock.clearTimeout(this.#timer)
@@ -160,13 +162,13 @@ export class CallBuffer {
       const first = this.#firstWaiting()
       const calls = this.#takeCalls()
       const name = `batch ${++this.#batches}`
-      const stop = postBatch(this.#route, calls, name, (failures) => this.#finish(batch, failures))
+      const stop = postBatch(this.#route, calls, name, (failures) => this.#endBatch(batch, failures))
       const batch = { first, calls, stop }
       this.#pending.add(batch)
     }
   }
 
-  /** Takes the calls of one batch. Those that are not due yet fill it up. */
+  /** Removes the calls of one batch from the waiting ones. Calls that are not due yet fill it up. */
   #takeCalls(): readonly BufferedCall[] {
     const waiting = this.#waiting
     const { flushAt } = this.#settings
@@ -181,15 +183,15 @@ export class CallBuffer {
     return calls
   }
 
-  #finish(batch: PendingBatch, failures: readonly BatchFailure[]): void {
+  #endBatch(batch: PendingBatch, failures: readonly BatchFailure[]): void {
     this.#pending.delete(batch)
     this.#release(batch.calls)
     for (const failure of failures) this.#report(failure)
     this.#postDue()
   }
 
-  /** Stops posting. Returns what is held, the oldest first. */
-  #stop(): readonly BufferedCall[] {
+  /** Stops all pending batches, and empties the buffer. Returns the calls that it held, the oldest first. */
+  #stopAll(): readonly BufferedCall[] {
     for (const batch of this.#pending) batch.stop()
     const calls = [...this.#pending].flatMap((batch) => batch.calls)
     for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) calls.push(call)
@@ -197,6 +199,7 @@ export class CallBuffer {
     return calls
   }
 
+  /** Returns the number of the oldest waiting call, or the next number if none waits. */
   #firstWaiting(): number {
     return this.#added - this.#waiting.size
   }
@@ -208,5 +211,5 @@ export class CallBuffer {
 }
 
 function fullMessage(held: number, bytes: number): string {
-  return `The buffer of the client is full. Got ${count(held, 'undelivered call')} (${bytes} bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
+  return `The buffer of the client is full. Got ${showCount(held, 'undelivered call')} (${bytes} bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
 }

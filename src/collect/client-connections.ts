@@ -10,8 +10,8 @@ import type { ClientSettings } from './client-options.ts'
 /** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than between two flushes. */
 const KEEP_ALIVE_MS = 30_000
 
-/** Opens connections when they are needed, also after their end. */
 export interface Connections extends DispatcherLike {
+  /** Ends all connections, also those that are being opened. A later request opens new ones. */
   end(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export function createConnections(settings: ClientSettings): Connections {
     },
     async end() {
       const ended = pool?.destroy()
-      ending.abort() // A pool leaves alone what is being opened.
+      ending.abort() // `destroy` does not end connections that are being opened.
       pool = undefined
       ending = new AbortController()
       await ended
@@ -44,7 +44,7 @@ function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings, sign
     connect(target, callback) {
       connect(target, (...[error, socket]) => {
         if (error !== null) return callback(error, null)
-        // While it waits for an answer, undici would have it keep the process alive.
+        // Without its `ref`: undici calls that while it waits for an answer, and the socket would keep the process alive.
         callback(null, Object.assign(socket.unref(), { ref: () => socket }))
       })
     },

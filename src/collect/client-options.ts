@@ -108,7 +108,7 @@ const CHECKS: OptionChecks<ClientOptions> = {
 }
 
 export function readOptions(writeKey: string | undefined, options: ClientOptions): ClientSettings {
-  const authorization = readWriteKey(writeKey)
+  const authorization = readAuthorization(writeKey)
   checkOptions('createClient', options, CHECKS)
   const { clock = systemClock, random = Math.random, onError, logger, dispatcher, ca, maxQueued = 10_000 } = options
   requireDispatcher(dispatcher, { ca: ca !== undefined })
@@ -132,13 +132,17 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   }
 }
 
-/** Basic authentication: the write key as user name, and no password. A user name holds no colon (RFC 7617). */
-function readWriteKey(writeKey: unknown): string {
+/** Makes the header of Basic authentication: the write key is the user name, which has no colon (RFC 7617); the password is empty. */
+function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnOfSecret('writeKey', writeKey)
   if (writeKey.includes(':')) {
-    const advice = 'Pass the write key of the source alone.'
-    throw invalidOption('writeKey', 'must not contain a colon', 'one that does', advice)
+    throw invalidOption(
+      'writeKey',
+      'must not contain a colon',
+      'one that does',
+      'Pass the write key of the source alone.',
+    )
   }
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }

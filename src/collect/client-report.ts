@@ -1,15 +1,15 @@
-/** What a client tells: of calls that were not delivered, to `onError` and the log; of all else, to the debug log. */
+/** Reports calls that were not delivered to `onError` and the log. Everything else is written to the debug log. */
 
 import debug from 'debug'
 import { notify } from '../kit/callbacks.ts'
 import { createWarning } from '../kit/warning.ts'
-import { type BatchFailure, count } from './batch-result.ts'
+import { type BatchFailure, showCount } from './batch-result.ts'
 import type { ClientSettings } from './client-options.ts'
 import { readCall } from './recorded-call.ts'
 
 /**
  * The debug log ("Go client library", What the service does 6): on while the environment's DEBUG names `analytics`. Check `enabled`
- * first: computing arguments costs also while it is off. Never pass the write key or contents of a call.
+ * first: arguments cost time to compute while the log is off, too. Never pass the write key or contents of a call.
  */
 export const log: debug.Debugger = debug('analytics')
 
@@ -21,7 +21,7 @@ export interface Reports {
   finish(): Promise<void>
 }
 
-/** Creates the reports. A line shows the number of calls and the error, and nothing of the calls. */
+/** Creates the reports. A line of the log shows the number of calls and the error, and nothing of the calls. */
 export function createReports({ onError, log: lines }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
   const running = new Set<Promise<unknown>>()
   const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')
@@ -29,7 +29,7 @@ export function createReports({ onError, log: lines }: Pick<ClientSettings, 'onE
   return {
     report({ error, calls }) {
       const { reason: code, message, status } = error
-      const text = `${count(calls.length, 'call')} not delivered: ${message}`
+      const text = `${showCount(calls.length, 'call')} not delivered: ${message}`
       lines.write({ level: 'warn', code, text, fields: { calls: calls.length, status }, count: calls.length })
       if (onError === undefined) return
       const returned = notify(() => onError(error, calls.map(readCall)), warn)

@@ -23,18 +23,19 @@ export interface SortedCalls {
   readonly refusedCount: number
 }
 
-/** Most calls of a batch. 500 KB cannot hold more valid ones; it bounds the work for invalid ones. */
+/** The most calls of a batch. More than that cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
 const CALLS_LIMIT = 20_000
 
-/** Most calls of a batch that are refused one by one: a reason is longer than the smallest call, and costs as much to find. */
+/** The most calls of a batch that are refused one by one: a reason is longer than a small call, and costs as much work. */
 const REFUSED_LIMIT = 500
 
-/** Most bytes of the context and the integrations of a batch, counted once for each call that gets them. */
+/** The most bytes of the context and the integrations of a batch, counted once for each of its calls. */
 const SHARED_LIMIT = 2 * 1024 * 1024
 
-export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
+/** Reads a body that is one call. @throws HooklineError when it is refused. */
+export function readSingle(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCalls {
   try {
-    return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
+    return { accepted: [readCall(body, { ...arrival, batch: {} })], refused: [], refusedCount: 0 }
   } catch (error) {
     if (!(error instanceof HooklineError)) throw error
     const { code, path, detail } = readFault(error)
@@ -42,50 +43,52 @@ export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): Sorted
   }
 }
 
-export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
-  const { batch, context, integrations, sentAt } = body
-  if (!Array.isArray(batch)) {
-    throw invalidField('call_invalid', 'batch', 'must be a list of calls', kindOf(batch), 'the calls as a list')
+/** Reads a body that is a batch. @throws HooklineError when it is refused as a whole. */
+export function readBatch(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCalls {
+  const { batch: calls, context, integrations, sentAt } = body
+  if (!Array.isArray(calls)) {
+    throw invalidField('call_invalid', 'batch', 'must be a list of calls', kindOf(calls), 'the calls as a list')
   }
-  if (batch.length > CALLS_LIMIT) {
+  if (calls.length > CALLS_LIMIT) {
     const rule = `must hold at most ${CALLS_LIMIT} calls`
-    throw invalidField('call_invalid', 'batch', rule, `${batch.length} calls`, 'fewer calls per batch')
+    throw invalidField('call_invalid', 'batch', rule, `${calls.length} calls`, 'fewer calls per batch')
   }
-  checkShared({ context, integrations }, batch.length)
+  checkShared({ context, integrations }, calls.length)
 
-  const shared = { context, integrations, sentAt }
+  const batch = { context, integrations, sentAt }
   const accepted: Submission[] = []
   const refused: RefusedCall[] = []
-  for (const [index, call] of batch.entries()) {
+  for (const [index, call] of calls.entries()) {
     try {
-      accepted.push(readCall(call, { ...arrival, shared }))
+      accepted.push(readCall(call, { ...arrival, batch }))
     } catch (error) {
       if (!(error instanceof HooklineError)) throw error
       if (refused.length === REFUSED_LIMIT) {
-        const rest = batch.length - index
-        return { accepted, refused: [...refused, refusalOfRest(index, rest)], refusedCount: refused.length + rest }
+        const rest = calls.length - index
+        return { accepted, refused: [...refused, refuseRest(index, rest)], refusedCount: refused.length + rest }
       }
-      refused.push(describe(error, index, call))
+      refused.push(describeRefusal(error, index, call))
     }
   }
   return { accepted, refused, refusedCount: refused.length }
 }
 
-function refusalOfRest(index: number, count: number): RefusedCall {
-  const fault = `A batch must hold at most ${REFUSED_LIMIT} calls that are refused. Got more.`
+/** Refuses the calls from an index on together. */
+function refuseRest(index: number, count: number): RefusedCall {
+  const fault = `More than ${REFUSED_LIMIT} calls of the batch would be refused.`
   const advice = 'Correct the refused calls before this index, and send those from it on in another batch.'
   return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
-/** Keeps one small request from becoming more bytes of messages than memory holds. */
-function checkShared(fields: Json, calls: number): void {
+/** Refuses a small request whose shared fields, repeated in each message, would fill the memory. */
+function checkShared(fields: Json, callCount: number): void {
   let bytes = 0
   for (const [field, value] of Object.entries(fields)) {
     if (nestsTooDeep({ value })) {
       const rule = `must nest at most ${NESTING_LIMIT} levels deep`
       throw invalidField('call_invalid', field, rule, 'more levels', 'fewer levels')
     }
-    bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * calls
+    bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * callCount
     if (bytes > SHARED_LIMIT) {
       const rule = `must take at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
       const advice = 'fewer fields in it, or fewer calls per batch'
@@ -94,7 +97,7 @@ function checkShared(fields: Json, calls: number): void {
   }
 }
 
-function describe(error: HooklineError, index: number, call: unknown): RefusedCall {
+function describeRefusal(error: HooklineError, index: number, call: unknown): RefusedCall {
   const messageId = (call as Json | null)?.messageId
   return { index, messageId: typeof messageId === 'string' ? messageId : undefined, ...readFault(error) }
 }

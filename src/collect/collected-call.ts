@@ -18,13 +18,13 @@ export interface Arrival {
   readonly now: number
   readonly receivedAt: string
   readonly ip: string | undefined
-  readonly shared: Json
+  /** `context`, `integrations` and `sentAt` of the batch, for each call without its own. Empty for a call that came alone. */
+  readonly batch: Json
 }
 
 /**
  * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends
- * the call again: a digest of all fields that a client does not change then, because a `messageId` alone can be
- * guessed.
+ * the call again. The key is a digest of all fields that a client does not change then: a `messageId` alone can be guessed.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -33,41 +33,40 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
       `A call must be a JSON object. Got ${kindOf(value)}. Send each call as an object.`,
     )
   }
-  const call = withShared(value, arrival.shared)
-  const { whole, lasting } = serialise(call)
-  requireSize(whole)
+  const call = withBatchFields(value, arrival.batch)
+  normalise(call)
+  const { json, stableJson } = writeJson(call)
+  requireSize(json)
   const type = readType(call, arrival.route)
   const message = toMessage(type, call, arrival)
   const { source } = arrival
   if (!call.messageId) return { message, source }
-  return { message, source, key: hash('sha256', `${JSON.stringify([source, type])}${lasting}`) }
+  return { message, source, key: hash('sha256', `${JSON.stringify([source, type])}${stableJson}`) }
 }
 
 /**
- * The JSON of a call, and of what lasts of it: analytics.js changes `sentAt` when it sends a call again, and `_metadata`, which
- * counts the attempts.
+ * Writes a call as JSON, whole and without the fields that analytics.js changes when it sends the call again: `sentAt`, and
+ * `_metadata`, which counts the attempts.
  */
-function serialise(call: Json): { readonly whole: string; readonly lasting: string } {
+function writeJson(call: Json): { readonly json: string; readonly stableJson: string } {
   const { sentAt, _metadata } = call
   try {
-    const whole = JSON.stringify(call)
-    const isShallow = whole.length <= 2 * NESTING_LIMIT // Each level takes two brackets.
+    const json = JSON.stringify(call)
+    const isShallow = json.length <= 2 * NESTING_LIMIT // Each level takes two brackets.
     if (isShallow || !nestsTooDeep(call)) {
-      if (sentAt === undefined && _metadata === undefined) return { whole, lasting: whole }
-      return { whole, lasting: JSON.stringify({ ...call, sentAt: undefined, _metadata: undefined }) }
+      if (sentAt === undefined && _metadata === undefined) return { json, stableJson: json }
+      return { json, stableJson: JSON.stringify({ ...call, sentAt: undefined, _metadata: undefined }) }
     }
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error // The stack ended before the JSON did.
+    if (!(error instanceof RangeError)) throw error // A RangeError: the call nests deeper than the stack allows.
   }
-  throw new HooklineError(
-    'call_invalid',
-    `A call must nest at most ${NESTING_LIMIT} levels deep. Got more levels. Send fewer levels.`,
-  )
+  throw new HooklineError('call_invalid', `A call must nest at most ${NESTING_LIMIT} levels deep. Send fewer levels.`)
 }
 
-/** Measures only what may be too large: a character of a string is three bytes of UTF-8 at most. */
+/** Hot path: measures only a call that may be too large. A character of a string is at most three bytes of UTF-8. */
 function requireSize(json: string): void {
-  const bytes = 3 * json.length <= CALL_LIMIT ? 0 : Buffer.byteLength(json)
+  if (3 * json.length <= CALL_LIMIT) return
+  const bytes = Buffer.byteLength(json)
   if (bytes <= CALL_LIMIT) return
   throw new HooklineError(
     'call_too_large',
@@ -75,60 +74,51 @@ function requireSize(json: string): void {
   )
 }
 
-function withShared(call: Json, { context, integrations }: Json): Json {
+/** Copies a call. A call without `context` or `integrations` gets those of its batch. */
+function withBatchFields(call: Json, batch: Json): Json {
   const complete = { ...call }
-  if (context !== undefined) complete.context ??= context
-  if (integrations !== undefined) complete.integrations ??= integrations
-  normalise(complete)
+  if (batch.context !== undefined) complete.context ??= batch.context
+  if (batch.integrations !== undefined) complete.integrations ??= batch.integrations
   return complete
 }
 
-/** A call of a batch needs a type. On the path of one type a call may leave it out, and may not have another. */
+/** Reads the type. A call of a batch needs one. A call on the path of one type may leave it out. */
 function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
     if (type === undefined || type === route) return route
-    throw invalidField(
-      'call_invalid',
-      'type',
-      `must be '${route}' on this path`,
-      kindOf(type),
-      `'${route}', or leave it out`,
-    )
+    const advice = `'${route}', or leave it out`
+    throw invalidField('call_invalid', 'type', `must be '${route}' on this path`, kindOf(type), advice)
   }
   if (isCallType(type)) return type
   const code = type === undefined ? 'call_invalid' : 'message_type_unknown'
   throw invalidField(code, 'type', `must be one of ${CALL_TYPES.join(', ')}`, showText(type), 'one of them')
 }
 
-function toMessage(type: CallType, call: Json, { now, receivedAt, ip, shared }: Arrival): Message {
+function toMessage(type: CallType, call: Json, { now, receivedAt, ip, batch }: Arrival): Message {
   if (!isObject(call.integrations ?? {})) throw wrongKind('integrations', 'an object', call)
   for (const id of ['messageId', 'anonymousId'] as const) {
     if (typeof (call[id] ?? '') !== 'string') throw wrongKind(id, 'a string', call)
   }
-  const { sentAt = shared.sentAt } = call
-  const sent = toTimestamp(sentAt)
-  const fields = withoutTransport(call)
-  return compose(
-    type,
-    {
-      ...(type === 'page' ? withProperties(fields) : fields),
-      timestamp: call.timestamp ?? receivedAt,
-      context: withAddress(call.context ?? {}, ip),
-      ...(sent !== undefined && { sentAt: sent }),
-      receivedAt,
-    },
-    now,
-  )
+  const fields = withoutRequestFields(call)
+  const message: Record<string, unknown> = {
+    ...(type === 'page' ? withProperties(fields) : fields),
+    timestamp: call.timestamp ?? receivedAt,
+    context: withAddress(call.context ?? {}, ip),
+  }
+  const sentAt = toTimestamp(call.sentAt === undefined ? batch.sentAt : call.sentAt)
+  if (sentAt !== undefined) message.sentAt = sentAt
+  message.receivedAt = receivedAt
+  return compose(type, message, now)
 }
 
-/** Leaves out what is about the request. Hot path: few calls have it, and a copy without fields is slow. */
-function withoutTransport(call: Json): Json {
+/** Leaves out the fields that are about the request. Hot path: few calls have them, and a copy without fields is slow. */
+function withoutRequestFields(call: Json): Json {
   if (call.writeKey === undefined && call.sentAt === undefined) return call
   const { writeKey: _, sentAt: __, ...fields } = call
   return fields
 }
 
-/** The traits of a page arrive as its properties ("Outbound event delivery", Delivered message fields). */
+/** Makes the traits of a page its properties ("Outbound event delivery", Delivered message fields). */
 function withProperties(page: Json): Json {
   const { traits, properties = {}, ...rest } = page
   if (!isObject(traits) || !isObject(properties)) return page
@@ -140,6 +130,7 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
+/** The spelling of clients by that of messages. */
 const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
 export interface CallFault {
@@ -148,6 +139,7 @@ export interface CallFault {
   readonly detail: string
 }
 
+/** Describes an error of a message in the words of a call: the code `call_invalid`, and the field as the client spells it. */
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,
@@ -162,8 +154,8 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 }
 
 /**
- * Deepest nesting of a call: far more than calls have, and far less than the stack holds. JSON.parse takes any depth, and
- * JSON.stringify overflows after some thousands; a message that overflowed when it is sent would be retried in vain.
+ * The deepest nesting of a call: far more than calls have, and far less than the stack holds. JSON.parse reads any depth, but
+ * JSON.stringify overflows the stack after some thousand levels. A message that does so whenever it is sent would be retried in vain.
  */
 export const NESTING_LIMIT = 500
 

@@ -19,7 +19,8 @@ export const preflight: EndpointAnswer = {
 }
 
 export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
-  const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
+  const isCountNeeded = refusedCount > refused.length // An item may stand for several calls.
+  const counts = { accepted: accepted.length, refusedCount: isCountNeeded ? refusedCount : undefined }
   return {
     status: 200,
     headers: { 'content-type': 'application/json', ...cors },

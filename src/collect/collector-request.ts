@@ -5,20 +5,19 @@ import type { EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { textMember } from '../protocol/text-member.ts'
 
+/** Reads the user name of Basic authentication; empty when there is none. */
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
   const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
   return name
 }
 
-/** Reads the write key of a body. Only what its key belongs to is worth parsing. */
+/** Reads the write key of a body without parsing it: a body without a known key must cost little. */
 export function readWriteKey(body: Uint8Array): string {
   const writeKey = textMember(body, 'writeKey')
   if (writeKey) return writeKey
-  throw new HooklineError(
-    'write_key_missing',
-    'The write key of the source is required. Got none. Send it as the user name of Basic authentication, or as `writeKey` in the body.',
-  )
+  const advice = 'Send it as the user name of Basic authentication, or as `writeKey` in the body.'
+  throw new HooklineError('write_key_missing', `The request has no write key. ${advice}`)
 }
 
 /**
@@ -34,16 +33,16 @@ export function readAddress(
   const address = withoutPort((entry ?? '').trim())
   const version = isIP(address)
   if (version === 0) return undefined
-  return version === 4 ? address : shorten(address)
+  return version === 4 ? address : normaliseIPv6(address)
 }
 
-/** The one form of an IPv6 address (RFC 5952), without the zone; the IPv4 address that is mapped to it. */
-function shorten(entry: string): string {
+/** Writes an IPv6 address in its one form (RFC 5952), without the zone, and an IPv4 address that is mapped to IPv6 as IPv4. */
+function normaliseIPv6(entry: string): string {
   const address = entry.replace(/%.*$/, '')
   return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[\d.]+$)/, '')
 }
 
-/** Proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */
+/** Cuts off the port: proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */
 function withoutPort(entry: string): string {
   const [, ipv6, ipv4] = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/.exec(entry) ?? []
   return ipv6 ?? ipv4 ?? entry

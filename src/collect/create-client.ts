@@ -54,14 +54,14 @@ class CallRecorder implements Undelivered {
     this.#writeCall = createCallWriter(clock)
     this.#reports = createReports(settings)
     const route = {
-      dispatcher: settings.dispatcher ?? (this.#connections as DispatcherLike),
+      dispatcher: settings.dispatcher ?? (this.#connections as DispatcherLike), // One of the two is set.
       origin,
       path,
       headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
       timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
       maxRetries,
       random,
-      clock: background, // While a flush is waited for, its own timer keeps the process alive.
+      clock: background, // A timer between attempts does not keep the process alive: that of `flush` does.
     }
     this.#buffer = new CallBuffer(settings, route, this.#reports.report, () => unwatch(this))
   }
@@ -72,10 +72,7 @@ class CallRecorder implements Undelivered {
 
   record(type: CallType, given: object): void {
     if (this.#closing !== undefined) {
-      throw new HooklineError(
-        'shutting_down',
-        `${type}: the client is closed. Got a call after close(). Record calls before closing the client.`,
-      )
+      throw new HooklineError('shutting_down', `${type}: the client is closed. Record calls before closing it.`)
     }
     const call = this.#writeCall(type, given)
     if (!this.#buffer.add(call)) return
@@ -83,6 +80,7 @@ class CallRecorder implements Undelivered {
     if (log.enabled) log('%s: enqueued, %d bytes', type, call.bytes)
   }
 
+  /** Delivers the calls. Keeps the process alive meanwhile, with a timer that does nothing. */
   async flush(): Promise<void> {
     const { clock } = this.#settings
     const keepAlive = clock.setTimeout(() => {}, MAX_TIMER_MS)
@@ -90,9 +88,10 @@ class CallRecorder implements Undelivered {
     clock.clearTimeout(keepAlive)
   }
 
-  /** Posts for the process that ends by itself. Afterwards nothing keeps it alive; should it go on, the next flush posts the rest. */
+  /** Posts before the process ends by itself. Calls left after the timeout wait for the next flush, in case the process goes on. */
   async post(): Promise<void> {
-    if ((await within(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)) !== TIMED_OUT) return
+    const result = await within(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
+    if (result !== TIMED_OUT) return
     this.#buffer.suspend()
     await this.#connections?.end()
   }
@@ -116,7 +115,7 @@ class CallRecorder implements Undelivered {
     await this.#reports.finish()
   }
 
-  /** Delivers also what is recorded meanwhile. */
+  /** Delivers all calls, also those that are recorded meanwhile. */
   async #deliverAll(): Promise<void> {
     do await this.#deliver()
     while (this.#buffer.size > 0)

@@ -1,22 +1,24 @@
-/** What happens to undelivered calls when the process ends: they are posted, or else counted on stderr. */
+/** Posts undelivered calls when the process ends by itself, and counts on stderr those that are lost. */
 
 import { writeSync } from 'node:fs'
-import { count } from './batch-result.ts'
+import { showCount } from './batch-result.ts'
 
 export interface Undelivered {
   readonly size: number
-  /** Posts them, for a limited time, in which the process stays alive. Never rejects. */
+  /** Posts the calls, for a limited time, in which the process stays alive. Never rejects. */
   post(): Promise<unknown>
 }
 
-/** The clients with undelivered calls, and whether these have been posted because the process ends. */
+/** The clients with undelivered calls, and whether they posted them because the process ends. */
 const watched = new Map<Undelivered, boolean>()
 
+/** Watches a client until {@link unwatch}: its calls are posted before the process ends. */
 export function watch(client: Undelivered): void {
   if (watched.has(client)) return
-  // Once: a worker thread emits `exit` twice.
+  // `once`, because a worker thread emits `exit` twice.
   if (watched.size === 0) process.on('beforeExit', postAll).once('exit', reportLost)
-  setImmediate(() => {}) // What a listener of beforeExit records would come after the event: another turn brings it again.
+  // A call may be recorded in a listener of `beforeExit`, after `postAll`. Another turn of the event loop emits the event again.
+  setImmediate(() => {})
   watched.set(client, false)
 }
 
@@ -24,7 +26,7 @@ export function unwatch(client: Undelivered): void {
   if (watched.delete(client) && watched.size === 0) process.off('beforeExit', postAll).off('exit', reportLost)
 }
 
-/** Nothing keeps the process alive any more. Posts once: the event comes again after each wait. */
+/** Posts the calls of each client once: Node emits `beforeExit` again whenever such a post has ended. */
 function postAll(): void {
   for (const [client, isPosted] of watched) {
     if (isPosted) continue
@@ -33,12 +35,15 @@ function postAll(): void {
   }
 }
 
-/** The process ends now: nothing can be posted any more, and only synchronous writes are done. */
+/** Writes synchronously: the process ends now, and does nothing else any more. */
 function reportLost(): void {
   let lost = 0
   for (const { size } of watched.keys()) lost += size
   const advice = 'Call `await client.close()` first, also before process.exit().'
   try {
-    writeSync(2, `hookline: ${count(lost, 'call')} not delivered: The process ended with the client open. ${advice}\n`)
+    writeSync(
+      2,
+      `hookline: ${showCount(lost, 'call')} not delivered: The process ended with the client open. ${advice}\n`,
+    )
   } catch {} // Stderr is closed or full.
 }

