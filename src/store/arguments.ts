@@ -25,7 +25,7 @@ import type { CheckedLogPage, CheckedPage, QueueStore } from './queue-store.ts'
 import type { HistoryOptions, Job, LogPage, PushOptions, Queue, StoredDeadLetterFilter } from './queue-types.ts'
 import type { LettersFrom, PageBounds } from './walk.ts'
 
-/** What `createQueue` takes beside the store. */
+/** The options of `createQueue`. */
 export interface CreateQueueOptions {
   /** Names the queue in its errors. */
   readonly name: string
@@ -60,7 +60,7 @@ export const QUEUE_CHECKS: OptionChecks<CreateQueueOptions> = {
   clock: aClock,
 }
 
-/** The options over the defaults, which also stand for those that are undefined. */
+/** Returns the options with defaults for those that are missing or undefined. */
 export function withDefaults<Options extends object, Defaults extends Partial<Options>>(
   options: Options,
   defaults: Defaults,
@@ -69,6 +69,7 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
+/** Checks jobs. Returns the first of each id. */
 export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
@@ -76,7 +77,7 @@ export function readJobs(jobs: readonly Job[], name: string, hasGroups = false):
     throw invalidOption('group', 'needs an engine with groups', `queue ${name}, whose engine has none`, GROUP_ADVICE)
   }
   const ids = new Set<string>()
-  return jobs.filter(({ id }) => ids.size < ids.add(id).size)
+  return jobs.filter(({ id }) => !ids.has(id) && ids.add(id))
 }
 
 function requireJob(job: Job): void {
@@ -90,6 +91,7 @@ function requireJob(job: Job): void {
 
 export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
+/** Returns the transaction of a push; undefined without one. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])
@@ -103,7 +105,7 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
 }
 
-/** @returns Undefined for all. */
+/** Returns each id once; undefined for 'all'. */
 export function readIds(ids: readonly string[] | 'all'): readonly string[] | undefined {
   if (ids === 'all') return undefined
   if (!Array.isArray(ids))
@@ -157,18 +159,19 @@ function requireCursor(name: string, cursor: unknown): void {
   throw invalidOption(name, 'must be a cursor of this history', show(cursor), 'Pass the `cursor` of a listed job.')
 }
 
+/** Checks the history of a queue, which must have a log. */
 export function readHistory(name: string, history: HistoryOptions, { log }: Pick<Queue, 'log'>): HistoryOptions {
   requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
   if (log === undefined) {
     const advice = 'Use a queue of Hookline, or give the store a `log`.'
-    throw invalidOption(name, 'needs a queue with a log', 'one without', advice)
+    throw invalidOption(name, 'needs a queue with a log', 'a queue without a log', advice)
   }
   requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
   if (history.maxBytes !== undefined) requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)
   return history
 }
 
-/** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */
+/** Lowercase only: for engines that store the 16 bytes, both spellings are one id, and for the others two. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function requireId(name: string, value: unknown): void {

@@ -1,4 +1,4 @@
-/** createQueue(): everything that queues share; an engine supplies the store. */
+/** `createQueue`: what all queues share, over the store of an engine. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import { checkOptions, requireFunction, requireInteger, requireText } from '../kit/checks.ts'
@@ -26,10 +26,10 @@ import { Retention } from './retention.ts'
 import { occupy, servesOther } from './use.ts'
 import { QueueWorker, RELEASE_MS } from './worker.ts'
 
+/** How long closing waits for a durable store. */
 const CLOSE_MS = 300
 const GRACE_MS = 10_000
-
-/** A load balancer that sends nothing more to a process that cannot store must try it again some time, in milliseconds. */
+/** How long a failed push is reported. After that, a load balancer sends messages to this process again, to see whether it can store them. */
 const PUSH_FAILURE_MS = 60_000
 
 /**
@@ -47,7 +47,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   return new StoreQueue(store, options)
 }
 
-/** Its calls are properties: whoever wraps a queue spreads it. */
+/** Its calls are properties, so that a queue can be wrapped by spreading it. */
 class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly leaseMs: number | undefined
   readonly isDurable: boolean
@@ -65,11 +65,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   /** The calls of the user that are not answered yet. */
   readonly #calls = new Set<PromiseLike<unknown>>()
   #hasHandler = false
-  #reported: unknown
-  #closed: Promise<readonly Job[]> | undefined
+  #lastReported: unknown
+  /** Set when `close` is called: it resolves when the queue is closed. */
+  #closing: Promise<readonly Job[]> | undefined
+  /** Set when the store is about to close. Until then, calls of background work go on. */
   #isClosed = false
-  #reservedFor: QueueUse | undefined
-  #vacate = (): void => {}
+  #use: QueueUse | undefined
+  #releasePlace = (): void => {}
   #pushFailure: { readonly message: string; readonly at: number } | undefined
 
   constructor(store: QueueStore<Claim>, options: CreateQueueOptions) {
@@ -97,19 +99,19 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   readonly reserve = (use: QueueUse): void => {
-    if (use === this.#reservedFor) return
-    if (this.#reservedFor !== undefined) throw new TypeError(servesOther(this.#name, this.#reservedFor, use).message)
+    if (use === this.#use) return
+    if (this.#use !== undefined) throw new TypeError(servesOther(this.#name, this.#use, use).message)
     this.#store.reserve?.(use)
     const { place } = this.#store
-    if (use === 'destination' && place !== undefined) this.#vacate = occupy(place, this.#name)
-    this.#reservedFor = use
+    if (use === 'destination' && place !== undefined) this.#releasePlace = occupy(place, this.#name)
+    this.#use = use
   }
 
   readonly push: Queue['push'] = async (jobs, options) => {
     const store = this.#store
     const checked = readJobs(jobs, this.#name, store.hasGroups)
     const db = readDb(options, this.#name, store.hasTransactions)
-    this.#requireOpen(this.#closed === undefined)
+    this.#requireOpen(this.#closing === undefined)
     if (db !== undefined) {
       // Nothing is due before the caller's transaction commits, and its errors are the caller's.
       return this.#track(Promise.resolve(store.push(checked, { db })), (error) => error)
@@ -117,7 +119,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     let known: readonly string[] | undefined
     try {
       const answer = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
-      if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after it.
+      if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after the push.
       known = isThenable(answer) ? await answer : answer
       this.#pushFailure = undefined
     } catch (error) {
@@ -131,10 +133,10 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly work: Queue['work'] = (handle, options) => {
     if (this.#hasHandler) {
       const advice = 'Create a queue for each destination and each inbox.'
-      throw new TypeError(`Queue ${this.#name} can have one handler. Got a second handler. ${advice}`)
+      throw new TypeError(`Queue ${this.#name} can have one handler, and has one already. ${advice}`)
     }
-    if (this.#closed !== undefined) {
-      throw new TypeError(`Queue ${this.#name} is closed. Got a handler for it. Create a new queue.`)
+    if (this.#closing !== undefined) {
+      throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
     }
     requireFunction('handle', handle)
     requireInteger('concurrency', options?.concurrency, 1)
@@ -156,11 +158,11 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly resume = (): void => this.#worker.setPaused(false)
 
   readonly drain = async (): Promise<void> => {
-    if (this.#reservedFor === 'inbox' && !this.#hasHandler && this.#closed === undefined) {
+    if (this.#use === 'inbox' && !this.#hasHandler && this.#closing === undefined) {
       const rule = `\`drain\` of queue ${this.#name} needs a receiver that handles its messages`
-      throw new TypeError(`${rule}. Got one that was not started. Call receiver.start() first.`)
+      throw new TypeError(`${rule}. Call receiver.start() first.`)
     }
-    await this.#worker.drain(this.#reservedFor !== undefined)
+    await this.#worker.drain(this.#use !== undefined)
   }
 
   readonly counts: Queue['counts'] = async () => {
@@ -177,7 +179,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
 
   readonly redrive: Queue['redrive'] = async (ids) => {
     const checked = readIds(ids)
-    this.#requireOpen(this.#closed === undefined)
+    this.#requireOpen(this.#closing === undefined)
     const count = await this.#change(checked, async (some) => this.#ask(() => this.#store.redrive(some)))
     this.#worker.wake()
     return count
@@ -191,14 +193,14 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly forget: Queue['forget'] = async (matches) => {
     requireFunction('matches', matches)
     const forgotten = await forget(this.#stored, matches)
-    this.#worker.wake() // A drain may have waited for what is gone.
+    this.#worker.wake() // A drain may have waited for jobs that are gone.
     return forgotten
   }
 
   readonly close: Queue['close'] = async (options = {}) => {
     const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)
-    this.#closed ??= this.#close(graceMs)
-    return this.#closed
+    this.#closing ??= this.#close(graceMs)
+    return this.#closing
   }
 
   /** Ends within a second after the grace, also when a durable store answers nothing any more. */
@@ -208,7 +210,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     await this.#worker.close(graceMs)
     await within(Promise.allSettled(this.#calls), Math.max(0, endsAt - this.#clock.monotonic()), this.#clock)
     this.#isClosed = true
-    this.#vacate()
+    this.#releasePlace()
     try {
       const answer = this.#store.close()
       if (!this.#store.isDurable || !isThenable(answer)) return await answer
@@ -219,7 +221,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Is one call, whose rest gets the grace, too. */
+  /** Changes dead letters, some at a time. All of it counts as one call: a queue that closes waits for the rest. */
   #change(ids: readonly string[] | undefined, act: Stored['drop']): Promise<number> {
     const changeAll = async () => changeSome(ids ?? (await findIds(this.deadLetters)), act)
     return this.#track(changeAll(), (error) => error)
@@ -248,7 +250,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     return { list: this.#listOf(log), remove: async (cursors) => this.#ask(() => log.remove(cursors)) }
   }
 
-  /** Hot path: with a store that answers without a promise, it runs through. */
+  /** Calls the store. Hot path: with a store that answers without a promise, it runs through. */
   #ask<T>(make: () => Answer<T>): Answer<T> {
     this.#requireOpen()
     try {
@@ -259,6 +261,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
+  /** Waits for an answer, and remembers meanwhile that it is awaited, so that `close` waits for it. */
   async #track<T>(answer: PromiseLike<T>, explain: (error: unknown) => unknown): Promise<T> {
     this.#calls.add(answer)
     try {
@@ -272,14 +275,14 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
 
   #requireOpen(isOpen = !this.#isClosed): void {
     if (isOpen) return
-    const message = `Queue ${this.#name} is closed. Got a call after close(). Create a new queue.`
+    const message = `Queue ${this.#name} is closed. Create a new queue.`
     throw new HooklineError('shutting_down', message)
   }
 
-  /** One fault fails all calls that were sent together. */
+  /** Reports an error, but not the same one again: one fault fails all calls that were sent together. */
   #reportOnce(error: unknown): void {
-    if (error === this.#reported) return
-    this.#reported = error
+    if (error === this.#lastReported) return
+    this.#lastReported = error
     this.#report(this.#unavailable(error))
   }
 

@@ -17,21 +17,22 @@ export async function dropMatching(
   return changeSome(await findIds(deadLetters, filter), drop)
 }
 
-/** Finds all before any is changed: one that is gone is no place to go on from. */
+/** Finds all before any is changed: a walk cannot go on from a dead letter that is gone. */
 export async function findIds(
   deadLetters: Stored['deadLetters'],
   { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},
 ): Promise<string[]> {
-  const isMeant = (letter: DeadLetter): boolean => (reason === undefined || letter.reason === reason) && matches(letter)
+  const isSelected = (letter: DeadLetter): boolean =>
+    (reason === undefined || letter.reason === reason) && matches(letter)
   const ids: string[] = []
   for await (const letter of walkLetters(deadLetters)) {
     if (letter.failedAt >= olderThan) break
-    if (isMeant(letter)) ids.push(letter.id)
+    if (isSelected(letter)) ids.push(letter.id)
   }
   return ids
 }
 
-/** Changes so many at once as a page has. */
+/** Changes jobs in calls of at most as many as a page has. Returns how many were changed. */
 export async function changeSome(
   ids: readonly string[],
   change: (ids: readonly string[]) => Promise<number>,
@@ -46,10 +47,11 @@ export async function changeSome(
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  // With no id, too: a store may have copies of what is complete to overwrite.
+  // The call without ids has an effect, too: a store may have copies of completed jobs to overwrite.
   const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
-  const dropped = await dropMatching(stored, { matches }) // Later: a job that failed meanwhile is among them,
-  const logged = await removeLogged(stored, matches) // and one that succeeded.
+  // These come later, so that a job which failed or succeeded meanwhile is among them.
+  const dropped = await dropMatching(stored, { matches })
+  const logged = await removeLogged(stored, matches)
   return { deleted: removed + dropped + logged, active: found.size - removed }
 }
 

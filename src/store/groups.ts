@@ -5,7 +5,7 @@ import { invalidOption, kindOf, requireFunction } from '../kit/checks.ts'
 import { GROUP_ADVICE } from './arguments.ts'
 import type { Queue } from './queue-types.ts'
 
-/** @throws TypeError that names the option, in `place`. */
+/** Checks the option. @param place The beginning of its name in errors, such as `inbox.`. @throws TypeError that names the option. */
 export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Queue): void {
   if (groupBy === undefined) return
   requireFunction(`${place}groupBy`, groupBy)
@@ -13,7 +13,7 @@ export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Que
     throw invalidOption(`${place}groupBy`, 'needs a queue with groups', 'another one', GROUP_ADVICE)
 }
 
-/** What a `groupBy` returned. */
+/** Reads what a `groupBy` returned. Undefined: the job has no group. */
 export function readGroup(place: string, group: unknown): string | undefined {
   if (group === undefined || group === null || group === '') return undefined
   if (typeof group === 'string') return group
@@ -21,7 +21,7 @@ export function readGroup(place: string, group: unknown): string | undefined {
   throw invalidOption(`${place}groupBy()`, 'must return a string, null or undefined', kindOf(group), advice)
 }
 
-/** Stored in place of the name, which may be that of a person: 12 hexadecimal digits. Two names with one digest are one group. */
+/** Returns what is stored in place of the name, which may be the name of a person: 12 hexadecimal digits. Two names with one digest are one group. */
 export function digestOf(group: string): string {
   return hash('sha1', group, 'hex').slice(0, 12)
 }

@@ -1,4 +1,4 @@
-/** What a queue counts, and the health of a receiver or a destination that follows, for a health check of its process. */
+/** The counts of a queue, and the health of its receiver or destination, for a health check of the process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { TIMED_OUT, within } from '../kit/timeout.ts'
@@ -63,17 +63,21 @@ export async function checkHealth(
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
   const counted = await within(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
-    return error instanceof HooklineError ? error : new Error('The queue failed.') // It may quote anything.
+    return error instanceof HooklineError ? error : new Error('The queue failed.') // Another error may quote anything.
   })
-  const answer = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
-  const counts = answer instanceof Error ? NO_JOBS : answer
+  const result = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
+  const error = result instanceof Error ? result : undefined
+  const counts = result instanceof Error ? NO_JOBS : result
   const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError } = counts
-  const reason = answer instanceof Error ? answer.message : pushError
-  const isDegraded = reason !== undefined || hasOpenCircuit
-  const state = answer instanceof Error ? 'unavailable' : isDegraded ? 'degraded' : 'ok'
+  const reason = error?.message ?? pushError
+  const readStatus = (): Health['status'] => {
+    if (isClosing) return 'closing'
+    if (error !== undefined) return 'unavailable'
+    return reason !== undefined || hasOpenCircuit ? 'degraded' : 'ok'
+  }
   return {
     ready: !isClosing && reason === undefined,
-    status: isClosing ? 'closing' : state,
+    status: readStatus(),
     ...(reason !== undefined && { reason }),
     waiting,
     ...(retrying !== undefined && { retrying }),

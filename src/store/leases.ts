@@ -1,4 +1,4 @@
-/** Renews the leases of claims, in stores whose claims lapse, and measures when a blocked event loop kept it from that. */
+/** Renews the leases of claims, in stores whose claims lapse, and reports when a blocked event loop prevented that. */
 
 import { createAlarm } from '../kit/alarm.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -12,12 +12,13 @@ export interface ReportOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A claim, and when it began by the monotonic time. */
+/** A claim, and when it began, by the monotonic clock. */
 export interface Held<Claim> {
   readonly claim: Claim
   readonly since: number
 }
 
+/** How many jobs are remembered whose claims lapsed. */
 const MAX_LAPSED = 1_000
 
 export class Leases<Claim extends ClaimedJob> {
@@ -27,11 +28,11 @@ export class Leases<Claim extends ClaimedJob> {
   readonly #list: () => readonly Held<Claim>[]
   readonly #options: ReportOptions
   readonly #alarm: ReturnType<typeof createAlarm>
-  /** By the id of the job, how long the event loop was blocked. */
-  readonly #lapsed = new Map<string, number>()
-  /** The next renewal, by the monotonic time. */
+  /** How long the event loop was blocked when a claim of a job lapsed here, by the id of the job. */
+  readonly #blockedMsById = new Map<string, number>()
+  /** When the next renewal is due, by the monotonic clock. */
   #dueAt: number | undefined
-  /** In flight. */
+  /** The renewal in flight. */
   #renewal: Promise<void> | undefined
 
   /** @param list Lists what this process has claimed. */
@@ -58,7 +59,7 @@ export class Leases<Claim extends ClaimedJob> {
 
   /** Returns how long the event loop was blocked when an earlier claim of this job lapsed here. */
   blockedMsOf(id: string): number | undefined {
-    return this.#lapsed.get(id)
+    return this.#blockedMsById.get(id)
   }
 
   async close(): Promise<void> {
@@ -69,21 +70,21 @@ export class Leases<Claim extends ClaimedJob> {
   #onTime(): void {
     const held = this.#list()
     const now = this.#options.clock.monotonic()
-    this.#noteLapses(held, now, now - (this.#dueAt ?? now))
+    this.#reportLapses(held, now, now - (this.#dueAt ?? now))
     this.#dueAt = undefined
     this.#renewal ??= this.#renew(held.map(({ claim }) => claim))
     this.start()
   }
 
-  /** When the timer fired so late that what was renewed last is over, another process may have claimed those jobs. */
-  #noteLapses(held: readonly Held<Claim>[], now: number, blockedMs: number): void {
+  /** Reports claims that lapsed because the timer fired so late: another process may have claimed their jobs. */
+  #reportLapses(held: readonly Held<Claim>[], now: number, blockedMs: number): void {
     const over = held.filter(({ since }) => now - since >= this.#leaseMs)
     if (blockedMs < this.#leaseMs - this.#everyMs || over.length === 0) return
     for (const { claim } of over) {
-      this.#lapsed.delete(claim.id)
-      this.#lapsed.set(claim.id, blockedMs)
+      this.#blockedMsById.delete(claim.id)
+      this.#blockedMsById.set(claim.id, blockedMs)
     }
-    for (const id of [...this.#lapsed.keys()].slice(0, -MAX_LAPSED)) this.#lapsed.delete(id)
+    for (const id of [...this.#blockedMsById.keys()].slice(0, -MAX_LAPSED)) this.#blockedMsById.delete(id)
     const { name, onError } = this.#options
     const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
     const advice = 'Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.'

@@ -14,28 +14,31 @@ import { MESSAGE_FILTERS, type MessageFilter, matchMessage, matchTimes, requireF
 import type { DeadLetter, DeadLetterPage, Queue } from './queue-types.ts'
 import { type LettersFrom, letOthersRun, PAGE, type PageBounds, walkLetters } from './walk.ts'
 
-/** Which dead letters are meant: those that match all that is given. */
+/** Selects the dead letters that match all that is given. */
 export interface LetterFilter<Reason extends string = string> extends MessageFilter {
-  /** Those that became dead letters for this reason. */
+  /** Selects those that became dead letters for this reason. */
   readonly reason?: Reason
 }
 
-/** What a redrive would do. */
+/** Counts the dead letters that a redrive would make wait again. */
 export interface LetterCount {
   readonly count: number
   /** How many there are of each reason. */
   readonly reasons: Readonly<Record<string, number>>
 }
 
+/** What an inbox or a destination knows of its dead letters. */
 export interface LettersOwner<Seen> {
   readonly read: (letter: DeadLetter) => Seen
-  /** Why it failed, as {@link LettersOwner.read} says. */
+  /** Returns the reason that `read` shows. */
   readonly reasonOf: (letter: DeadLetter) => string
+  /** Returns the bytes of the message in the body of a job. */
   readonly bodyOf: (body: Uint8Array) => Uint8Array
   /** All reasons, where they are known. */
   readonly reasons?: readonly string[]
   /** The filter that only this owner has. */
   readonly filter: 'handler' | 'url'
+  /** Returns whether a letter matches that filter. */
   readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
@@ -48,58 +51,59 @@ interface OwnedFilter extends LetterFilter {
 type Which = readonly string[] | 'all' | OwnedFilter
 type Matches = (letter: DeadLetter) => boolean
 
-/** Reads the dead letters that a filter means, each once. */
+/** Reads the dead letters that a filter selects, each once. */
 export async function* listLetters<Seen>(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<Seen>,
   filter: OwnedFilter & LettersFrom,
 ): AsyncGenerator<Seen> {
-  for await (const letter of walkMeant(queue, owner, filter, PAGE)) yield owner.read(letter)
+  for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.read(letter)
 }
 
-/** Stops for others before each: its owner parses it again. */
-async function* walkMeant(
+/** Walks over selected letters. Lets others run before each: its owner parses it a second time. */
+async function* walkSelected(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<unknown>,
   { after, newestFirst = false, ...filter }: OwnedFilter & LettersFrom,
   bounds: PageBounds,
 ): AsyncGenerator<DeadLetter> {
-  const isMeant = readFilter(owner, 'deadLetters', filter)
+  const isSelected = readFilter(owner, 'deadLetters', filter)
   const from = { newestFirst, after }
   readPage(from)
   for await (const letter of walkLetters(queue.deadLetters, from, bounds)) {
-    if (!isMeant(letter)) continue
+    if (!isSelected(letter)) continue
     await letOthersRun()
     yield letter
   }
 }
 
 function readFilter(
-  { reasonOf, bodyOf, reasons, filter: own, isOf }: LettersOwner<unknown>,
+  { reasonOf, bodyOf, reasons, filter: ownFilter, isOf }: LettersOwner<unknown>,
   call: string,
   filter: OwnedFilter,
-  more: readonly string[] = [],
+  moreOptions: readonly string[] = [],
 ): Matches {
-  requireOptions(call, filter, [...MESSAGE_FILTERS, 'reason', own, ...more])
+  requireOptions(call, filter, [...MESSAGE_FILTERS, 'reason', ownFilter, ...moreOptions])
   const { handler, url, ...rest } = filter
   const { reason } = rest
-  const owned = own === 'handler' ? handler : url
+  const ownValue = ownFilter === 'handler' ? handler : url
   requireFilter(call, rest)
   if (reason !== undefined && reasons !== undefined) requireOneOf(`${call}: reason`, reason, reasons)
   else if (reason !== undefined) requireText(`${call}: reason`, reason, 'handler_failed')
-  if (owned !== undefined && own === 'handler') requireHandlerName(`${call}: handler`, owned)
-  else if (owned !== undefined) requireText(`${call}: url`, owned, 'https://example.com/webhooks')
-  const isThen = matchTimes(rest)
-  const matches = matchMessage(rest)
+  if (handler !== undefined) requireHandlerName(`${call}: handler`, handler)
+  if (url !== undefined) requireText(`${call}: url`, url, 'https://example.com/webhooks')
+  const matchesTime = matchTimes(rest)
+  const matchesMessage = matchMessage(rest)
   return (letter) => {
-    if (!isThen(letter.failedAt)) return false
+    if (!matchesTime(letter.failedAt)) return false
     if (reason !== undefined && reasonOf(letter) !== reason) return false
-    if (owned !== undefined && !isOf(letter, owned)) return false
-    return matches(bodyOf(letter.body))
+    if (ownValue !== undefined && !isOf(letter, ownValue)) return false
+    return matchesMessage(bodyOf(letter.body))
   }
 }
 
-function selectorOf(owner: LettersOwner<unknown>, call: string, which: Which): Matches {
+/** Returns a function that says whether a letter is among those that a call names. */
+function readWhich(owner: LettersOwner<unknown>, call: string, which: Which): Matches {
   if (which === 'all') return () => true
   if (areIds(which)) {
     const ids = new Set(which)
@@ -123,9 +127,9 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
     if (!dryRun && areIds(which)) return queue.redrive(which)
     const counts: Record<string, number> = {}
     const ids: string[] = []
-    const isMeant = selectorOf(owner, 'redrive', which)
+    const isSelected = readWhich(owner, 'redrive', which)
     for await (const letter of walkLetters(queue.deadLetters)) {
-      if (!isMeant(letter)) continue
+      if (!isSelected(letter)) continue
       ids.push(letter.id)
       const reason = owner.reasonOf(letter)
       counts[reason] = (counts[reason] ?? 0) + 1
@@ -139,11 +143,11 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       const { limit, maxBytes } = readPage(page)
       const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
-      const isAll = Object.keys(others).length === 0
+      const hasFilter = Object.keys(others).length > 0 // Then it reads full pages: most letters may not match.
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
       let bytes = 0
-      for await (const letter of walkMeant(queue, owner, filter, isAll ? bounds : PAGE)) {
+      for await (const letter of walkSelected(queue, owner, filter, hasFilter ? PAGE : bounds)) {
         bytes += letter.body.byteLength
         if (found.length > 0 && bytes > maxBytes) break
         if (found.push(owner.read(letter)) === limit) break

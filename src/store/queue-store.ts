@@ -31,16 +31,16 @@ export type Answer<T> = T | Promise<T>
 export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** Whether the jobs are still there when the process has ended. */
   readonly isDurable: boolean
-  /** How long a claim lasts that is not renewed, in milliseconds. Default: claims need no renewal. */
+  /** How long a claim lasts that is not renewed, in milliseconds. Default: as long as its process. */
   readonly leaseMs?: number
-  /** How often claims are renewed, in milliseconds. Default: three times a lease. */
+  /** How often claims are renewed, in milliseconds. Default: every third of `leaseMs`. */
   readonly renewMs?: number
   /**
-   * Whether calls take effect in the order in which they are made, also those that are not answered yet. Then what a push or an outcome
-   * makes due is claimed with it. Default: once the push or the outcome is answered.
+   * Whether calls take effect in the order in which they are made, before they are answered. Then a claim that is made right after a push
+   * or an outcome gets what that makes due. Default: no; the queue claims such jobs once the push or the outcome is answered.
    */
   readonly isOrdered?: boolean
-  /** Where the jobs are: the same text for each store of this process over the same jobs. Default: nowhere else. */
+  /** Names the place of the jobs: the same text for each store of this process over the same jobs. Default: no other store has them. */
   readonly place?: string
   /**
    * Keeps the jobs for this use, for good. From then on each call throws or rejects, with what `servesOther` returns, where
@@ -88,13 +88,13 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   nextDueAt(): Answer<Date | undefined>
   counts(): Answer<QueueCounts>
   /**
-   * Dead letters in the order that the page asks for; those after the id `after` when it is one of them. None when no other follows:
-   * a page that is full of bytes may have fewer than `limit`.
+   * Lists dead letters in the order that the page asks for; those after the id `after` when it is one of them. Returns none only when no
+   * other follows: a page that is full of bytes may have fewer than `limit`.
    */
   deadLetters(
     page: PageBounds & { readonly after: string | undefined; readonly newestFirst: boolean },
   ): Answer<readonly DeadLetter[]>
-  /** Makes these dead letters wait again. Skips ids that are no dead letters. Returns how many. At most 500 ids, each once, as in `drop` and `remove`. */
+  /** Makes these dead letters wait again. Skips other ids. Returns how many. Gets at most 500 ids, each once, as `drop` and `remove` do. */
   redrive(ids: readonly string[]): Answer<number>
   drop(ids: readonly string[]): Answer<number>
   /**
@@ -104,7 +104,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
   /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
   remove(ids: readonly string[]): Answer<number>
-  /** Required to append what has an outcome with `log`. Default: there is none. */
+  /** The log, to which `finish` appends the jobs whose outcome has a `log`. Default: the queue has no log. */
   readonly log?: LogStore
   /**
    * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
@@ -118,11 +118,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
  * have a job twice.
  */
 export interface LogStore {
-  /** In the order of the sequence. None when no other follows. Lists an entry only when none before it can still appear. */
+  /** Lists entries in their sequence; none only when no other follows. Lists an entry only when none before it can still appear. */
   list(page: PageBounds & Pick<LogPage, 'since' | 'until' | 'after'>): Answer<readonly LogEntry[]>
   /**
-   * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.
-   * Returns how many.
+   * Drops the oldest entries, at most `limit`: those that were handled before this time, and more while the bodies of the log take more than
+   * `maxBytes`. Returns how many.
    */
   trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
   /** Deletes the entries with these cursors. Returns how many there were. */

@@ -1,4 +1,4 @@
-/** Drops what a queue with a handler has kept for long enough: now, and again and again. */
+/** Drops dead letters and log entries that a queue with a handler has kept for long enough: at the start, and again and again. */
 
 import { type Clock, unref } from '../kit/clock.ts'
 import { dropMatching, type Stored } from './drop.ts'
@@ -13,7 +13,7 @@ const TRIM_EVERY_MS = 60_000
 export class Retention {
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
-  /** By what drops old ones, the timer that waits. */
+  /** The timer of each repeated drop. */
   readonly #timers = new Map<() => Promise<unknown>, unknown>()
   #isClosed = false
 
@@ -22,13 +22,13 @@ export class Retention {
     this.#onError = onError
   }
 
-  /** Dead letters stay at most an hour longer, and never longer than twice. */
+  /** Drops dead letters at their age: at most an hour later, and before they are twice as old. */
   keepLetters(stored: Stored, retentionMs: number): void {
     const drop = () => dropMatching(stored, { olderThan: new Date(this.#clock.now() - retentionMs) })
     void this.#repeat(drop, Math.min(retentionMs, LETTERS_EVERY_MS))
   }
 
-  /** Drops some entries at a time, so that the calls of others go between. */
+  /** Trims the log, some entries at a time, so that other calls go between. */
   keepLog(trim: (...which: Parameters<LogStore['trim']>) => Promise<number>, history: HistoryOptions): void {
     const { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER } = history
     const dropAll = async (): Promise<void> => {
@@ -45,10 +45,10 @@ export class Retention {
     for (const timer of this.#timers.values()) this.#clock.clearTimeout(timer)
   }
 
-  /** Waits once more when the machine's clock was set since the last time: one that is ahead for a while drops nothing. */
-  async #repeat(drop: () => Promise<unknown>, everyMs: number, before = this.#wallAhead()): Promise<void> {
+  /** Drops at each interval, but not in one in which the machine's clock was set: a clock that is ahead for a while drops nothing. */
+  async #repeat(drop: () => Promise<unknown>, everyMs: number, aheadBefore = this.#wallAhead()): Promise<void> {
     const ahead = this.#wallAhead()
-    if (Math.abs(ahead - before) < CLOCK_SET_MS) {
+    if (Math.abs(ahead - aheadBefore) < CLOCK_SET_MS) {
       await drop().catch((error) => !this.#isClosed && this.#onError(error))
     }
     if (this.#isClosed) return
@@ -56,6 +56,7 @@ export class Retention {
     this.#timers.set(drop, unref(this.#clock.setTimeout(again, everyMs)))
   }
 
+  /** How far the machine's clock is ahead of the monotonic one: it changes when the clock is set. */
   #wallAhead(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

@@ -7,21 +7,22 @@ import { createSlots } from '../kit/slots.ts'
 import { within } from '../kit/timeout.ts'
 import { type Held, Leases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
-import type { ClaimedJob, Complete, HandleJob, JobTransaction, Outcome } from './queue-types.ts'
+import type { BeginTransaction, ClaimedJob, Complete, HandleJob, Outcome } from './queue-types.ts'
 
 export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
 interface RunningOptions<Claim> extends ReportOptions {
-  /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
+  /** Aborts when the grace of a closing queue is over. All jobs share it: creating a signal costs more than the rest of the loop. */
   readonly signal: AbortSignal
-  /** A handler has ended: another may begin. */
-  readonly onEnd: () => unknown
-  /** Its outcome is recorded: it may have made a job due. */
-  readonly onRecorded: () => unknown
-  /** Whether the call that completes a job may claim the next one, which then gets its place. */
+  /** Called when a handler has ended: another may begin. */
+  readonly onEnd: () => void
+  /** Called when an outcome is recorded: it may have made a job due. */
+  readonly onRecorded: () => void
+  /** Whether the call that completes a job may claim the next job, which then gets its place. */
   readonly mayClaimNext: () => boolean
+  /** Receives the job that such a call claimed. */
   readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
 }
 
@@ -48,12 +49,12 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (store.leaseMs !== undefined) this.#leases = new Leases(store, store.leaseMs, this.#jobs.list, options)
   }
 
-  /** How many are claimed. */
+  /** How many jobs are claimed. */
   get size(): number {
     return this.#jobs.size
   }
 
-  /** How many of them have a handler that has not ended, or make room for the job that the end of theirs claims. */
+  /** How many of them take up concurrency: their handler runs, or the call that completes them is claiming the next job. */
   get handling(): number {
     return this.#handling
   }
@@ -64,6 +65,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (claims.length > 0) this.#leases?.start()
   }
 
+  /** Waits for the outcomes under way, and releases the jobs that have none. */
   async close(): Promise<void> {
     this.#isClosed = true
     const left = this.#jobs.list()
@@ -74,7 +76,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     try {
       await this.#store.release(unrecorded, { wereHandled: true })
     } catch (error) {
-      this.#options.onError(error) // The claims lapse by themselves.
+      this.#options.onError(error) // The claims end with their leases or, without leases, with this process.
     }
   }
 
@@ -95,17 +97,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
       await saving
     }
     let isCommitted = false
-    const beginOf = this.#begin
-    const begin =
-      beginOf &&
-      (async (timeoutMs: number): Promise<JobTransaction> => {
-        const transaction = await beginOf(claim, timeoutMs)
-        const commit = async (note?: Uint8Array): Promise<void> => {
-          await transaction.commit(note)
-          isCommitted = true
-        }
-        return { ...transaction, commit }
-      })
+    const setCommitted = (): void => {
+      isCommitted = true
+    }
+    const begin = this.#begin && bindBegin(this.#begin, claim, setCommitted)
     let result: unknown
     try {
       result = await handle(job, signal, save, begin)
@@ -115,14 +110,17 @@ export class RunningJobs<Claim extends ClaimedJob> {
     hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
     if (this.#isClosed) return
-    running.recording = this.#end(claim, isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock))
+    running.recording = this.#endClaim(
+      claim,
+      isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock),
+    )
     if (running.recording !== undefined && !(await running.recording)) return
     this.#jobs.remove(slot)
     if (this.#jobs.size === 0) this.#leases?.stop()
     onRecorded()
   }
 
-  /** Stores one after the other, so that the last one stays. */
+  /** Stores retry states one after the other, so that the last one stays. */
   async #saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
     await before
     try {
@@ -132,8 +130,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** @param outcome Undefined when it is recorded already. */
-  #end(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
+  /** Records an outcome. Undefined: a transaction of the handler has recorded it. Resolves to whether it is recorded; returns undefined when it is at once. */
+  #endClaim(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
     const { onEnd, mayClaimNext } = this.#options
     if (this.#finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
       return this.#recordAndClaim(claim, outcome, this.#finishAndClaim(claim, outcome))
@@ -168,11 +166,12 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
+  /** Tries until the outcome is recorded. After the grace of a closing queue, one failure more ends it: the job is released instead. */
   async #recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
     const { signal, onError } = this.#options
     onError(error)
     for (let failures = 1; ; failures += 1) {
-      await this.#waitUnlessAborted(backoff(failures, STORE_BACKOFF))
+      await this.#waitUntilAbort(backoff(failures, STORE_BACKOFF))
       try {
         await this.#store.finish(claim, outcome)
         return true
@@ -183,7 +182,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  async #waitUnlessAborted(ms: number): Promise<void> {
+  /** Waits so long, or until the grace is over. Resolves in both cases: the caller tries once more, and then looks at the signal. */
+  async #waitUntilAbort(ms: number): Promise<void> {
     const { clock, signal } = this.#options
     if (signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -194,6 +194,23 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 }
 
+/** Returns the `begin` of a handler, whose transaction completes the job: after `onCommit`, the job needs no outcome. */
+function bindBegin<Claim extends ClaimedJob>(
+  begin: NonNullable<QueueStore<Claim>['begin']>,
+  claim: Claim,
+  onCommit: () => void,
+): BeginTransaction {
+  return async (timeoutMs) => {
+    const transaction = await begin(claim, timeoutMs)
+    const commit = async (note?: Uint8Array): Promise<void> => {
+      await transaction.commit(note)
+      onCommit()
+    }
+    return { ...transaction, commit }
+  }
+}
+
+/** Returns the outcome of a handler; a retry with the same retry state when it returned none. */
 function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
   if (isOutcome(result)) return result
   const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))

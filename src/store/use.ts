@@ -1,4 +1,7 @@
-/** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. An observer has no use. */
+/**
+ * The use of a queue, by an inbox or by a destination: a destination on the queue of an inbox would post what the inbox received. An observer
+ * has no use.
+ */
 
 import { show } from '../kit/checks.ts'
 import { HooklineError } from '../protocol/error.ts'
@@ -17,15 +20,17 @@ function withArticle(use: string): string {
 
 const destinations = new Set<string>()
 
+/** Reserves the jobs of a place for one destination of this process. Returns a function that ends this. @throws TypeError for a second destination. */
 export function occupy(place: string, name: string): () => void {
   if (destinations.has(place)) {
     const advice = 'Give each destination a queue of its own name, or close the other one first.'
-    throw new TypeError(`Queue ${name} can serve one destination of a process. Got a second one. ${advice}`)
+    throw new TypeError(`Queue ${name} can serve one destination of a process, and serves one already. ${advice}`)
   }
   destinations.add(place)
   return () => void destinations.delete(place)
 }
 
+/** Checks what an engine has noted of a queue. @throws HooklineError for another version, and for another use. */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
   const { version: found = 'none', use: foundUse } = note as Readonly<Record<string, unknown>>
@@ -48,6 +53,7 @@ export function doesNotExist(name: string, names: readonly string[]): HooklineEr
   return new HooklineError('queue_unavailable', message)
 }
 
+/** Returns the queue without what changes its jobs but redrives, drops and replays. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
     throw new TypeError(`Queue ${name} is an observer. Got ${found}. Open it without \`observe\` for that.`)

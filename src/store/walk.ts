@@ -1,9 +1,9 @@
-/** Reads all that is stored, however much it is: some megabytes at a time, one entry after the other, and others have their turns. */
+/** Reads all that is stored, however much it is: some megabytes at a time, one entry after the other, with turns for other work between. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './queue-types.ts'
 
-/** What one page holds at most; of bytes, one entry in any case. */
+/** The bounds of a page. Its first entry may have more bytes than `maxBytes`. */
 export interface PageBounds {
   readonly limit: number
   readonly maxBytes: number
@@ -11,13 +11,13 @@ export interface PageBounds {
 
 export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
 
-/** With the message that is parsed meanwhile, a walk holds the event loop for about twice as long. */
+/** How long walks go on in one turn of the event loop. With the message that is parsed at the end, a turn may take twice as long. */
 const SLICE_MS = 5
 
 let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
-/** Waits for another turn of the event loop once walks have had their time of this one. Many at once have one turn each. */
+/** Waits for another turn of the event loop once walks have used up their time of this one. Each of several walks gets a turn of its own. */
 export async function letOthersRun(): Promise<void> {
   if (performance.now() < endsAt) return
   turns = turns.then(() => nextTurn())
@@ -25,7 +25,7 @@ export async function letOthersRun(): Promise<void> {
   endsAt = performance.now() + SLICE_MS
 }
 
-/** Yields the entries of pages. Whoever parses one twice waits with {@link letOthersRun} between. */
+/** Yields the entries of pages. A caller that parses an entry a second time calls {@link letOthersRun} before. */
 export async function* walk<Entry>(
   pages: AsyncIterable<readonly Entry[]> | Iterable<readonly Entry[]>,
 ): AsyncGenerator<Entry> {
@@ -37,7 +37,7 @@ export async function* walk<Entry>(
   }
 }
 
-/** Lists pages until one is empty: one that ends early is full of bytes. */
+/** Lists pages until one is empty. A short page is not the last one: it may be full of bytes. */
 export async function* pagesOf<Entry>(
   list: (bounds: PageBounds, last: Entry | undefined) => Promise<readonly Entry[]>,
   bounds: PageBounds = PAGE,
@@ -61,7 +61,7 @@ export function walkLog(
   return walk(pagesOf(list, bounds))
 }
 
-/** Takes the first entries that fit, at least one. */
+/** Returns the first entries that fit on a page, at least one. */
 export function takePage<Entry extends { readonly body: Uint8Array }>(
   entries: Iterable<Entry>,
   { limit, maxBytes }: PageBounds,
@@ -76,15 +76,15 @@ export function takePage<Entry extends { readonly body: Uint8Array }>(
   return page
 }
 
-/** Where a walk over dead letters begins. */
+/** The direction and the beginning of a walk over dead letters. */
 export interface LettersFrom {
   readonly newestFirst?: boolean
   readonly after?: string | undefined
 }
 
 /**
- * Reads dead letters, each once. When the letter to go on from is gone meanwhile, the list begins anew, and what was read is left out:
- * behind a given `after`, that reads some from before it.
+ * Reads dead letters, each once. When the letter to go on from is gone meanwhile, the list begins anew, without those that were read. With
+ * a given `after`, it then has some from before it.
  */
 export async function* walkLetters<Letter extends { readonly id: string }>(
   list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
@@ -96,5 +96,9 @@ export async function* walkLetters<Letter extends { readonly id: string }>(
     const after = last?.id ?? first
     return list({ ...size, newestFirst, ...(after !== undefined && { after }) })
   }
-  for await (const letter of walk(pagesOf(listNext, bounds))) if (seen.size < seen.add(letter.id).size) yield letter
+  for await (const letter of walk(pagesOf(listNext, bounds))) {
+    if (seen.has(letter.id)) continue
+    seen.add(letter.id)
+    yield letter
+  }
 }

@@ -13,8 +13,9 @@ interface WorkerOptions extends ReportOptions {
   readonly pollMs: number | undefined
 }
 
-/** After so many claims in one turn of the event loop, or more than one answer may bring, it waits for the next turn. */
+/** After this many claims in one turn of the event loop, the worker waits for the next turn, so that others run. */
 const CLAIMS_A_TURN = 256
+/** How long the release of jobs may take when a queue closes. */
 export const RELEASE_MS = 400
 
 export class QueueWorker<Claim extends ClaimedJob> {
@@ -22,24 +23,27 @@ export class QueueWorker<Claim extends ClaimedJob> {
   readonly #options: WorkerOptions
   readonly #isOrdered: boolean
   readonly #alarm: ReturnType<typeof createAlarm>
-  readonly #ending = new AbortController()
+  /** Aborts when the grace of a closing queue is over. */
+  readonly #graceEnd = new AbortController()
   readonly #running: RunningJobs<Claim>
   #handle: HandleJob | undefined
-  #how: WorkOptions = { concurrency: 0 }
+  #workOptions: WorkOptions = { concurrency: 0 }
   #phase: 'open' | 'closing' | 'closed' = 'open'
   #isPaused = false
-  /** One job at a time: the last claims had one that runs alone. */
-  #isCareful = false
+  /** The last claims had a job that must run alone: until the next claims, one job runs at a time. */
+  #isOneAtATime = false
+  /** True from a wake to the end of the claim that it started. */
   #isClaiming = false
-  /** Whether it was woken while it claimed. */
-  #wasWoken = false
+  #wasWokenMeanwhile = false
   #claiming: Promise<void> | undefined
-  /** After the last claim. Asked once: room may come with time alone. */
+  /** Whether there was room for more jobs after the last claim. It is stored because `room` may grow with time alone. */
   #hasRoom = false
   #claimedThisTurn = 0
+  /** How often the store has failed since it last answered. */
   #failures = 0
   #drains: (() => void)[] = []
-  #waitsForAll = false
+  /** Whether the drains wait for jobs whose time is still to come, too. */
+  #drainsAll = false
 
   constructor(store: QueueStore<Claim>, options: WorkerOptions) {
     const { name, clock, onError } = options
@@ -48,30 +52,33 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#isOrdered = store.isOrdered === true
     this.#alarm = createAlarm(clock, this.wake)
     this.#running = new RunningJobs(store, {
-      ...{ name, clock, signal: this.#ending.signal, onError },
-      mayClaimNext: () => this.#mayClaim() && !this.#isCareful && this.#how.room === undefined,
+      name,
+      clock,
+      onError,
+      signal: this.#graceEnd.signal,
+      mayClaimNext: () => this.#mayClaim() && !this.#isOneAtATime && this.#workOptions.room === undefined,
       onClaimed: (claims) => this.#runOrRelease(claims),
-      onEnd: () => (this.#isOrdered || !this.#hasRoom) && this.wake(),
-      onRecorded: () => (!this.#isOrdered || !this.#hasRoom || this.#drains.length > 0) && this.wake(),
+      onEnd: () => this.#wakeAfterHandler(),
+      onRecorded: () => this.#wakeAfterRecording(),
     })
   }
 
   readonly wake = (): void => {
     if (this.#isClaiming) {
-      this.#wasWoken = true
+      this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
-      const isBusy = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#how.concurrency + 1)
-      if (isBusy) setImmediate(this.#startClaiming)
-      else if (this.#isOrdered)
-        process.nextTick(this.#startClaiming) // After all that ends in this turn.
+      const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
+      if (isTurnFull) setImmediate(this.#startClaiming)
+      // The claim comes after all that ends in this turn, and sees what it makes due.
+      else if (this.#isOrdered) process.nextTick(this.#startClaiming)
       else queueMicrotask(this.#startClaiming)
     }
   }
 
   start(handle: HandleJob, options: WorkOptions): void {
     this.#handle = handle
-    this.#how = options
+    this.#workOptions = options
     this.wake()
   }
 
@@ -80,10 +87,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.wake()
   }
 
-  /** @param isForAll Whether it waits for jobs whose time is still to come, too. */
-  drain(isForAll = false): Promise<void> {
+  /** @param all Whether to wait for jobs whose time is still to come, too. */
+  drain(all = false): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
-    this.#waitsForAll ||= isForAll
+    this.#drainsAll ||= all
     this.wake()
     return new Promise((resolve) => this.#drains.push(resolve))
   }
@@ -92,8 +99,9 @@ export class QueueWorker<Claim extends ClaimedJob> {
     const { clock } = this.#options
     this.#phase = 'closing'
     if (graceMs > 0) await within(this.drain(), graceMs, clock)
-    this.#ending.abort()
-    if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For handlers that obey the signal.
+    this.#graceEnd.abort()
+    // Handlers that obey the signal end in this turn, and their outcomes are recorded.
+    if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve))
     this.#phase = 'closed'
     this.#alarm.set(undefined)
     this.#resolveDrains()
@@ -109,26 +117,36 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#claimedThisTurn = 0
   }
 
+  /** In an ordered store, a claim that is made now takes effect after the outcome, and may get what the outcome makes due. */
+  #wakeAfterHandler(): void {
+    if (this.#isOrdered || !this.#hasRoom) this.wake()
+  }
+
+  #wakeAfterRecording(): void {
+    const wasWokenBefore = this.#isOrdered && this.#hasRoom
+    if (!wasWokenBefore || this.#drains.length > 0) this.wake()
+  }
+
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async #claimDue(): Promise<void> {
-    this.#wasWoken = false
+    this.#wasWokenMeanwhile = false
     let hasAnswered = true
     let hasWaiting = false
     let nextAt: number | undefined
     try {
-      const most = this.#findRoom()
-      if (most > 0) {
-        const claims = this.#store.claim(most, this.#how.onUnreadable)
+      const limit = this.#countRoom()
+      if (limit > 0) {
+        const claims = this.#store.claim(limit, this.#workOptions.onUnreadable)
         if (isThenable(claims)) await this.#runOrRelease(await claims)
         else this.#run(claims)
       }
-      this.#hasRoom = this.#findRoom() > 0
-      const isAsked = this.#drains.length > 0 && this.#running.size === 0
-      if (isAsked && this.#waitsForAll) {
+      this.#hasRoom = this.#countRoom() > 0
+      const mayEndDrains = this.#drains.length > 0 && this.#running.size === 0
+      if (mayEndDrains && this.#drainsAll) {
         const counts = this.#store.counts()
         hasWaiting = (isThenable(counts) ? await counts : counts).waiting > 0
       }
-      if (this.#hasRoom || isAsked) {
+      if (this.#hasRoom || mayEndDrains) {
         const next = this.#store.nextDueAt()
         nextAt = (isThenable(next) ? await next : next)?.getTime()
       }
@@ -140,70 +158,77 @@ export class QueueWorker<Claim extends ClaimedJob> {
       nextAt = this.#options.clock.now() + backoff(this.#failures, STORE_BACKOFF)
     }
     this.#isClaiming = false
-    if (this.#wasWoken) this.wake()
-    else this.#setAlarm(nextAt, hasAnswered, hasWaiting)
+    if (this.#wasWokenMeanwhile) this.wake()
+    else if (this.#phase !== 'closed') {
+      if (hasAnswered) this.#endDrainsUnlessDue(nextAt, hasWaiting)
+      this.#alarm.set(hasAnswered ? this.#nextLookAt(nextAt) : nextAt)
+    }
   }
 
   #mayClaim(): boolean {
     if (this.#handle === undefined || this.#isPaused) return false
     if (this.#phase === 'open') return true
-    return this.#phase === 'closing' && !this.#store.isDurable && !this.#ending.signal.aborted
+    // Jobs that end with the process are handled within the grace.
+    return this.#phase === 'closing' && !this.#store.isDurable && !this.#graceEnd.signal.aborted
   }
 
-  #findRoom(): number {
+  /** Counts how many jobs may be claimed now. */
+  #countRoom(): number {
     const { size, handling } = this.#running
-    const { concurrency, room } = this.#how
-    if (!this.#mayClaim() || (this.#isCareful && size > 0)) return 0
-    const most = Math.min(concurrency - handling, 2 * concurrency - size) // Twice as many while outcomes are recorded.
-    const limit = this.#isCareful ? Math.min(most, 1) : most
+    const { concurrency, room } = this.#workOptions
+    if (!this.#mayClaim() || (this.#isOneAtATime && size > 0)) return 0
+    const free = Math.min(concurrency - handling, 2 * concurrency - size) // Twice as many while outcomes are recorded.
+    const limit = this.#isOneAtATime ? Math.min(free, 1) : free
     return limit > 0 && room !== undefined ? Math.min(limit, room.count()) : limit
   }
 
-  /** Releases claims that were answered after a pause or a close, or of which one runs alone: no handler saw their jobs. */
+  /** Runs claimed jobs. Releases them when the queue was paused or closed meanwhile, and when one must run alone but is not alone: no handler saw them. */
   async #runOrRelease(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return
-    const { runsAlone } = this.#how
-    this.#isCareful = runsAlone !== undefined && claims.some(runsAlone)
+    const { runsAlone } = this.#workOptions
+    this.#isOneAtATime = runsAlone !== undefined && claims.some(runsAlone)
     const areMany = claims.length > 1 || this.#running.size > 0
-    if (this.#mayClaim() && !(this.#isCareful && areMany)) return this.#run(claims)
-    this.#wasWoken ||= this.#isCareful // They are due again.
+    if (this.#mayClaim() && !(this.#isOneAtATime && areMany)) return this.#run(claims)
+    this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again.
     try {
       await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
       this.#options.onError(error)
-      if (this.#phase !== 'closed') this.#run(claims) // While this process holds them, no other gets them.
+      if (this.#phase !== 'closed') this.#run(claims) // While this process holds them, no other process gets them.
     }
   }
 
   #run(claims: readonly Claim[]): void {
-    if (this.#handle === undefined) return // Nothing is claimed without one.
+    if (this.#handle === undefined) return // Nothing is claimed without a handler.
     if (this.#claimedThisTurn === 0 && claims.length > 0) setImmediate(this.#endTurn)
     this.#claimedThisTurn += claims.length
     this.#running.run(claims, this.#handle)
   }
 
-  /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
-  #setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasWaiting: boolean): void {
-    if (this.#phase === 'closed') return
+  /** Closing waits neither for retries nor for jobs that nothing claims. */
+  #endDrainsUnlessDue(nextAt: number | undefined, hasWaiting: boolean): void {
     const isDue = nextAt !== undefined && nextAt <= this.#options.clock.now()
-    // Closing waits neither for retries nor for jobs that nothing claims.
-    const isWaitedFor = this.#phase === 'open' ? isDue || hasWaiting : isDue && this.#mayClaim()
-    if (hasAnswered && this.#running.size === 0 && !isWaitedFor) this.#resolveDrains()
-    if (!hasAnswered) this.#alarm.set(nextAt)
-    else if (this.#hasRoom) this.#alarm.set(this.#soonest(nextAt))
-    else this.#alarm.set(this.#drains.length > 0 ? this.#soonest(this.#roomAt()) : this.#roomAt())
+    const mustWait = this.#phase === 'open' ? isDue || hasWaiting : isDue && this.#mayClaim()
+    if (this.#running.size === 0 && !mustWait) this.#resolveDrains()
   }
 
-  #roomAt(): number | undefined {
-    const { concurrency, room } = this.#how
+  #nextLookAt(nextAt: number | undefined): number | undefined {
+    if (this.#hasRoom) return this.#orNextPoll(nextAt)
+    const roomAt = this.#nextRoomAt()
+    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain waits for the jobs of other processes, too.
+  }
+
+  /** Returns when there is room again although no job has ended. Undefined when a job has to end first. */
+  #nextRoomAt(): number | undefined {
+    const { concurrency, room } = this.#workOptions
     const mustEnd = this.#running.handling >= concurrency || this.#running.size >= 2 * concurrency
     return mustEnd || !this.#mayClaim() ? undefined : room?.nextAt()?.getTime()
   }
 
-  #soonest(nextAt: number | undefined): number | undefined {
+  #orNextPoll(at: number | undefined): number | undefined {
     const { pollMs, clock } = this.#options
-    if (pollMs === undefined) return nextAt
-    return Math.min(nextAt ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
+    if (pollMs === undefined) return at
+    return Math.min(at ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
   }
 
   #resolveDrains(): void {
