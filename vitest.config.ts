@@ -34,7 +34,7 @@ const ENGINES = ['{test,tools}/**/*.engines.test.ts']
 const PROCESSES = ['{test,tools}/**/*.process.test.ts']
 const NIGHTLY = ['{test,tools}/**/*.nightly.test.ts']
 const CRASH = ['test/crash/**/*.test.ts']
-const PACKAGE = ['test/package/**/*.test.ts', 'test/docs/{code,deploy}.test.ts']
+const PACKAGE = ['test/package/**/*.test.ts', 'test/docs/code.test.ts']
 const EVERYWHERE = ['test/everywhere/**/*.test.ts']
 const BROWSER = ['tools/inspector/test/browser/**/*.test.ts']
 

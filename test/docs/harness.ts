@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
-import { checkConfig } from './configs.ts'
 import type { BlockResult } from './run-blocks.ts'
 import { checkShell } from './shell.ts'
 
@@ -23,11 +22,14 @@ const vitest = fileURLToPath(new URL('node_modules/vitest/vitest.mjs', root))
 const typeCheck = fileURLToPath(new URL('type-check.ts', import.meta.url))
 const runBlocks = fileURLToPath(new URL('run-blocks.ts', import.meta.url))
 
-/** Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built. */
-export function createHarness(blocks: readonly Block[]): Harness {
+/**
+ * Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built.
+ *
+ * @param files The names of all that the guides name.
+ */
+export function createHarness(blocks: readonly Block[], files: ReadonlySet<string>): Harness {
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'docs-'))
-  const files = new Set(blocks.flatMap(({ file }) => file ?? []))
   const pathOf = (block: Block): string => join(directory, fileName(block))
   const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
   for (const block of blocks) if (kindOf(block) !== 'example') writeFileSync(pathOf(block), block.code)
@@ -47,7 +49,6 @@ export function createHarness(blocks: readonly Block[]): Harness {
       const kind = kindOf(block)
       if (kind === 'example') return checkExample(block)
       if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET, files))
-      if (kind === 'config') return refuse(block, checkConfig(block))
       started ??= start()
       refuse(block, (await started.types)[pathOf(block)] ?? ['not type-checked'])
       if (kind === 'script') return checkScript(block, (await started.scripts)[pathOf(block)])

@@ -54,7 +54,7 @@ function checkCommand(command: string, files: ReadonlySet<string>): string[] {
   return [`'${program}': no test knows this command`]
 }
 
-/** The programs that deploy, with what each may be told. `deploy.test.ts` runs what runs without them. */
+/** The programs that deploy, with what each may be told. `deploy.nightly.test.ts` runs what runs without them. */
 const DEPLOYING: Readonly<Record<string, readonly string[]>> = {
   docker: ['build', 'exec', 'run'],
   fly: ['apps', 'deploy', 'secrets'],

@@ -16,7 +16,7 @@ export function unavailable(subject: string, path: string, cause: unknown): Hook
   return new HooklineError('queue_unavailable', cannotUse(subject, path, cause), { cause })
 }
 
-export function cannotUse(subject: string, path: string, error: unknown): string {
+function cannotUse(subject: string, path: string, error: unknown): string {
   const { message } = error as Error
   if (error instanceof UnusableFile) return `${subject} cannot use ${path}: ${message}`
   const [reason, advice] = explain(path, resultOf(error))

@@ -29,6 +29,7 @@ const MESSAGE = signedRequest(fixtures.track, SECRET)
 
 const blocks = extractBlocks('docs/deploy.md', readGuide('deploy.md'))
 const codeOf = (name: string) => blocks.find(({ file }) => file === name)?.code ?? ''
+const stateFolder = /STATE_DIRECTORY=(\S+)/.exec(codeOf('Dockerfile'))?.[1] ?? ''
 const graceMs = Number(/graceMs: ([\d_]+)/.exec(codeOf('server.mjs'))?.[1]?.replaceAll('_', ''))
 
 /** In which the handler of a message ends the process, as a crash does. */
@@ -45,30 +46,26 @@ beforeAll(async () => {
   project = await createProject()
   atEnd(() => project.remove())
   writeFileSync(join(project.directory, 'server.mjs'), codeOf('server.mjs'))
-})
+}, 240_000)
 
 afterAll(async () => {
   for (const undo of undone) await undo()
 })
 
-describe('the server', () => {
+describe('the server', { timeout: 60_000 }, () => {
   test('is ready in an empty folder, passes hookline check, and ends at SIGTERM while a connection is open', async () => {
     const server = await start()
 
     expect(await get(server.port, '/healthz')).toEqual([200, 'ok\n'])
     expect(await get(server.port, '/readyz')).toEqual([200, 'ok\n'])
+    const { headers } = await fetch(`http://127.0.0.1:${server.port}/healthz`)
+    expect(headers.get('keep-alive')).toBe('timeout=65') // Longer than the proxies of the page, with 60 s, do.
     expect(await check(`http://127.0.0.1:${server.port}/webhooks`)).toMatch(/ 0 failed/)
 
     const idle = connect(server.port, '127.0.0.1').on('error', () => {})
     await once(idle, 'connect')
     server.child.kill('SIGTERM')
     expect(await server.child.exit).toBe(0)
-  })
-
-  test('keeps an idle connection longer than the proxies of the page, with 60 s, do', async () => {
-    const server = await start()
-    const { headers } = await fetch(`http://127.0.0.1:${server.port}/healthz`)
-    expect(headers.get('keep-alive')).toBe('timeout=65')
   })
 
   test('handles a message that it had stored when it was killed', async () => {
@@ -106,7 +103,7 @@ describe('the server', () => {
   })
 })
 
-describe('the image', needs('bwrap', 'root'), () => {
+describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
   let image: Image
   let context: string
   let options: string[]
@@ -121,13 +118,11 @@ describe('the image', needs('bwrap', 'root'), () => {
     }
     image = buildImage(codeOf('Dockerfile'), context, [join(directory, tarball(directory))])
     atEnd(() => image.remove())
-    const calls = blocks
-      .filter(({ code }) => /\bdocker /.test(code) && code !== '')
-      .filter(({ language }) => language === 'sh')
+    const calls = blocks.filter(({ code, language }) => language === 'sh' && /\bdocker /.test(code))
     const recorded = calls.flatMap(({ code }) => recordDocker(code, context, SECRET))
     options = recorded.find(([verb]) => verb === 'run') ?? []
     exec = recorded.find(([verb]) => verb === 'exec')?.slice(2) ?? []
-  })
+  }, 240_000)
 
   test('runs on a read-only root, writes only to its volume, and keeps that', async () => {
     expect(options).toContain('--read-only')
@@ -164,9 +159,8 @@ describe('the image', needs('bwrap', 'root'), () => {
   })
 
   test('runs with Compose as with docker run', () => {
-    const { services } = yamlOf('compose.yaml')[0] as { readonly services: { readonly receiver: Compose } }
-    const { receiver } = services
     const given = (name: string) => options[options.indexOf(name) + 1]
+    const { environment, ...receiver } = valueAt('compose.yaml', 'services.receiver') as Record<string, object>
 
     expect(receiver).toMatchObject({
       read_only: options.includes('--read-only'),
@@ -179,127 +173,74 @@ describe('the image', needs('bwrap', 'root'), () => {
       restart: given('--restart'),
       secrets: ['hookline'],
     })
-    expect(Object.entries(receiver.environment).map((pair) => pair.join('='))).toEqual([given('--env')])
+    expect(Object.entries(environment ?? {}).map((pair) => pair.join('='))).toEqual([given('--env')])
   })
 })
 
-interface Compose {
-  readonly environment: Readonly<Record<string, string>>
-  readonly stop_grace_period: string
-  readonly healthcheck: { readonly test: readonly string[] }
-}
-
 describe('the platforms', () => {
-  const compose = (yamlOf('compose.yaml')[0] as { readonly services: { readonly receiver: Compose } }).services.receiver
-  const fly = parseToml(codeOf('fly.toml')) as unknown as Fly
-  const render = (yamlOf('render.yaml')[0] as { readonly services: readonly [Render] }).services[0]
-  const pods = ['statefulset.yaml', 'deployment.yaml'].map((name) => (yamlOf(name)[0] as Manifest).spec.template.spec)
+  const POD = 'spec.template.spec'
+  const CONTAINER = `${POD}.containers.0`
+  const pods = ['statefulset.yaml', 'deployment.yaml']
+  const render = 'services.0'
 
-  test('ask the paths that the server answers', async () => {
+  test.each<readonly [file: string, path: string, expected: unknown]>([
+    ...pods.flatMap(
+      (file) =>
+        [
+          [file, `${CONTAINER}.ports`, [{ name: 'http', containerPort: PORT }]],
+          [file, `${CONTAINER}.readinessProbe.httpGet`, { path: '/readyz', port: 'http' }],
+          [file, `${CONTAINER}.livenessProbe.httpGet`, { path: '/healthz', port: 'http' }],
+        ] as const,
+    ),
+    ['statefulset.yaml#1', 'spec.ports.0.targetPort', 'http'],
+    ['fly.toml', 'http_service.internal_port', PORT],
+    ['fly.toml', 'http_service.checks.0.path', '/readyz'],
+    ['fly.toml', 'mounts.destination', stateFolder],
+    ['fly.toml', 'kill_signal', 'SIGTERM'],
+    ['render.yaml', `${render}.healthCheckPath`, '/healthz'],
+    ['render.yaml', `${render}.startCommand`, 'node server.mjs'],
+  ])('%s: %s is that of the server', (file, path, expected) => {
+    expect(valueAt(file, path)).toEqual(expected)
+  })
+
+  test('mount the folder of the SQLite file, and that of the secret', () => {
+    const folders = valuesByName('statefulset.yaml', `${CONTAINER}.volumeMounts`, 'mountPath')
+    const env = valuesByName('statefulset.yaml', `${CONTAINER}.env`, 'value')
+
+    expect(folders.data).toBe(stateFolder)
+    expect(env.SECRET_FILE).toBe(`${folders.secret}/secret`)
+    expect(valuesByName('render.yaml', `${render}.envVars`, 'value', 'key').STATE_DIRECTORY).toBe(
+      valueAt('render.yaml', `${render}.disk.mountPath`),
+    )
+  })
+
+  test('Compose asks whether the server is ready', async () => {
     const server = await start()
-    const [, , , script = ''] = compose.healthcheck.test
-    const asked = [
-      ...pods.flatMap(({ containers: [{ readinessProbe }] }) => readinessProbe.httpGet.path),
-      ...fly.http_service.checks.map(({ path }) => path),
-    ]
-    const alive = [
-      ...pods.map(({ containers: [{ livenessProbe }] }) => livenessProbe.httpGet.path),
-      render.healthCheckPath,
-    ]
+    const [, , , script = ''] = valueAt('compose.yaml', 'services.receiver.healthcheck.test') as string[]
 
-    expect([...new Set(asked)]).toEqual(['/readyz'])
-    expect([...new Set(alive)]).toEqual(['/healthz'])
-    for (const path of [...asked, ...alive]) expect(await get(server.port, path)).toEqual([200, 'ok\n'])
     expect(runHealthcheck(script, server.port)).toBe(0)
     expect(runHealthcheck(script, await freePort())).toBe(1)
   })
 
-  test('send requests to the port of the server', () => {
-    const ports = pods.map(({ containers: [{ ports }] }) => ports)
-    expect(ports).toEqual(pods.map(() => [{ name: 'http', containerPort: PORT }]))
-    for (const { containers } of pods) {
-      for (const probe of [containers[0].readinessProbe, containers[0].livenessProbe])
-        expect(probe.httpGet.port).toBe('http')
-    }
-    const service = yamlOf('statefulset.yaml')[1] as {
-      readonly spec: { readonly ports: readonly { readonly targetPort: string }[] }
-    }
-    expect(service.spec.ports.map(({ targetPort }) => targetPort)).toEqual(['http'])
-    expect(fly.http_service.internal_port).toBe(PORT)
-  })
-
-  test('mount the folder of the SQLite file', () => {
-    const [, folder = ''] = /STATE_DIRECTORY=(\S+)/.exec(codeOf('Dockerfile')) ?? []
-    const mounts = pods[0]?.containers[0].volumeMounts ?? []
-
-    expect(mounts.find(({ name }) => name === 'data')?.mountPath).toBe(folder)
-    expect(fly.mounts.destination).toBe(folder)
-    expect(render.envVars.find(({ key }) => key === 'STATE_DIRECTORY')?.value).toBe(render.disk.mountPath)
-    const [{ env }] = pods[0]?.containers ?? [{ env: [] }]
-    const secret = mounts.find(({ name }) => name === 'secret')?.mountPath
-    expect(env?.find(({ name }) => name === 'SECRET_FILE')?.value).toBe(`${secret}/secret`)
-  })
-
-  test('start the file of the page', () => {
-    expect(render.startCommand).toBe('node server.mjs')
-    expect(codeOf('receiver.service')).toMatch(/^ExecStart=\S+node \S+\/server\.mjs$/m)
-  })
-
   test('wait longer for its end than the server does', () => {
-    const unit = /TimeoutStopSec=(\d+)/.exec(codeOf('receiver.service'))?.[1]
-    const delays = pods.map(({ containers: [{ lifecycle }] }) => lifecycle?.preStop.sleep.seconds ?? 0)
+    const unit = codeOf('receiver.service')
     const waits = [
-      Number.parseInt(compose.stop_grace_period, 10),
-      Number(unit),
-      fly.kill_timeout,
-      render.maxShutdownDelaySeconds,
-      ...pods.map(({ terminationGracePeriodSeconds }, index) => terminationGracePeriodSeconds - (delays[index] ?? 0)),
+      Number.parseInt(valueAt('compose.yaml', 'services.receiver.stop_grace_period') as string, 10),
+      Number(/TimeoutStopSec=(\d+)/.exec(unit)?.[1]),
+      valueAt('fly.toml', 'kill_timeout'),
+      valueAt('render.yaml', `${render}.maxShutdownDelaySeconds`),
+      ...pods.map(
+        (file) =>
+          Number(valueAt(file, `${POD}.terminationGracePeriodSeconds`)) -
+          Number(valueAt(file, `${CONTAINER}.lifecycle.preStop.sleep.seconds`) ?? 0),
+      ),
     ]
 
+    expect(unit).toMatch(/^ExecStart=\S+node \S+\/server\.mjs$/m)
     // Its queue may need a second more.
-    expect(waits.filter((seconds) => !(seconds * 1_000 > graceMs + 1_000))).toEqual([])
-    expect(fly.kill_signal).toBe('SIGTERM')
+    expect(waits.filter((seconds) => !(Number(seconds) * 1_000 > graceMs + 1_000))).toEqual([])
   })
 })
-
-interface Fly {
-  readonly kill_signal: string
-  readonly kill_timeout: number
-  readonly mounts: { readonly destination: string }
-  readonly http_service: { readonly internal_port: number; readonly checks: readonly { readonly path: string }[] }
-}
-
-interface Render {
-  readonly startCommand: string
-  readonly healthCheckPath: string
-  readonly maxShutdownDelaySeconds: number
-  readonly disk: { readonly mountPath: string }
-  readonly envVars: readonly { readonly key: string; readonly value?: string }[]
-}
-
-interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string }
-}
-
-interface Manifest {
-  readonly spec: {
-    readonly template: {
-      readonly spec: {
-        readonly terminationGracePeriodSeconds: number
-        readonly containers: readonly [
-          {
-            readonly ports: unknown
-            readonly env?: readonly { readonly name: string; readonly value: string }[]
-            readonly readinessProbe: Probe
-            readonly livenessProbe: Probe
-            readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } }
-            readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
-          },
-        ]
-      }
-    }
-  }
-}
 
 describe('the unit', () => {
   const unit = codeOf('receiver.service')
@@ -338,7 +279,8 @@ describe('the unit', () => {
   })
 })
 
-describe('nginx', { ...needs('nginx'), timeout: 120_000 }, () => {
+/** From the first message to the end of the receiver. */
+describe('nginx', { ...needs('nginx'), timeout: 120_000, shuffle: false }, () => {
   let server: Server
   let proxy: { readonly port: number; readonly ca: string; readonly folder: string }
   const relay = { connections: 0, received: '' }
@@ -495,8 +437,18 @@ function runHealthcheck(script: string, port: number): number | null {
   return spawnSync(process.execPath, ['-e', script.replace(`:${PORT}/`, `:${port}/`)]).status
 }
 
-function yamlOf(name: string): unknown[] {
-  return parseAllDocuments(codeOf(name)).map((document) => document.toJS())
+/** The value at `a.0.b` of a block in YAML, or its document `#1`, or in TOML. */
+function valueAt(name: string, path: string): unknown {
+  const [file = '', index = 0] = name.split('#')
+  const code = codeOf(file)
+  const value: unknown = file.endsWith('.toml') ? parseToml(code) : parseAllDocuments(code)[Number(index)]?.toJS()
+  return path.split('.').reduce((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], value)
+}
+
+/** A list of objects with names as one object. */
+function valuesByName(file: string, path: string, of: string, name = 'name'): Record<string, unknown> {
+  const list = valueAt(file, path) as Record<string, string>[]
+  return Object.fromEntries(list.map((item) => [item[name], item[of]]))
 }
 
 function tarball(directory: string): string {

@@ -84,25 +84,10 @@ describe('@octokit/webhooks', () => {
     expect((await answerOf(webhooks)).status).toBe(200)
     expect(ids).toEqual(['delivery-1', 'delivery-1'])
   })
-
-  test('signs and verifies text, later', async () => {
-    const webhooks = new Webhooks({ secret: SECRET })
-
-    expect(await webhooks.sign(BODY)).toBe(fromGitHub().headers['x-hub-signature-256'])
-    expect(await webhooks.verify(BODY, await webhooks.sign(BODY))).toBe(true)
-  })
 })
 
 describe('standardwebhooks', () => {
   const webhook = new Webhook(STANDARD_SECRET)
-
-  test('accepts any of a list of signatures', () => {
-    const { headers } = fromStandard(new Date())
-    const list = `v1,${btoa('another')} ${headers['webhook-signature']}`
-
-    expect(webhook.verify(BODY, { ...headers, 'webhook-signature': list })).toEqual({ ref: 'main' })
-    expect(() => webhook.verify(`${BODY} `, headers)).toThrow('No matching signature found')
-  })
 
   test.each([-1, 1])('refuses a timestamp that is more than 5 minutes off', (sign) => {
     const at = (ms: number) => fromStandard(new Date(Date.now() + sign * ms)).headers
