@@ -83,10 +83,10 @@ describe('a flush that waits for its turn', () => {
   it('is filled up with what came meanwhile, which does not count for the next one', async () => {
     const { client, clock, sent } = setUp([500], { flushAt: 3, maxInFlight: 1, flushAfterMs: 60_000 })
     client.track(numbered(0))
-    client.flush()
+    void client.flush()
     await settle()
     client.track(numbered(1))
-    client.flush()
+    void client.flush()
     client.track(numbered(2))
     await clock.advance(1000)
     const inOrder = [['Event 0'], ['Event 0'], ['Event 1', 'Event 2']]

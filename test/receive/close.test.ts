@@ -20,7 +20,7 @@ function setUpHeld(...[inbox, options, overrides]: Parameters<typeof setUpInbox>
   })
   const closing = (graceMs?: number) => {
     const state: { left?: unknown } = {}
-    set.receiver.close(graceMs === undefined ? {} : { graceMs }).then((left) => {
+    void set.receiver.close(graceMs === undefined ? {} : { graceMs }).then((left) => {
       state.left = left
     })
     return state
@@ -203,7 +203,7 @@ describe('close, with a dedupe store', () => {
     const received = [deliver(set.receiver, page('a')), deliver(set.receiver, page('b'))]
     await set.clock.advance(4500)
     for (const late of received) expect(await late).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
-    set.receiver.close().then((left) => log.push(`closed ${left.length}`))
+    void set.receiver.close().then((left) => log.push(`closed ${left.length}`))
     return { ...set, held, log }
   }
 
@@ -290,7 +290,7 @@ describe('health', () => {
   it('of a queue that hangs: unavailable, after a second', async () => {
     const { receiver, clock } = setUpInbox({}, {}, { counts: () => new Promise(() => {}) })
     let health: unknown
-    receiver.health().then((answer) => {
+    void receiver.health().then((answer) => {
       health = answer
     })
     await clock.advance(999)

@@ -1,13 +1,19 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Claim, Claimed } from '../../src/receive/dedupe.ts'
+import type { Claim } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 const WINDOW_MS = 60_000
 const LEASE_MS = 1000
 
+/** A claim in memory ends at once. */
+interface Held {
+  confirm(): void
+  release(): void
+}
+
 /** The claim, when it is one. */
-function claimed(claim: Claim | Promise<Claim>): Claimed {
+function claimed(claim: Claim | Promise<Claim>): Held {
   if (typeof claim === 'string' || claim instanceof Promise) throw new Error(`it is ${claim}`)
   return claim
 }
@@ -161,7 +167,7 @@ it('forgets what was handled the longest ago when it is full', () => {
 it('never forgets what is being handled, and says when there is nothing else', async () => {
   const { clock, dedupe, claim, handle } = setUp(2)
   handle('done')
-  dedupe.claim('a')
+  void dedupe.claim('a')
   await clock.advance(1)
   const b = claim('b')
   expect(() => dedupe.claim('c')).toThrow(
@@ -178,8 +184,8 @@ it('does not take a place of others for a confirm that comes after the lease', a
   const { clock, dedupe, claim } = setUp(2)
   const late = claim('late')
   await clock.advance(LEASE_MS)
-  dedupe.claim('a')
-  dedupe.claim('b')
+  void dedupe.claim('a')
+  void dedupe.claim('b')
   late.confirm()
   expect([dedupe.claim('a'), dedupe.claim('b')]).toEqual(['in_progress', 'in_progress'])
   expect(() => dedupe.claim('late')).toThrow('maxKeys')
@@ -187,7 +193,7 @@ it('does not take a place of others for a confirm that comes after the lease', a
 
 it('finds room among many claims that ended', async () => {
   const { clock, dedupe } = setUp(10)
-  for (let index = 0; index < 10; index += 1) dedupe.claim(`${index}`)
+  for (let index = 0; index < 10; index += 1) void dedupe.claim(`${index}`)
   await clock.advance(LEASE_MS)
   for (let index = 10; index < 20; index += 1) expect(dedupe.claim(`${index}`)).toBeTypeOf('object')
   expect(() => dedupe.claim('one more')).toThrow('maxKeys')
@@ -205,7 +211,7 @@ it('uses a monotonic clock', async () => {
   const clock = manualClock()
   let shift = 0
   const dedupe = memoryDedupe({ leaseMs: LEASE_MS, clock: { ...clock, now: () => clock.now() + shift } })
-  dedupe.claim('a')
+  void dedupe.claim('a')
   shift = 10 * LEASE_MS
   expect(dedupe.claim('a')).toBe('in_progress')
   shift = -10 * LEASE_MS
@@ -230,15 +236,15 @@ it('forgets what ended before it is full', async () => {
   await clock.advance(WINDOW_MS)
   const forgotten = vi.spyOn(Map.prototype, 'delete')
   onTestFinished(() => forgotten.mockRestore())
-  dedupe.claim('new')
+  void dedupe.claim('new')
   expect(forgotten).toHaveBeenCalledWith('old')
 })
 
 it('changes nothing any more when it is closed', () => {
   const { dedupe, claim, ask } = setUp()
   const open = claim()
-  dedupe.close()
-  dedupe.close()
+  void dedupe.close()
+  void dedupe.close()
   open.confirm()
   open.release()
   expect(ask).toThrow(expect.objectContaining({ code: 'shutting_down' }))

@@ -165,5 +165,5 @@ function applyTheme(theme: Theme): void {
 applyTheme(readTheme())
 prefersDark.addEventListener('change', () => applyTheme(readTheme()))
 startKeys()
-connect()
+void connect() // It never ends, and shows a lost connection itself.
 render(<Page />, document.querySelector('#page') as Element)
