@@ -1,4 +1,4 @@
-/** One attempt at a message: what its handlers get, and what is to be told of them. */
+/** One attempt at a message: the arguments of its handlers, and the data that is reported. */
 
 import type { Clock } from '../kit/clock.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
@@ -6,15 +6,15 @@ import type { Deadline } from './deadline.ts'
 import type { Delivery, HandlerNames } from './delivery.ts'
 import type { HandlerRun } from './events.ts'
 
-/** How far the handlers of a message in an inbox are, by their names; the empty one is that of all without a name. */
+/** The progress of a message in an inbox, by the names of its handlers. The empty name stands for all handlers without one. */
 export interface Progress extends HandlerNames {
-  /** In earlier attempts, too. */
+  /** The handlers that succeeded, in earlier attempts, too. */
   done: readonly string[]
-  /** In the previous attempt, until this one calls its handlers. */
+  /** The handlers that failed: in the previous attempt, until this one calls its handlers. */
   failed: readonly string[]
   /** The names of the handlers that run; undefined for all. */
   readonly only: readonly string[] | undefined
-  /** Stores what is done, while others go on. */
+  /** Stores the progress while other handlers still run. */
   readonly save: () => void
 }
 

@@ -10,7 +10,7 @@ import { checkHealth } from '../store/health.ts'
 import { Deduplication } from './deduplication.ts'
 import { type AudienceHandlers, Handlers } from './handlers.ts'
 import { Inbox } from './inbox.ts'
-import { tellOptions } from './inspected.ts'
+import { rememberOptions } from './inspected.ts'
 import { RequestReceiver } from './receive.ts'
 import { type ReceiverOptions, readOptions } from './receiver-options.ts'
 import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './receiver-types.ts'
@@ -72,7 +72,7 @@ export function createReceiver<
       if (closed !== undefined) {
         throw new TypeError('`start` needs an open receiver, and this one is closed. Create a new receiver.')
       }
-      const startedInbox = inboxFor('start')
+      const startedInbox = requireInbox('start')
       if (isStarted)
         throw new TypeError('`start` can be called once, and was called before. Remove one of the two calls.')
       if (handlers.size === 0) {
@@ -84,18 +84,18 @@ export function createReceiver<
       isStarted = true
     },
     async *history(filter = {}) {
-      yield* inboxFor('history').history(filter)
+      yield* requireInbox('history').history(filter)
     },
-    replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
-    deadLetters: async (page) => inboxFor('deadLetters').letters.deadLetters(page),
+    replay: async (replayOptions = {}) => requireInbox('replay').replay(replayOptions),
+    deadLetters: async (page) => requireInbox('deadLetters').letters.deadLetters(page),
     redrive: (async (which: 'all', redriveOptions: { dryRun: true }) =>
-      inboxFor('redrive').letters.redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
-    drop: async (which) => inboxFor('drop').letters.drop(which),
+      requireInbox('redrive').letters.redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
+    drop: async (which) => requireInbox('drop').letters.drop(which),
     forget: async (ids, options: ForgetOptions = {}) => {
       requireOptions('forget', options, ['source'])
       const { source } = options
       if (source !== undefined) requireText('source', source, 'shop')
-      return inboxFor('forget').forget(ids, source)
+      return requireInbox('forget').forget(ids, source)
     },
     health: async () => {
       const health = await checkHealth(inbox && (() => inbox.counts()), closed !== undefined, clock)
@@ -104,24 +104,24 @@ export function createReceiver<
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])
       const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)
-      closed ??= end(graceMs)
+      closed ??= closeParts(graceMs)
       return closed
     },
   }
-  tellOptions(receiver, { ...options } as ReceiverOptions)
+  rememberOptions(receiver, { ...options } as ReceiverOptions)
   return receiver as Receiver<Events, Traits, Custom>
 
-  function inboxFor(call: string): Inbox {
+  function requireInbox(call: string): Inbox {
     if (inbox !== undefined) return inbox
     throw new TypeError(`\`${call}\` needs an inbox. Pass \`inbox\` to createReceiver.`)
   }
 
-  async function end(graceMs: number): Promise<readonly StoredMessage[]> {
-    const since = clock.monotonic()
+  async function closeParts(graceMs: number): Promise<readonly StoredMessage[]> {
+    const startedAt = clock.monotonic()
     await within(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
-    const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
+    const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - startedAt)))
     await dedupe?.close(restMs)
-    const left = await inbox?.close(restMs) // Refuses what an engine that is silent has not stored.
+    const left = await inbox?.close(restMs) // Requests that wait for a silent engine are refused now.
     await nextTurn() // Hosts write the last answers now.
     settings.log.flush()
     return left ?? []
@@ -129,7 +129,7 @@ export function createReceiver<
 }
 
 const GRACE_MS = 10_000
-/** How long requests under way may take to be answered when the grace is shorter, in milliseconds. */
+/** How long requests under way may still take when the grace is shorter. */
 const ANSWERS_MS = 300
 
 function readReceiveOptions(options: ReceiveOptions = {}) {
@@ -146,7 +146,7 @@ function readHeaders(headers: HeadersLike): EndpointHeaders {
       'receive: headers',
       'must be Headers or an object',
       kindOf(headers),
-      'Pass those of the request.',
+      'Pass the headers of the request.',
     )
   }
   if (Symbol.iterator in headers) return lowerCased([...headers])

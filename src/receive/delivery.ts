@@ -12,10 +12,10 @@ export type DeliveryMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export interface Delivery {
   /**
    * Identifies the delivery and every retry of it, in an inbox and as a dead letter, too: a UUID. It is made of your `key`, if
-   * `inbox` or `dedupe` has one. Else of the verified signature, which a retry has again because its bytes are the same; with
-   * several secrets, of the one that the last of them makes of these bytes; with many sources, of that and of the source; of the
-   * bytes when unsigned; of an element of a batch, of what its batch has, and its place. Use it, not `messageId`, to
-   * recognise duplicates: a `messageId` can be guessed.
+   * `inbox` or `dedupe` has one. Otherwise it is made of the signature that the last of your secrets makes of the bytes, and of the name of
+   * the source, if there is one: a retry has the same bytes, so it has the same id. An unsigned delivery has an id made of its bytes; an
+   * element of a batch, of the id of the batch and its place. Use the id, not `messageId`, to recognise duplicates: a `messageId` can be
+   * guessed.
    */
   readonly id: string
   /** The exact bytes of the body; of an element of a batch, its JSON, written anew. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */
@@ -58,7 +58,7 @@ export interface TransactionClient {
 
 /** A replay, as a handler sees it. */
 export interface DeliveryReplay {
-  /** That of the replay. */
+  /** The id of the replay. */
   readonly id: string
   /** When the message was handled before. */
   readonly handledAt: Date
@@ -71,7 +71,7 @@ export type ReceivedElement<M extends ReceivedMessage = ReceivedMessage> =
   | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
   | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }
 
-/** Which named handlers of a message in an inbox are done, and which failed in its last attempt. The empty name is that of all without one. */
+/** The named handlers of a message in an inbox: those that are done, and those that failed in the last attempt. The empty name stands for all without one. */
 export interface HandlerNames {
   readonly done: readonly string[]
   readonly failed: readonly string[]

@@ -34,7 +34,7 @@ interface StoredReplay {
 
 const VERSION = 1
 
-/** Names of headers that hold secrets, and nothing about the message. */
+/** Matches the names of headers that hold secrets, and nothing about the message. */
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
@@ -53,10 +53,10 @@ export function writeEnvelope(parts: DeliveryParts, group: string | undefined): 
     group,
     headers,
   }
-  return join(head, parts.bytes)
+  return joinParts(head, parts.bytes)
 }
 
-function join(head: Head, body: Uint8Array): Uint8Array {
+function joinParts(head: Head, body: Uint8Array): Uint8Array {
   const line = `${JSON.stringify(head)}\n`
   const length = Buffer.byteLength(line)
   const envelope = Buffer.allocUnsafe(length + body.length)
@@ -66,18 +66,18 @@ function join(head: Head, body: Uint8Array): Uint8Array {
 }
 
 /**
- * The copy of a message for a replay, and its group.
+ * Copies a message for a replay. Returns the copy and its group.
  *
- * @throws HooklineError for what is no envelope.
+ * @throws HooklineError when the message is no envelope.
  */
 export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'body' | 'group'> {
-  const head = headOf(stored)
-  return { body: join({ ...head, replay }, bodyOf(stored)), group: head.group }
+  const head = readHead(stored)
+  return { body: joinParts({ ...head, replay }, bodyOf(stored)), group: head.group }
 }
 
 export function readEnvelope(stored: Uint8Array): DeliveryParts {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
-  const { at, source, signature, hasHeader, secretIndex, from, method = 'POST', replay, headers } = headOf(envelope)
+  const { at, source, signature, hasHeader, secretIndex, from, method = 'POST', replay, headers } = readHead(envelope)
   return {
     method: method as DeliveryMethod,
     headers,
@@ -94,7 +94,7 @@ export function readEnvelope(stored: Uint8Array): DeliveryParts {
 
 export function sourceOf(stored: Uint8Array): string | undefined {
   try {
-    return headOf(stored).from
+    return readHead(stored).from
   } catch {
     return undefined
   }
@@ -107,12 +107,12 @@ export function bodyOf(stored: Uint8Array): Uint8Array {
 const LINE_FEED = 0x0a
 const decoder = new TextDecoder()
 
-function headOf(stored: Uint8Array): Head {
+function readHead(stored: Uint8Array): Head {
   let head: unknown
   try {
     head = JSON.parse(decoder.decode(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))))
   } catch {
-    // The message of JSON.parse quotes its input.
+    // The error of JSON.parse is not passed on: it quotes its input.
   }
   if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('it has other bytes')
   if (head.hookline !== VERSION) throw unreadable(`it has version ${head.hookline}`)

@@ -1,4 +1,4 @@
-/** What a receiver tells: one event for each thing that can happen, the same for observers and for the diagnostics channels. */
+/** The events of a receiver. Observers and the diagnostics channels get the same ones. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -44,7 +44,7 @@ export interface UnplannedEvent {
 
 /** A message is in the inbox, as safe as its queue stores it, or was there already. */
 export interface StoredEvent {
-  /** Undefined for an authentic one that is invalid: it becomes a dead letter. */
+  /** Undefined for an authentic message that is invalid: it becomes a dead letter. */
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
   /** How long storing took, in milliseconds. */
@@ -104,9 +104,9 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
   readonly request: AnsweredRequest
-  /** Its `bytes` are those of a refused request, too; empty when no body was read. */
+  /** A refused request has a delivery, too. Its `bytes` are empty when no body was read. */
   readonly delivery: Delivery
-  /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
+  /** Undefined for a batch, whose messages are in `elements`, and for a message that was refused before it was parsed. */
   readonly message: ReceivedMessage | undefined
   readonly status: number
   /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
@@ -121,7 +121,7 @@ export interface AnsweredEvent {
 export interface ForgottenEvent {
   /** As they were passed to `forget`. */
   readonly ids: string | readonly string[]
-  /** Undefined: of all sources. */
+  /** Undefined for all sources. */
   readonly source: string | undefined
 }
 

@@ -4,8 +4,8 @@ import { describeError, HooklineError } from '../protocol/error.ts'
 import { locateIssues } from './schema-issues.ts'
 
 /**
- * What went wrong, for the owner: of handlers that failed, what the first one threw; of a schema, where the value does not fit. The message of
- * the error is answered. Never throws, whatever was thrown.
+ * Explains an error to the owner of the endpoint: what the first failed handler threw, or where a value does not match its schema. The
+ * sender gets the message of the error alone. Never throws, whatever was thrown.
  */
 export function explainError(thrown: unknown): string {
   if (!(thrown instanceof HooklineError)) return describeError(thrown)
@@ -27,7 +27,7 @@ function nameOf(thrown: unknown): string {
   }
 }
 
-/** Whether the message is at fault: sending it again would not help. */
+/** Whether the message is at fault, so that sending it again would not help. */
 export function isUnusable(error: unknown): error is HooklineError {
   return error instanceof HooklineError && error.status < 500
 }

@@ -5,7 +5,7 @@ import { createDeadlines, type Deadlines } from '../kit/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { parseReceived } from '../protocol/parse.ts'
-import type { BeginTransaction, ClaimedJob, Outcome, SaveState } from '../store/queue-types.ts'
+import type { BeginTransaction, ClaimedJob, Complete, Outcome, SaveState } from '../store/queue-types.ts'
 import type { Attempt, Progress } from './attempt.ts'
 import { Deadline } from './deadline.ts'
 import type { Delivery, TransactionClient } from './delivery.ts'
@@ -35,8 +35,8 @@ export interface HandlingSettings {
   readonly tap: Tap
 }
 
-/** A claimed message, and how far its attempt came. */
-interface Claimed {
+/** A claimed message, and the progress of its attempt. */
+interface ClaimedMessage {
   readonly job: ClaimedJob
   readonly before: RetryState
   delivery: Delivery
@@ -44,27 +44,24 @@ interface Claimed {
   wire?: ReceivedMessage
   /** Undefined until its handlers are called. */
   attempt?: Attempt
-  /** Undefined for one that no handler may see. */
+  /** Undefined when no handler may see the message. */
   progress?: Progress
-}
-
-/** The database did not begin a transaction: no handler ran. */
-class NotBegun extends Error {
-  readonly error: HooklineError
-
-  constructor(error: HooklineError) {
-    super(error.message)
-    this.error = error
-  }
+  /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
+  isUncounted?: true
 }
 
 const BEGIN_AGAIN_MS = 1_000
 const MAX_LOST_CLAIMS = 5
 
-/** How many claims of a job ended with their process, or lapsed. When its state is unreadable, each earlier claim is an attempt. */
-export function countLostClaims({ claimCount, retryState }: ClaimedJob): number {
-  const { attempts, releases } = readRetryState(retryState, { attempts: claimCount - 1, releases: 0 })
-  return claimCount - 1 - attempts - releases
+/** Counts the claims of a job that ended with their process, or lapsed. */
+export function countLostClaims(job: ClaimedJob): number {
+  const { attempts, releases } = retryStateOf(job)
+  return job.claimCount - 1 - attempts - releases
+}
+
+/** Reads the retry state of a job. When it is unreadable, each earlier claim counts as an attempt. */
+function retryStateOf({ claimCount, retryState }: ClaimedJob): RetryState {
+  return readRetryState(retryState, { attempts: claimCount - 1, releases: 0 })
 }
 
 /** Handles the messages of an inbox. */
@@ -75,7 +72,7 @@ export class StoredMessages {
   readonly #handlers: Handlers
   readonly #deadlines: Deadlines
   readonly #stops = new Set<() => void>()
-  #watched: AbortSignal | undefined
+  #signal: AbortSignal | undefined
 
   constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers) {
     this.#inbox = inbox
@@ -85,34 +82,35 @@ export class StoredMessages {
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
   }
 
-  /** Handles a claimed job. */
+  /** Handles a claimed job: makes an attempt, unless the job is unreadable, or its claims were lost too often. Returns the outcome. */
   async handle(job: ClaimedJob, signal: AbortSignal, save?: SaveState, begin?: BeginTransaction): Promise<Outcome> {
-    const stored = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
+    const stored = retryStateOf(job)
     const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
-    const before = isRedriven ? begunAnew(stored) : stored
+    const before = isRedriven ? { ...INITIAL, handlers: stored.handlers } : stored // Handlers that are done stay done.
     if (signal.aborted) return this.#release(before)
     if (isRedriven) {
-      await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
+      await save?.(writeRetryState(before)) // The attempts start from 0, also when this process dies.
       if (signal.aborted) return this.#release(before)
     }
     let parts: DeliveryParts
     try {
       parts = { ...readEnvelope(job.body), id: job.id }
     } catch (error) {
-      const delivery = deliveryOf({ ...job, at: job.firstAt })
+      const delivery = unreadableDelivery({ ...job, at: job.firstAt })
       return this.#deadLetter({ job, before, delivery }, error as HooklineError, 'unreadable')
     }
     const lost = countLostClaims(job)
-    if (lost < MAX_LOST_CLAIMS)
+    if (lost < MAX_LOST_CLAIMS) {
       return this.#attempt(job, parts, before, signal, save, this.#inbox.transactional ? begin : undefined)
+    }
     const reason = this.#inbox.queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
-    const message = `${lost} claims of the message ended before its handlers: ${this.#explain(job)}. Fix the cause, then redrive it.`
+    const message = `${lost} claims of the message ended before its handlers: ${this.#explainLostClaim(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
     return this.#deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
 
-  /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
-  #explain({ blockedMs }: ClaimedJob): string {
+  /** Says why a claim was lost. A lease lapses alike when its process dies and when it lives, but cannot renew it. */
+  #explainLostClaim({ blockedMs }: ClaimedJob): string {
     if (blockedMs !== undefined) return `event loop blocked for ${(blockedMs / 1_000).toFixed(1)} s`
     return this.#inbox.queue.leaseMs === undefined
       ? 'the process died'
@@ -128,27 +126,29 @@ export class StoredMessages {
     begin: BeginTransaction | undefined,
   ): Promise<Outcome> {
     const deadline = new Deadline(this.#deadlines, 'handlers')
-    const saving = createSaving(
+    // In a transaction, handlers that succeed are done only when all are: nothing is saved before.
+    const saving = createDeferredSave(
       () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
     )
     const { done = [], failed = [] } = before.handlers ?? {}
     const progress: Progress = { done, failed, only: parts.replay?.handlers, save: saving.later }
-    const claimed: Claimed = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
+    const claimed: ClaimedMessage = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
     const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
-    this.#watch(signal)
+    this.#stopAllOnAbort(signal)
     this.#stops.add(stop)
     try {
       await deadline.wait(this.#run(claimed, parts, deadline, begin), (error) =>
-        this.#tellLate(error, claimed, deadline),
+        this.#reportLate(error, claimed, deadline),
       )
       if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
-      return this.#completed(claimed)
+      return this.#completionOf(claimed)
     } catch (thrown) {
       const error = toError(thrown)
-      if (error.code === 'shutting_down' && error === deadline.error)
+      if (error.code === 'shutting_down' && error === deadline.error) {
         return this.#release(this.#withHandlers(before, progress))
-      if (thrown instanceof NotBegun) return this.#retry(claimed, thrown.error, BEGIN_AGAIN_MS)
-      return isUnusable(error) ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
+      }
+      const isFinal = isUnusable(error) && !claimed.isUncounted
+      return isFinal ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
     } finally {
       deadline.end()
       saving.cancel()
@@ -157,7 +157,7 @@ export class StoredMessages {
   }
 
   async #run(
-    claimed: Claimed,
+    claimed: ClaimedMessage,
     parts: DeliveryParts,
     deadline: Deadline,
     begin: BeginTransaction | undefined,
@@ -180,30 +180,30 @@ export class StoredMessages {
       return this.#handlers.dispatch(claimed.attempt)
     }
     if (begin === undefined || !this.#handlers.match(wire)) return dispatch(claimed.delivery)
-    await this.#inTransaction(begin, deadline, claimed, (db) =>
+    await this.#dispatchInTransaction(begin, deadline, claimed, (db) =>
       dispatch(new ReceivedDelivery({ ...parts, db }, deadline)),
     )
   }
 
-  /** What the handlers write and the completion of the message commit together. */
-  async #inTransaction(
+  /** Calls the handlers in a transaction, which commits what they write together with the completion of the message. */
+  async #dispatchInTransaction(
     begin: BeginTransaction,
     deadline: Deadline,
-    claimed: Claimed,
+    claimed: ClaimedMessage,
     dispatch: (db: TransactionClient) => Promise<undefined> | undefined,
   ): Promise<void> {
     const transaction = await begin(this.#inbox.timeoutMs).catch((error) => {
-      throw new NotBegun(toError(error))
+      claimed.isUncounted = true
+      throw error
     })
     const rollback = (): void => void transaction.rollback()
     deadline.signal.addEventListener('abort', rollback, { once: true })
     try {
       if (deadline.error !== undefined) return await transaction.rollback()
       await dispatch(transaction.db as TransactionClient)
-      if (deadline.error !== undefined) return
+      if (deadline.error !== undefined) return // It was rolled back when the deadline passed.
       deadline.end() // The commit alone decides from here on.
-      const outcome = this.#completed(claimed)
-      await transaction.commit('log' in outcome ? outcome.log : undefined)
+      await transaction.commit(this.#completionOf(claimed).log)
     } catch (error) {
       await transaction.rollback()
       throw error
@@ -212,28 +212,25 @@ export class StoredMessages {
     }
   }
 
-  /** A handler that was told to stop is expected to fail. */
-  #tellLate(error: unknown, { delivery, wire }: Claimed, deadline: Deadline): void {
+  /** Reports what handlers throw after the deadline. Those that `close` told to stop are expected to fail. */
+  #reportLate(error: unknown, { delivery, wire }: ClaimedMessage, deadline: Deadline): void {
     if (error === deadline.error || deadline.error?.code === 'shutting_down') return
     this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
-  /** The message of a copy is in the log already. */
-  #completed({ delivery, attempt, progress }: Claimed): Outcome {
+  /** Returns the outcome when all handlers succeeded. A copy of a replay has no note: its message is in the log already. */
+  #completionOf({ delivery, attempt, progress }: ClaimedMessage): Complete {
     if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
     const { done } = progress as Progress
     const isNamed = done.some((name) => name !== '')
-    const note = { ...(isNamed && { handlers: done }), ...(attempt?.isIgnored && { ignored: true as const }) }
-    return { complete: true, log: writeNote(note) }
+    return { complete: true, log: writeNote({ handlers: isNamed ? done : [], ignored: attempt?.isIgnored === true }) }
   }
 
-  /** @param uncountedMs When no handler ran: it is no attempt, and this is the delay. */
-  #retry(claimed: Claimed, error: HooklineError, uncountedMs?: number): Outcome {
-    const { before, progress } = claimed
-    const isCounted = uncountedMs === undefined
-    const attempts = before.attempts + (isCounted ? 1 : 0)
-    const releases = before.releases + (isCounted ? 0 : 1)
-    const delay = uncountedMs ?? this.#inbox.nextDelay(attempts, error)
+  #retry(claimed: ClaimedMessage, error: HooklineError): Outcome {
+    const { before, progress, isUncounted } = claimed
+    const attempts = before.attempts + (isUncounted ? 0 : 1)
+    const releases = before.releases + (isUncounted ? 1 : 0)
+    const delay = isUncounted ? BEGIN_AGAIN_MS : this.#inbox.nextDelay(attempts, error)
     if (delay === undefined) return this.#deadLetter(claimed, error)
     const retryAt = new Date(this.#receiver.clock.now() + delay)
     const state = this.#withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
@@ -244,11 +241,12 @@ export class StoredMessages {
     return { retryAt, retryState: writeRetryState(state) }
   }
 
-  #deadLetter(claimed: Claimed, error: HooklineError, given?: DeadLetterReason): Outcome {
+  /** @param unattempted The reason when there was no attempt. Default: the code of the error. */
+  #deadLetter(claimed: ClaimedMessage, error: HooklineError, unattempted?: DeadLetterReason): Outcome {
     const { job, before, progress } = claimed
     const { id, body } = job
-    const attempts = before.attempts + (given === undefined ? 1 : 0)
-    const reason = given ?? error.code
+    const attempts = before.attempts + (unattempted === undefined ? 1 : 0)
+    const reason = unattempted ?? error.code
     const state = this.#withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
@@ -262,7 +260,7 @@ export class StoredMessages {
     return { deadLetter: reason, retryState }
   }
 
-  /** In a transaction, what succeeded in this attempt was undone with the rest. */
+  /** Adds the progress of named handlers. A transaction that did not commit has undone the progress of this attempt. */
   #withHandlers(state: RetryState, progress: Progress | undefined): RetryState {
     if (progress === undefined) return state
     const done = this.#inbox.transactional ? (state.handlers?.done ?? []) : progress.done
@@ -271,7 +269,7 @@ export class StoredMessages {
     return isNamed ? { ...state, handlers: { done, failed } } : state
   }
 
-  /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
+  /** Makes a job due at once. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
   #release(before: RetryState): Outcome {
     return {
       retryAt: new Date(this.#receiver.clock.now()),
@@ -279,22 +277,24 @@ export class StoredMessages {
     }
   }
 
-  #watch(signal: AbortSignal): void {
-    if (signal === this.#watched) return
-    this.#watched = signal
-    signal.addEventListener('abort', () => [...this.#stops].forEach((stop) => void stop()), { once: true })
+  /**
+   * Stops all attempts when the signal aborts. The queue gives every job the same signal, which therefore gets one listener, and not one
+   * for each job. Jobs that come after the abort are released without an attempt.
+   */
+  #stopAllOnAbort(signal: AbortSignal): void {
+    if (signal === this.#signal) return
+    this.#signal = signal
+    const stopAll = (): void => {
+      for (const stop of this.#stops) stop()
+    }
+    signal.addEventListener('abort', stopAll, { once: true })
   }
-}
-
-/** What handlers have done stays done. */
-function begunAnew({ handlers }: RetryState): RetryState {
-  return { ...INITIAL, ...(handlers && { handlers }) }
 }
 
 const STOPPED = 'The receiver closed before the handlers finished. Stop: another attempt follows.'
 
-/** Saves in the next turn: most messages are over by then. */
-function createSaving(save: () => unknown) {
+/** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
+function createDeferredSave(save: () => unknown) {
   let immediate: NodeJS.Immediate | undefined
   return {
     later(): void {
@@ -307,16 +307,20 @@ function createSaving(save: () => unknown) {
   }
 }
 
-function subjectOf({ delivery, wire }: Claimed): Subject {
+function subjectOf({ delivery, wire }: ClaimedMessage): Subject {
   return { delivery, message: wire }
 }
 
-function triedIn({ delivery, attempt }: Claimed): Tried {
+function triedIn({ delivery, attempt }: ClaimedMessage): Tried {
   return attempt ?? { delivery, message: undefined, isStored: true }
 }
 
-/** The delivery of a job whose body cannot be read as a stored message. */
-export function deliveryOf({ id, body, at }: Pick<ClaimedJob, 'id' | 'body'> & { readonly at: Date }): Delivery {
+/** Returns the delivery of a job whose body is no envelope. */
+export function unreadableDelivery({
+  id,
+  body,
+  at,
+}: Pick<ClaimedJob, 'id' | 'body'> & { readonly at: Date }): Delivery {
   const arrival = {
     method: 'POST',
     headers: {},

@@ -20,18 +20,19 @@ const SIDES = ['entered', 'exited'] as const
 interface Registered {
   readonly on: string
   readonly handler: Handler<ReceivedMessage>
-  /** Empty without one. */
+  /** Empty for a handler without a name. */
   readonly name: string
+  /** Orders the handlers of audiences by their registration. */
   readonly order: number
 }
 
 type Registry = Map<string, Registered[]>
 
-/** So many names of strangers are warned of. */
+/** The most warnings: the sender chooses the names in them. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
-/** The handlers of a receiver, by what they are for. */
+/** The handlers of a receiver, by the messages that they are for. */
 export class Handlers {
   readonly #schemas: readonly string[]
   readonly #takesCustom: boolean
@@ -46,7 +47,7 @@ export class Handlers {
   #ignored = 0
   #isDispatched = false
 
-  /** @param schemas The names of events that have one. */
+  /** @param schemas The names of events that have a schema. */
   constructor(schemas: readonly string[] = [], takesCustom = false) {
     this.#schemas = schemas
     this.#takesCustom = takesCustom
@@ -105,15 +106,15 @@ export class Handlers {
     this.#size++
   }
 
-  /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
+  /** From now on, refuses a first handler for a type, an event or an audience: the inbox completes messages that no handler matches. */
   start(): void {
     this.#isStarted = true
     for (const registry of [this.#byType, this.#byEvent]) {
-      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Its handlers were removed.
     }
   }
 
-  /** Whether a handler is for a message. */
+  /** Whether a handler matches a message; with `only`, a handler that has one of these names. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
@@ -131,19 +132,20 @@ export class Handlers {
 
   /** Calls every handler that matches and is not done, all at once. */
   dispatch(attempt: Attempt): Promise<undefined> | undefined {
-    // Collected before the first call: a handler may change the message and the registry. A schema may drop the trait of an audience.
+    // Matches before the first call, because a handler may change the message and the registry. Matches the message as it was sent,
+    // because a schema may drop the trait of an audience.
     const matching = this.#handlersFor(attempt.wire)
     if (!this.#isDispatched) this.#warnOfSchemas()
-    if (matching.length === 0) this.#ignore(attempt)
+    if (matching.length === 0) this.#countIgnored(attempt)
     const { progress } = attempt
-    if (progress === undefined) return runAll(matching, attempt)
+    if (progress === undefined) return callAll(matching, attempt)
     const { done, only, failed } = progress
     for (const name of failed) this.#warnUnlessNamed(name)
     const isLeft = ({ name }: Registered): boolean => !done.includes(name)
-    if (only === undefined) return runAll(matching.filter(isLeft), attempt)
+    if (only === undefined) return callAll(matching.filter(isLeft), attempt)
     const absent = only.filter((name) => !this.#names.has(name)).map(absentHandler)
     const meant = [...matching, ...absent].filter(({ name }) => only.includes(name))
-    return runAll(meant.filter(isLeft), attempt)
+    return callAll(meant.filter(isLeft), attempt)
   }
 
   #addName(call: string, name: string): void {
@@ -154,7 +156,7 @@ export class Handlers {
     if (name !== '') this.#names.add(name)
   }
 
-  /** A handler that failed in a message is gone: it was renamed or removed since. */
+  /** Warns that a handler that failed in an earlier attempt was renamed or removed since. */
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
@@ -162,12 +164,14 @@ export class Handlers {
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  #ignore(attempt: Attempt): void {
+  /** Counts a message that no handler matches, marks its attempt, and warns of it. */
+  #countIgnored(attempt: Attempt): void {
     const { wire } = attempt
     this.#ignored += 1
     attempt.isIgnored = true
-    const [what, event] = wire.type === 'track' ? ['event', wire.event] : [`type ${wire.type}`]
-    this.#warn(`messages of the ${what}`, event, 'they are answered 200 and ignored')
+    const effect = 'they are answered 200 and ignored'
+    if (wire.type === 'track') this.#warn('messages of the event', wire.event, effect)
+    else this.#warn(`messages of the type ${wire.type}`, undefined, effect)
   }
 
   #warnOfSchemas(): void {
@@ -178,18 +182,14 @@ export class Handlers {
     }
   }
 
-  /** Warns once that a handler is missing. Without any, `receive` may be called for its result. */
+  /** Warns once that a handler is missing. Does not warn when there is no handler at all: `receive` may be called for its result. */
   #warn(what: string, event: string | undefined, effect: string): void {
     const name = event?.slice(0, MAX_NAME)
     const subject = name === undefined ? what : `${what} '${escaped(name)}'`
     if (this.#size === 0 || this.#warned.has(subject) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(subject)
-    const near =
-      name &&
-      nearest(
-        name,
-        [...this.#byEvent.keys(), ...this.#schemas].filter((known) => known !== event),
-      )
+    const others = [...this.#byEvent.keys(), ...this.#schemas].filter((known) => known !== event)
+    const near = name === undefined ? undefined : nearest(name, others)
     const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if it is not wanted.'
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
@@ -197,18 +197,18 @@ export class Handlers {
   #handlersFor(wire: ReceivedMessage): Registered[] {
     const matching = [...(this.#byType.get(wire.type) ?? NONE)]
     if (wire.type === 'track') matching.push(...(this.#byEvent.get(wire.event) ?? NONE))
-    if (this.#audiences > 0) matching.push(...this.#ofAudiences(wire))
+    if (this.#audiences > 0) matching.push(...this.#audienceHandlersFor(wire))
     matching.push(...(this.#byType.get('*') ?? NONE))
     return matching
   }
 
-  /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
-  #ofAudiences(message: ReceivedMessage): Registered[] {
-    const found: Registered[] = []
+  /** Returns the handlers of the audiences that a message is about. Goes through the message: a receiver may have many audiences. */
+  #audienceHandlersFor(message: ReceivedMessage): Registered[] {
+    const matching: Registered[] = []
     for (const [trait, isMember] of memberships(message)) {
-      found.push(...(this.#byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
+      matching.push(...(this.#byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? NONE))
     }
-    return found.sort((one, other) => one.order - other.order)
+    return matching.sort((one, other) => one.order - other.order)
   }
 
   #refuseAfterStart(call: string, key: string): void {
@@ -221,7 +221,7 @@ export class Handlers {
 
 const NONE: readonly Registered[] = []
 
-/** Fails in place of a handler that a replay is for and this process does not have: one that was deployed since may have it. */
+/** Fails in place of a handler that a replay is for and that this process does not have. A newer process may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
     const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
@@ -230,7 +230,7 @@ function absentHandler(name: string): Registered {
   return { on: 'replay', name, order: 0, handler }
 }
 
-/** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
+/** Adds to the list of a key, in place: many handlers of one key would take quadratic time if each copied the list. */
 function append(registry: Registry, key: string, value: Registered): void {
   const list = registry.get(key)
   if (list === undefined) registry.set(key, [value])
@@ -240,7 +240,7 @@ function append(registry: Registry, key: string, value: Registered): void {
 /** The sender gets this text, so it says nothing about the error. */
 const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
-function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
+function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
@@ -272,14 +272,14 @@ function runAll(handlers: readonly Registered[], attempt: Attempt): Promise<unde
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }
 
-/** A name is done when each handler that has it succeeded: an audience has two, and those without a name are one unit. */
+/** Tracks which names are done: a name is done when each handler that has it succeeded. An audience has two handlers; all without a name share the empty one. */
 function trackProgress(handlers: readonly Registered[], progress: Progress) {
   const left = new Map<string, number>()
   for (const { name } of handlers) left.set(name, (left.get(name) ?? 0) + 1)
   progress.failed = []
   return {
     succeeded({ name }: Registered): void {
-      const others = (left.get(name) as number) - 1
+      const others = (left.get(name) ?? 0) - 1
       left.set(name, others)
       if (others > 0) return
       progress.done = [...progress.done, name]
@@ -291,7 +291,7 @@ function trackProgress(handlers: readonly Registered[], progress: Progress) {
   }
 }
 
-/** Notes how a handler ended, unless its attempt ended before. */
+/** Records how a handler ended, unless its attempt ended before. */
 function addRun(
   { runs, deadline, clock }: Attempt,
   { on, name, handler }: Registered,

@@ -12,6 +12,7 @@ import {
   show,
 } from '../kit/checks.ts'
 import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
+import { within } from '../kit/timeout.ts'
 import { idOfKey } from '../protocol/id.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { readIds } from '../store/arguments.ts'
@@ -27,7 +28,7 @@ export interface HandledMessage extends StoredMessage {
   /** The message before any schema; undefined when the bytes are not a valid one. */
   readonly message: ReceivedMessage | undefined
   readonly handledAt: Date
-  /** The named handlers that handled it; the empty name is that of all without one. Empty without names. */
+  /** The named handlers that handled it; the empty name stands for all handlers without one. Empty when no handler has a name. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
@@ -39,9 +40,9 @@ export interface HandledMessage extends StoredMessage {
 export interface HistoryFilter extends MessageFilter {
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
-  /** Those that this named handler handled. */
+  /** Selects the messages that this named handler handled. */
   readonly handler?: string
-  /** Those behind the one with this cursor. */
+  /** Selects the messages behind the one with this cursor. */
   readonly after?: string
   /** The most to list. Default: all. */
   readonly limit?: number
@@ -49,7 +50,7 @@ export interface HistoryFilter extends MessageFilter {
   readonly signal?: AbortSignal
 }
 
-/** What to replay, and how. */
+/** How to replay, and which messages. */
 export interface ReplayOptions extends MessageFilter {
   /**
    * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended: it skips the
@@ -72,24 +73,24 @@ export interface ReplayOptions extends MessageFilter {
   readonly onProgress?: (count: number) => void
 }
 
-/** What a replay did; of a dry run, what it would do. */
+/** The result of a replay. A dry run returns the result that a replay would have. */
 export interface Replay {
   readonly id: string
-  /** How many messages this call gave to the handlers. BullMQ and pg-boss count those, too, that an earlier call with the id gave. */
+  /** How many messages this call gave to the handlers. BullMQ and pg-boss also count messages that an earlier call with the id gave. */
   readonly count: number
   /**
-   * Of these, how many there are of each type. `invalid` counts those that are no valid message; `unreadable`, which is not in `count`, those
-   * that another release wrote: they are left alone.
+   * How many messages of each type `count` holds. `invalid` counts bodies that are no valid message. `unreadable` counts messages that
+   * another release wrote: they are not replayed, and not in `count`.
    */
   readonly types: Readonly<Record<string, number>>
-  /** Of the track messages, how many there are of each event. */
+  /** How many track messages there are of each event. */
   readonly events: Readonly<Record<string, number>>
   /** How many each named handler had handled. */
   readonly handlers: Readonly<Record<string, number>>
 }
 
 function readHandled(entry: LogEntry): HandledMessage {
-  const { handlers = [], ignored = false } = readNote(entry.note)
+  const { handlers, ignored } = readNote(entry.note)
   const stored = readStored(entry)
   const message = stored.receivedAt && tryParse(stored.bytes)
   const { handledAt, cursor } = entry
@@ -118,7 +119,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   let count = 0
   for await (const entry of walkLog(log, { since, until, after }, bounds)) {
     signal?.throwIfAborted()
-    if (handler !== undefined && !readNote(entry.note).handlers?.includes(handler)) continue
+    if (handler !== undefined && !readNote(entry.note).handlers.includes(handler)) continue
     if (!isMeant(entry)) continue
     await letOthersRun()
     yield readHandled(entry)
@@ -127,7 +128,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   }
 }
 
-/** By all but the times, by which an engine lists. */
+/** Matches entries by every filter except the times: the engine lists by those. */
 function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
   const meant = ids && new Set(ids)
   const matches = matchMessage(filter)
@@ -199,12 +200,12 @@ function requireSignal(option: string, signal: unknown): void {
 
 /** The most copies that a replay pushes before it waits. */
 const AT_ONCE = 100
-/** The most jobs that may wait beyond those that waited at first: copies behind others of their groups are not due, and would fill the queue. */
+/** How many more messages may wait than the fewest so far. A copy that waits for its group is never late: without this, such copies fill the queue. */
 const MAX_MORE = 1_000
 const LATE_MS = 250
-const LOOK_MS = 20
+const POLL_MS = 20
 
-/** The copy of a message, and what is counted of it. */
+/** The copy of a message as a job, and what a replay counts by. */
 interface Copy {
   readonly job: Job
   readonly type: string
@@ -213,7 +214,7 @@ interface Copy {
 }
 
 /**
- * Pushes copies, whose ids are made of that of the replay and those of the messages: a queue that knows one skips it.
+ * Pushes copies of messages. The id of a copy is made of the ids of the replay and of the message, so a queue skips copies that it knows.
  *
  * @throws TypeError (as a rejection) that names the option.
  */
@@ -233,13 +234,14 @@ class ReplayRun {
   readonly #events = new Map<string, number>()
   readonly #handledBy = new Map<string, number>()
   #count = 0
-  #nextAt: number
-  /** How many copies were given since it waited. It waits at first. */
-  #given: number
-  /** When the latest copies were there, by the time of the engine. */
-  #givenAt: number | undefined
+  /** When `maxPerSecond` allows the next push, on the monotonic clock. */
+  #nextPushAt: number
+  /** How many copies were pushed since the last wait. It starts at the limit, so that the replay waits before its first push. */
+  #pushedSinceWait: number
+  /** When the latest copies were in the queue, by the time of the engine; undefined until the engine is asked. */
+  #pushedAt: number | undefined
   /** The fewest messages that waited for their first attempt. */
-  #fewest = Number.POSITIVE_INFINITY
+  #fewestWaiting = Number.POSITIVE_INFINITY
 
   constructor(context: ReplayContext, options: ReplayOptions) {
     requireReplayOptions(options)
@@ -252,12 +254,12 @@ class ReplayRun {
     this.#until = until
     this.#isMeant = matchEntry(options)
     this.#limit = dryRun ? PAGE.limit : Math.min(AT_ONCE, maxPerSecond ?? AT_ONCE)
-    this.#nextAt = clock.monotonic()
-    this.#given = this.#limit
+    this.#nextPushAt = clock.monotonic()
+    this.#pushedSinceWait = this.#limit
   }
 
   async run(): Promise<Replay> {
-    const { signal } = this.#options
+    const { signal, dryRun, onProgress } = this.#options
     const listNext = (bounds: PageBounds, last: LogEntry | undefined) => this.#listNext(bounds, last)
     signal?.throwIfAborted()
     for await (const page of pagesOf(listNext, { ...PAGE, limit: this.#limit })) {
@@ -268,7 +270,9 @@ class ReplayRun {
         const copy = await this.#copyOf(entry)
         if (copy !== undefined) copies.push(copy)
       }
-      if (copies.length > 0) await this.#give(copies)
+      if (copies.length === 0) continue
+      this.#countCopies(dryRun ? copies : await this.#push(copies))
+      if (!dryRun) onProgress?.(this.#count)
     }
     return {
       id: this.#id,
@@ -279,11 +283,11 @@ class ReplayRun {
     }
   }
 
-  /** Waits before it reads, so that what is forgotten meanwhile is not given. */
+  /** Lists the next page. Waits before that, not after: what is forgotten during the wait is not pushed. */
   async #listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
     const { log } = this.#context
     const rest = { since: this.#options.since, until: this.#until, after: last?.cursor }
-    if (!this.#options.dryRun && this.#given >= this.#limit) {
+    if (!this.#options.dryRun && this.#pushedSinceWait >= this.#limit) {
       const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
       if (next === undefined) return []
       await this.#waitUntilNoneIsLate()
@@ -310,24 +314,23 @@ class ReplayRun {
       job: { id: idOfKey(JSON.stringify(['replay', this.#id, entry.id])), ...copy },
       type: message?.type ?? 'invalid',
       event: message?.type === 'track' ? message.event : undefined,
-      handlers: readNote(entry.note).handlers ?? [],
+      handlers: readNote(entry.note).handlers,
     }
   }
 
-  async #give(copies: readonly Copy[]): Promise<void> {
+  /** Pushes copies. Returns those that the queue did not know. */
+  async #push(copies: readonly Copy[]): Promise<readonly Copy[]> {
     const { queue, clock } = this.#context
-    const { dryRun, maxPerSecond = Number.POSITIVE_INFINITY, onProgress } = this.#options
-    if (dryRun) return this.#add(copies)
+    const { maxPerSecond = Number.POSITIVE_INFINITY } = this.#options
     const known = new Set(await queue.push(copies.map(({ job }) => job)))
-    const taken = copies.filter(({ job }) => !known.has(job.id))
-    this.#given += taken.length
-    this.#givenAt = undefined
-    this.#nextAt = Math.max(this.#nextAt, clock.monotonic()) + (taken.length / maxPerSecond) * 1_000
-    this.#add(taken)
-    onProgress?.(this.#count)
+    const added = copies.filter(({ job }) => !known.has(job.id))
+    this.#pushedSinceWait += added.length
+    this.#pushedAt = undefined
+    this.#nextPushAt = Math.max(this.#nextPushAt, clock.monotonic()) + (added.length / maxPerSecond) * 1_000
+    return added
   }
 
-  #add(copies: readonly Copy[]): void {
+  #countCopies(copies: readonly Copy[]): void {
     for (const { type, event, handlers } of copies) {
       increment(this.#types, type)
       if (event !== undefined) increment(this.#events, event)
@@ -336,39 +339,36 @@ class ReplayRun {
     this.#count += copies.length
   }
 
-  /** Lets new messages go first: the next copies follow when the latest are taken, and no message is late. */
+  /** Lets new messages go first: waits until the latest copies were claimed, and no message is late. */
   async #waitUntilNoneIsLate(): Promise<void> {
     const { queue, clock } = this.#context
     for (;;) {
       this.#options.signal?.throwIfAborted()
-      const waitMs = this.#nextAt - clock.monotonic()
+      const waitMs = this.#nextPushAt - clock.monotonic()
       if (waitMs > 0) {
         await this.#wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
       const { waiting, retrying = waiting, oldestDueAt, asOf } = await queue.counts()
-      this.#givenAt ??= asOf.getTime()
-      this.#fewest = Math.min(this.#fewest, waiting - retrying)
+      this.#pushedAt ??= asOf.getTime()
+      this.#fewestWaiting = Math.min(this.#fewestWaiting, waiting - retrying)
       const dueAt = oldestDueAt?.getTime()
-      const isNoneLate = dueAt === undefined || (dueAt > this.#givenAt && asOf.getTime() - dueAt < LATE_MS)
-      if (isNoneLate && waiting - retrying < this.#fewest + MAX_MORE) break
-      await this.#wait(LOOK_MS)
+      const isNoneLate = dueAt === undefined || (dueAt > this.#pushedAt && asOf.getTime() - dueAt < LATE_MS)
+      if (isNoneLate && waiting - retrying < this.#fewestWaiting + MAX_MORE) break
+      await this.#wait(POLL_MS)
     }
-    this.#given = 0
+    this.#pushedSinceWait = 0
   }
 
-  #wait(ms: number): Promise<void> {
-    const { clock } = this.#context
+  /** Waits for some time, or until `signal` aborts. Resolves in both cases: the loop of the caller checks the signal, and throws. */
+  async #wait(ms: number): Promise<void> {
     const { signal } = this.#options
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clock.clearTimeout(timer)
-        signal?.removeEventListener('abort', end)
-        resolve()
-      }
-      const timer = clock.setTimeout(end, ms)
-      signal?.addEventListener('abort', end)
-    })
+    if (signal?.aborted) return
+    const { promise: aborted, resolve } = Promise.withResolvers<void>()
+    const stop = (): void => resolve()
+    signal?.addEventListener('abort', stop)
+    await within(aborted, ms, this.#context.clock)
+    signal?.removeEventListener('abort', stop)
   }
 }
 

@@ -1,4 +1,4 @@
-/** The options of an inbox: checked once, and completed. */
+/** The options of an inbox. They are checked once, and get their defaults. */
 
 import { invalidOption, kindOf, refuseUnknown, requireBoolean, requireFunction, requireInteger } from '../kit/checks.ts'
 import { MAX_TIMER_MS } from '../kit/clock.ts'

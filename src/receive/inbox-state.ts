@@ -24,7 +24,7 @@ export interface StoredErrorCause {
 /** Why an attempt failed, as it is stored. */
 export interface StoredError {
   readonly code: HooklineErrorCode
-  /** Of handlers that failed: what the first one threw. */
+  /** What the first failed handler threw, or the message of the error. */
   readonly message: string
   /** The field at fault, as a dotted path, where there is one. */
   readonly path?: string
@@ -37,12 +37,15 @@ export interface RetryState {
   /** How often a shutdown released the message before its attempt ended. */
   readonly releases: number
   readonly error?: StoredError
-  readonly handlers?: HandlerNames
+  readonly handlers?: HandlerNames | undefined
 }
 
-/** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */
+/** Reads a retry state. Returns `otherwise` for one that is unreadable. */
 export function readRetryState(stored: Uint8Array | undefined, otherwise: RetryState = INITIAL): RetryState {
-  return stored === undefined ? INITIAL : (parse(stored) ?? otherwise)
+  if (stored === undefined) return INITIAL
+  const state = parseObject(stored)
+  const isWhole = Number.isInteger(state?.attempts) && Number.isInteger(state?.releases)
+  return isWhole ? (state as unknown as RetryState) : otherwise
 }
 
 export function writeRetryState(state: RetryState): Uint8Array {
@@ -52,11 +55,10 @@ export function writeRetryState(state: RetryState): Uint8Array {
 export const INITIAL: RetryState = { attempts: 0, releases: 0 }
 const decoder = new TextDecoder()
 
-function parse(bytes: Uint8Array): RetryState | undefined {
+function parseObject(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    const state: unknown = JSON.parse(decoder.decode(bytes))
-    const isWhole = isObject(state) && Number.isInteger(state.attempts) && Number.isInteger(state.releases)
-    return isWhole ? (state as unknown as RetryState) : undefined
+    const value: unknown = JSON.parse(decoder.decode(bytes))
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -86,32 +88,29 @@ function cut(value: unknown, length: number): string {
   return String(value).slice(0, length)
 }
 
-/** The note of a handled message in the log. It is empty for handlers without names. */
+/** The note of a handled message in the log. */
 export interface Note {
-  readonly handlers?: readonly string[]
-  readonly ignored?: true
+  /** The names of the handlers that are done. Empty when no handler has a name. */
+  readonly handlers: readonly string[]
+  /** Whether no handler matched. */
+  readonly ignored: boolean
 }
 
-const NOTHING = new Uint8Array()
+const NO_NOTE: Note = { handlers: [], ignored: false }
+const NO_BYTES = new Uint8Array()
 
-export function writeNote(note: Note): Uint8Array {
-  const text = JSON.stringify(note)
-  return text === '{}' ? NOTHING : Buffer.from(text)
+/** Writes a note. Most notes say nothing, and have no bytes. */
+export function writeNote({ handlers, ignored }: Note): Uint8Array {
+  const isNamed = handlers.length > 0
+  if (!isNamed && !ignored) return NO_BYTES
+  return Buffer.from(JSON.stringify({ handlers: isNamed ? handlers : undefined, ignored: ignored || undefined }))
 }
 
+/** Reads a note. One that is unreadable says nothing. */
 export function readNote(bytes: Uint8Array): Note {
-  if (bytes.byteLength === 0) return {} // Most have nothing, and a walk reads many.
-  try {
-    const note: unknown = JSON.parse(decoder.decode(bytes))
-    if (!isObject(note)) return {}
-    const { handlers, ignored } = note
-    return {
-      ...(isTexts(handlers) && { handlers }),
-      ...(ignored === true && { ignored }),
-    }
-  } catch {
-    return {}
-  }
+  if (bytes.byteLength === 0) return NO_NOTE // Without an error of JSON.parse, which costs time for each entry of the log.
+  const { handlers, ignored } = parseObject(bytes) ?? {}
+  return { handlers: isTexts(handlers) ? handlers : [], ignored: ignored === true }
 }
 
 function isTexts(value: unknown): value is readonly string[] {

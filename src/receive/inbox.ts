@@ -14,7 +14,7 @@ import { createLetters } from '../store/letters.ts'
 import type { ClaimedJob, DeadLetter, Forgotten, Job, Queue, QueueLog, StoredJob } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
-import { countLostClaims, deliveryOf, type HandlingSettings, StoredMessages } from './handle-stored.ts'
+import { countLostClaims, type HandlingSettings, StoredMessages, unreadableDelivery } from './handle-stored.ts'
 import type { Handlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
@@ -46,8 +46,8 @@ export class Inbox {
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
   readonly #queue: Queue
-  /** The timer that waits for `start`. */
-  #watch: unknown
+  /** The timer that looks whether `start` was called, set with the first message. */
+  #startTimer: unknown
 
   constructor(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
     this.#settings = settings
@@ -64,7 +64,11 @@ export class Inbox {
     })
   }
 
-  /** @param message Undefined for an authentic one that is invalid. */
+  /**
+   * Makes the job of a message, and its delivery.
+   *
+   * @param message Undefined for an authentic message that is invalid.
+   */
   prepare(parts: DeliveryParts, message: ReceivedMessage | undefined): Prepared {
     let delivery = new ReceivedDelivery(parts)
     const id = this.#idOf(delivery, message)
@@ -73,12 +77,12 @@ export class Inbox {
     return { job: { id: delivery.id, body: writeEnvelope(parts, group), group }, delivery }
   }
 
-  /** Returns the ids of those that were stored before. */
+  /** Stores jobs. Returns the ids of those that were stored before. */
   async store(jobs: readonly Job[]): Promise<ReadonlySet<string>> {
     if (jobs.length === 0) return new Set()
     try {
       const known = await this.#queue.push(jobs)
-      this.#watchStart()
+      this.#warnUnlessStarted()
       return new Set(known)
     } catch (cause) {
       const text = 'The inbox could not store the message. Send the message again.'
@@ -89,13 +93,14 @@ export class Inbox {
   start(): void {
     const { concurrency, history } = this.#settings
     const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers)
-    // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
+    // One of the messages that were being handled when a process died may have ended it. Each of them runs alone now, so that only this one
+    // loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
     const how = { concurrency, onUnreadable, runsAlone, ...(history && { history }) }
     this.#queue.work((...claimed) => stored.handle(...claimed), how)
-    this.#receiver.clock.clearTimeout(this.#watch)
-    this.#watch = 'over'
+    this.#receiver.clock.clearTimeout(this.#startTimer)
+    this.#startTimer = 'none' // No later message sets it.
   }
 
   counts(): Promise<QueueCounts> {
@@ -112,21 +117,22 @@ export class Inbox {
     const log = this.#logFor('replay')
     const { replay } = await loadHistory()
     const requireNames = (names: readonly string[]): void => this.#handlers.requireNames('replay: handlers', names)
-    const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
+    const isFor = ({ body }: StoredJob, names: readonly string[]): boolean => {
       try {
-        return this.#handlers.match(parseReceived(readEnvelope(body).bytes, this.#receiver.takesCustom), of)
+        return this.#handlers.match(parseReceived(readEnvelope(body).bytes, this.#receiver.takesCustom), names)
       } catch {
-        return false // It is unreadable.
+        return false // The message is unreadable.
       }
     }
     return replay({ queue: this.#queue, log, clock: this.#receiver.clock, requireNames, isFor }, options)
   }
 
+  /** Deletes the messages of users, and has observers forget them, too. */
   async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
-    const isAbout = matchUser(ids)
+    const isOfUser = matchUser(ids)
     this.#receiver.tap.observers.publish('forgotten', { ids, source })
-    const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
-    return this.#queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
+    const isOfSource = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
+    return this.#queue.forget(({ body }) => isOfUser(bodyOf(body)) && isOfSource(body))
   }
 
   async close(graceMs: number): Promise<readonly StoredMessage[]> {
@@ -138,24 +144,25 @@ export class Inbox {
     const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
-    const tried = { delivery: deliveryOf({ id, body, at: failedAt }), message: undefined, isStored: true }
+    const tried = { delivery: unreadableDelivery({ id, body, at: failedAt }), message: undefined, isStored: true }
     this.#receiver.tap.reportFailed(tried, { error, next: 'dead_letter', attempt: 0 }, line)
     this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
-  #watchStart(): void {
-    const look = () =>
+  /** Warns in some seconds, unless the messages are handled by then, here or in another process. */
+  #warnUnlessStarted(): void {
+    const check = () =>
       void this.#queue.counts().then(
         (counts) => this.#warnUnlessHandled(counts),
         () => {},
       )
-    this.#watch ??= unref(this.#receiver.clock.setTimeout(look, START_MS))
+    this.#startTimer ??= unref(this.#receiver.clock.setTimeout(check, START_MS))
   }
 
   #warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     const { clock, log } = this.#receiver
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
-    // It is no error of a request, so no `onError` receives it.
+    // `onError` does not receive this, because no request failed.
     if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
@@ -181,7 +188,7 @@ export class Inbox {
   }
 }
 
-/** Most receivers never need it. */
+/** Loads the code of the history on first use: most receivers never need it. */
 const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =

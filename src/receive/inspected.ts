@@ -1,14 +1,14 @@
-/** What an inspector reads of a receiver: its secrets, and what has a schema. Nothing leads to them from the receiver itself. */
+/** An inspector reads the secrets and schemas of a receiver here. The receiver itself does not show them. */
 
 import { SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
 import type { ReceiverOptions } from './receiver-options.ts'
 import { isSourceSecrets, type SourceRequest } from './secrets.ts'
 
-/** Those of each receiver; of what `createReceiver` did not make, none. */
+/** The options of each receiver that `createReceiver` made. */
 const optionsOf = new WeakMap<object, ReceiverOptions>()
 
 /** Lets {@link secretsOf} and {@link schemasOf} read the options of a receiver. */
-export function tellOptions(receiver: object, options: ReceiverOptions): void {
+export function rememberOptions(receiver: object, options: ReceiverOptions): void {
   optionsOf.set(receiver, options)
 }
 
@@ -29,11 +29,11 @@ export async function secretsOf(receiver: object, request: SourceRequest): Promi
   return [await read()].flat().filter((each) => each !== undefined)
 }
 
-/** What has a schema. */
+/** The names of everything that has a schema. */
 export interface Schemas {
-  /** The events; undefined without `events`. */
+  /** Undefined without `events`. */
   readonly events: readonly string[] | undefined
-  /** Of `identify` and `group`; undefined without `traits`. */
+  /** `identify`, `group` or both; undefined without `traits`. */
   readonly traits: readonly string[] | undefined
   readonly custom: boolean
 }

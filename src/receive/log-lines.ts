@@ -10,31 +10,31 @@ import { explainError, isUnusable } from './failure.ts'
 
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 
-/** What an error is about. */
+/** The message that an error is about. */
 export interface Subject {
   readonly delivery: Delivery
   /** Undefined when it could not be parsed. */
   readonly message: Pick<ReceivedMessage, 'type'> | undefined
 }
 
-/** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
+/** Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: before, a stranger chose all of it. */
 export function describe(
   error: HooklineError,
   { delivery, message: subject }: Subject,
   next = '',
-  more: object = {},
+  fields: object = {},
   path?: string,
 ): LineOf {
   const code = path === undefined ? error.code : `${error.code} at ${path}`
   const message = explainError(error).replace(/[^.]$/, '$&.')
   const type = subject?.type
-  if (!delivery.verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
+  if (!delivery.verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields }
   const { id } = delivery
   const of = type === undefined ? '' : ` (${type})`
-  return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
+  return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...fields } }
 }
 
-/** `Failed: crm. Done: mail. `, or nothing without named handlers. */
+/** Returns `Failed: crm. Done: mail. `, or an empty text without named handlers. */
 export function describeHandlers(handlers: HandlerNames | undefined): string {
   if (handlers === undefined) return ''
   const { done, failed } = handlers

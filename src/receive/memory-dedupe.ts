@@ -45,6 +45,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   const done = createExpiring()
   let isClosed = false
 
+  /** Forgets the message that was handled longest ago when the store is full. Returns whether a key fits. */
   function makeRoom(): boolean {
     if (claims.size + done.size < maxKeys) return true
     const oldest = done.oldest()
@@ -52,7 +53,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
     return oldest !== undefined
   }
 
-  function confirm(key: string): void {
+  function remember(key: string): void {
     const now = clock.monotonic()
     if (done.get(key, now) === undefined && makeRoom()) done.add(key, now + dedupeWindowMs)
   }
@@ -64,8 +65,8 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
         throw new HooklineError('shutting_down', message)
       }
       const now = clock.monotonic()
-      forgetEnded(claims, now)
-      forgetEnded(done, now)
+      forgetExpired(claims, now)
+      forgetExpired(done, now)
       if (done.get(key, now) !== undefined) return 'done'
       if (claims.get(key, now) !== undefined) return 'in_progress'
       if (!makeRoom()) {
@@ -81,7 +82,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
           const holder = claims.get(key, clock.monotonic())
           if (holder !== undefined && holder !== claim) return
           claims.remove(claim)
-          confirm(key)
+          remember(key)
         },
         release() {
           isOver = true
@@ -97,27 +98,27 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   }
 }
 
-interface Ending {
+interface ExpiringKey {
   readonly key: string
   readonly until: number
 }
 
-/** Keys with the time when each ends. They must be added in the order in which they end. */
+/** Creates a list of keys that expire. They must be added in the order in which they expire. */
 function createExpiring() {
-  const entries = new Map<string, Ending>()
-  // Kept between calls: a new iterator would step over every entry removed since the Map was last compacted.
+  const entries = new Map<string, ExpiringKey>()
+  // The iterator stays between calls: a new one would step over every entry that was removed since the Map was last compacted.
   let iterator = entries.values()
-  let first: Ending | undefined
+  let first: ExpiringKey | undefined
 
   return {
     get size() {
       return entries.size
     },
-    get(key: string, now: number): Ending | undefined {
+    get(key: string, now: number): ExpiringKey | undefined {
       const entry = entries.get(key)
       return entry !== undefined && entry.until > now ? entry : undefined
     },
-    oldest(): Ending | undefined {
+    oldest(): ExpiringKey | undefined {
       if (first !== undefined && entries.get(first.key) === first) return first
       let next = iterator.next()
       if (next.done) {
@@ -127,21 +128,21 @@ function createExpiring() {
       first = next.value
       return first
     },
-    add(key: string, until: number): Ending {
+    add(key: string, until: number): ExpiringKey {
       const entry = { key, until }
       entries.delete(key) // The new entry goes to the end.
       entries.set(key, entry)
       return entry
     },
-    remove(entry: Ending): void {
+    remove(entry: ExpiringKey): void {
       if (entries.get(entry.key) === entry) entries.delete(entry.key)
     },
     clear: () => entries.clear(),
   }
 }
 
-/** Forgets up to two keys that ended. A claim adds at most one, so this keeps pace. */
-function forgetEnded(keys: ReturnType<typeof createExpiring>, now: number): void {
+/** Forgets up to two keys that have expired. That keeps pace, because a claim adds at most one. */
+function forgetExpired(keys: ReturnType<typeof createExpiring>, now: number): void {
   for (let left = 2; left > 0; left -= 1) {
     const oldest = keys.oldest()
     if (oldest === undefined || oldest.until > now) return

@@ -1,4 +1,4 @@
-/** The delivery that a handler gets, made of what arrived and of what was checked. */
+/** The delivery that a handler gets. */
 
 import { hash } from 'node:crypto'
 import type { BodySource } from '../host/body.ts'
@@ -7,7 +7,7 @@ import { idOfDigest } from '../protocol/id.ts'
 import type { Deadline } from './deadline.ts'
 import type { Delivery, DeliveryMethod, DeliveryReplay, TransactionClient } from './delivery.ts'
 
-/** What arrived. Nothing of it is authentic yet. */
+/** A request as it arrived. Nothing of it is authentic yet. */
 interface Arrival {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
@@ -17,10 +17,10 @@ interface Arrival {
   readonly receivedAt: number
 }
 
-/** What was checked, and with which secret. */
+/** The result of the verification. */
 export interface Proof {
   readonly verified: Delivery['verified']
-  /** The signature, or the one that the header would have made; undefined when nothing was checked. */
+  /** The signature that the oldest secret, or value of the header, makes of the bytes; undefined when nothing was checked. */
   readonly signature: string | undefined
   readonly secretIndex: number | undefined
   readonly source: string | undefined
@@ -28,15 +28,15 @@ export interface Proof {
 
 export const NO_PROOF: Proof = { verified: false, signature: undefined, secretIndex: undefined, source: undefined }
 
-/** What a delivery is made of. It is what an inbox stores, too. */
+/** The data of a delivery, which an inbox stores. */
 export interface DeliveryParts extends Arrival, Proof {
-  /** Default: made of the signature, else of the bytes. */
+  /** Default: an id made of the signature, or of the bytes when there is no signature. */
   readonly id?: string | undefined
   readonly replay?: DeliveryReplay | undefined
   readonly db?: TransactionClient | undefined
 }
 
-/** Computes its costly fields when they are read. Its private fields are in no JSON, and on no console. */
+/** A delivery that computes its costly fields when they are read. JSON and the console show no private fields. */
 export class ReceivedDelivery implements Delivery {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
@@ -50,7 +50,7 @@ export class ReceivedDelivery implements Delivery {
   readonly #deadline: Deadline | undefined
   #id: string | undefined
 
-  /** @param deadline Aborts its signal. Default: nothing does. */
+  /** @param deadline Aborts the signal of the delivery. Default: nothing aborts it. */
   constructor(parts: DeliveryParts, deadline?: Deadline) {
     this.method = parts.method
     this.headers = parts.headers

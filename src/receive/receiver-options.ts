@@ -1,4 +1,4 @@
-/** The options of a receiver: checked once, and completed. */
+/** The options of a receiver. They are checked once, and get their defaults. */
 
 import { POST_ONLY } from '../host/answer.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -58,19 +58,19 @@ export interface ReceiverOptions<
   /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
   readonly traits?: Traits
   /**
-   * Takes any other JSON, too, of senders whose users choose the body: handlers of `'custom'` get it as `body`. `true`, or a schema of it.
-   * What names one of the seven types is no custom message, also when it is invalid. Default false: refused, `message_type_unknown`.
+   * Accepts any other JSON, too, from senders whose users choose the body: handlers of `'custom'` get it as `body`. `true`, or a schema of it.
+   * JSON that names one of the seven types is no custom message, also when it is invalid. Default false: refused, `message_type_unknown`.
    */
   readonly custom?: Custom
   /**
-   * The methods of the requests that it takes: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: who has seen a signed
-   * request can send it again with another one. Default `['POST']`.
+   * The methods of the requests that it accepts: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: whoever has seen a
+   * signed request can send it again with another method. Default `['POST']`.
    */
   readonly methods?: readonly DeliveryMethod[]
   /** The most bytes of a body. Default 512 KiB. */
   readonly limit?: number
   /**
-   * Takes batches, too: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is refused,
+   * Accepts batches, too: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is refused,
    * `body_not_json`.
    */
   readonly batches?: boolean
@@ -85,15 +85,15 @@ export interface ReceiverOptions<
    */
   readonly inbox?: Queue | InboxOptions
   /**
-   * Without an inbox: handles a message once, however often it arrives. A copy of a handled message is answered 200; a copy
-   * of one that is being handled, 503 `duplicate_in_progress`.
+   * Handles a message once, however often it arrives, without an inbox. A copy of a handled message is answered 200. A copy of a
+   * message that is being handled is answered 503 `duplicate_in_progress`.
    */
   readonly dedupe?: Dedupe | ReceiverDedupeOptions
   /**
    * Receives an authentic message that is invalid or does not match its schema, to store it: the sender will not send it
    * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Not together with an
-   * inbox, which stores such messages itself. Also receives `source_unknown`, for a request of a source without a secret: then without
-   * its body, which is not authentic, and neither awaited nor answered otherwise when it throws.
+   * inbox, which stores such messages itself. Also receives `source_unknown`, for a request of a source without a secret. That call has no
+   * body, because the body is not authentic. It is not awaited, and changes no answer.
    */
   readonly onRejected?: OnRejected
   /**
@@ -107,8 +107,9 @@ export interface ReceiverOptions<
    */
   readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
   /**
-   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count`: how many of its event there
-   * have been since the receiver was created; one count for all after the first 1000 events, and for those with more than 200 characters.
+   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count` is how many messages of
+   * its event there have been since the receiver was created. Events after the first 1000, and those with more than 200 characters, share one
+   * count.
    */
   readonly onUnplanned?: OnUnplanned
   /**
@@ -132,7 +133,7 @@ export interface RejectedMessage {
   readonly source: string | undefined
 }
 
-/** Receives such a message. */
+/** Receives a {@link RejectedMessage}. */
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
 export type ReceiverSettings = ReturnType<typeof readOptions>

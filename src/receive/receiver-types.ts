@@ -40,7 +40,7 @@ export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnsw
     | { readonly ok: false; readonly error: HooklineError }
   )
 
-/** What a request was, beside its body and headers. */
+/** The parts of a request beside its body and headers. */
 export interface ReceiveOptions {
   /** Its path, from which `secret.source` may name the source. Default `/`. */
   readonly path?: string | undefined
@@ -50,7 +50,7 @@ export interface ReceiveOptions {
 
 /** Whose messages to forget. */
 export interface ForgetOptions {
-  /** Those of this source alone, of a receiver with many: the users of one are not those of another. Default: of all. */
+  /** Forgets messages of this source alone, when a receiver has several: two sources may use the same ids. Default: all sources. */
   readonly source?: string | undefined
 }
 
@@ -191,7 +191,7 @@ export interface Receiver<
   deadLetters(page?: DeadLetterPage & InboxLetterFilter): Promise<readonly DeadLetterMessage[]>
   /** Handles dead letters again, as if they had just arrived: by their ids, all, or by a filter. Returns how many. */
   redrive(which: readonly string[] | 'all' | InboxLetterFilter): Promise<number>
-  /** Counts those that a redrive would handle again, and changes nothing. */
+  /** Counts the dead letters that a redrive would handle again, and changes nothing. */
   redrive(
     which: readonly string[] | 'all' | InboxLetterFilter,
     options: { readonly dryRun: true },

@@ -1,4 +1,4 @@
-/** What a schema found, in words: their codes for anyone, and where they are for the owner. Keys are data of a message, too. */
+/** Describes the issues that a schema found: anyone may see their codes, the owner also sees where they are. Keys are data of a message, too. */
 
 import type { SchemaIssue } from '../protocol/error.ts'
 
@@ -35,14 +35,14 @@ export function readIssue(issue: SchemaIssue): {
   return { keys: keys.map((key) => (typeof key === 'number' ? key : showKey(key))), code: codeOf(issue) }
 }
 
-/** Libraries have a code beside what the standard asks for: zod and arktype as `code`, valibot as `type`. */
+/** Returns the code that libraries add to the standard: zod and arktype as `code`, valibot as `type`. */
 function codeOf(issue: SchemaIssue): string | undefined {
   const { code, type } = issue as SchemaIssue & { readonly code?: unknown; readonly type?: unknown }
-  const found = code ?? type
-  return typeof found === 'string' && /^[a-z][\w.-]{0,39}$/i.test(found) ? found : undefined
+  const name = code ?? type
+  return typeof name === 'string' && /^[a-z][\w.-]{0,39}$/i.test(name) ? name : undefined
 }
 
-/** A key that looks like the name of a field; `*` in place of any other, such as an address, a number of a card or a log line. */
+/** Returns a key that looks like the name of a field, and `*` for any other, such as an address, a card number or a log line. */
 function showKey(key: PropertyKey): string {
   const name = String(key)
   return FIELD_NAME.test(name) ? name : '*'

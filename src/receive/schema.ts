@@ -17,7 +17,7 @@ export interface Schema<Output = unknown> {
   }
 }
 
-/** What a schema returns for a value: its output, or the faults. */
+/** The result of a schema for a value: its output, or the issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
@@ -36,7 +36,7 @@ export interface TraitSchemas {
   readonly group?: Schema<object>
 }
 
-/** What a receiver takes beside the seven messages: any other JSON (`true`), or what matches a schema. */
+/** The option of a receiver that accepts more than the seven messages: any other JSON (`true`), or JSON that matches a schema. */
 export type CustomOption = boolean | Schema | undefined
 
 /** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
@@ -64,11 +64,11 @@ export type Validate = (message: ReceivedMessage) => ReceivedMessage | PromiseLi
 export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}, custom?: CustomOption): Validate {
   const byEvent = readSchemas('events', events)
   const byType = readSchemas('traits', traits as EventSchemas, ['identify', 'group'])
-  const ofCustom = typeof custom === 'boolean' ? undefined : custom
-  if (ofCustom !== undefined) requireSchema('custom', ofCustom)
+  const customSchema = typeof custom === 'boolean' ? undefined : custom
+  if (customSchema !== undefined) requireSchema('custom', customSchema)
 
   return (message) => {
-    if (message.type === 'custom') return validateField(message, 'body', ofCustom)
+    if (message.type === 'custom') return validateField(message, 'body', customSchema)
     if (message.type === 'track') return validateField(message, 'properties', byEvent.get(message.event))
     if (message.type === 'identify' || message.type === 'group') {
       return validateField(message, 'traits', byType.get(message.type))
@@ -82,9 +82,9 @@ function readSchemas(
   schemas: Readonly<Record<string, Schema>>,
   known?: readonly string[],
 ): Map<string, Schema> {
-  const isOne = isSchema(schemas)
-  if (isOne || !isPlainObject(schemas)) {
-    const found = isOne ? 'a schema' : kindOf(schemas)
+  const isOneSchema = isSchema(schemas)
+  if (isOneSchema || !isPlainObject(schemas)) {
+    const found = isOneSchema ? 'a schema' : kindOf(schemas)
     throw invalidOption(option, 'must be a plain object of schemas', found, 'Pass { name: schema }.')
   }
   if (known !== undefined) refuseUnknown(schemas, known, `${option}.`)

@@ -63,33 +63,36 @@ export interface SourceSecrets {
 
 /** The keys of a source. Both functions throw or reject with `secret_unavailable` when the provider fails. */
 interface SourceKeys {
-  /** The name of the source; undefined for a receiver with one, and for what is no source. */
+  /** The name of the source; undefined for a receiver without sources, and for a request of no source. */
   readonly source: string | undefined
-  /** Returns the keys, none for a source without a secret. Returns a promise only while a provider is asked. */
+  /** Returns the keys: an empty list for a source without a secret, and a promise only while a provider is asked. */
   keys(): readonly Key[] | Promise<readonly Key[]>
-  /** After a mismatch: asks the provider for a newer secret. Undefined when it was asked a moment ago. */
+  /** Asks the provider for a newer secret, after a mismatch. Returns undefined when the provider was asked a moment ago. */
   newerKeys(): Promise<readonly Key[]> | undefined
 }
 
 /** Finds the keys that a request may be signed with. */
 export type FindKeys = (request: SourceRequest) => SourceKeys
 
+type SecretOption = Secrets | SecretProvider | SourceSecrets | undefined
+
+interface VerificationOptions {
+  readonly secret?: SecretOption
+  readonly header?: HeaderKey
+  readonly allowUnsigned?: boolean
+}
+
+/** Reads the options that say how requests are verified. Returns undefined when unsigned requests are allowed. */
 export function readSecret(
-  {
-    secret,
-    header,
-    allowUnsigned = false,
-  }: {
-    secret?: Parameters<typeof createFindKeys>[0]
-    header?: HeaderKey | undefined
-    allowUnsigned?: boolean | undefined
-  },
+  { secret, header, allowUnsigned = false }: VerificationOptions,
   clock: Clock,
 ): FindKeys | undefined {
   requireBoolean('allowUnsigned', allowUnsigned)
   if (header !== undefined) {
-    const other = secret === undefined ? allowUnsigned && 'allowUnsigned' : 'secret'
-    if (other) throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
+    if (secret !== undefined || allowUnsigned) {
+      const other = secret === undefined ? 'allowUnsigned' : 'secret'
+      throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
+    }
     requireOptions('header', header, ['name', 'value'])
     if (!isToken(header.name)) {
       throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass 'X-Webhook-Key'.")
@@ -97,17 +100,11 @@ export function readSecret(
     return createFindKeys(header.value, clock, 'header.value')
   }
   if (!allowUnsigned) return createFindKeys(secret, clock)
-  if (secret !== undefined) {
-    throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
-  }
-  return undefined
+  if (secret === undefined) return undefined
+  throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
 }
 
-function createFindKeys(
-  secret: Secrets | SecretProvider | SourceSecrets | undefined,
-  clock: Clock,
-  option = 'secret',
-): FindKeys {
+function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): FindKeys {
   const read = createReader(option)
   if (typeof secret === 'function') {
     const cache = createSecretCache(async () => read((await secret()) as Secrets), clock)
@@ -136,6 +133,7 @@ function createFindKeys(
 
 type Read = (secrets: Secrets) => readonly Key[]
 
+/** Creates a function that makes keys of secrets, and warns once of a secret that looks like a mistake. */
 function createReader(option: string): Read {
   let hasWarned = false
   return (secrets) => {
@@ -153,18 +151,18 @@ export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
 
 function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): FindKeys {
   const known = new Map<string, SecretCache>()
-  /** Names that a secret is asked for, or that have none: forged requests make up any number of them. */
+  /** The sources whose secret is being asked for, and those without a secret. Forged requests may name any number of them. */
   const unknown = new Map<string, SecretCache>()
 
   function cacheOf(given: string): SecretCache {
     const found = known.get(given) ?? unknown.get(given)
     if (found !== undefined) return found
     makeRoom()
-    const name = copyOf(given)
+    const name = copyText(given)
     const load = async (): Promise<readonly Key[]> => {
       const answer = await secrets(name)
       const keys = answer === undefined ? [] : read(answer)
-      if (keys.length > 0 && unknown.delete(name)) keep(name, cache)
+      if (keys.length > 0 && unknown.delete(name)) addKnown(name, cache)
       return keys
     }
     const cache = createSecretCache(load, clock)
@@ -172,6 +170,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
     return cache
   }
 
+  /** Forgets the oldest unknown source whose secret is not being asked for. Throws `secret_unavailable` when all are being asked for. */
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
@@ -179,14 +178,14 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
     throw new HooklineError('secret_unavailable', text)
   }
 
-  function keep(name: string, cache: SecretCache): void {
+  function addKnown(name: string, cache: SecretCache): void {
     const [oldest] = known.keys()
     if (oldest !== undefined && known.size >= SOURCES_LIMIT) known.delete(oldest)
     known.set(name, cache)
   }
 
   return (request) => {
-    const name = nameOf(source, request)
+    const name = nameSource(source, request)
     if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return NO_SOURCE
     return { source: name, ...cacheOf(name) }
   }
@@ -198,13 +197,13 @@ function constantKeys(keys: readonly Key[]): SourceKeys {
 
 const NO_SOURCE = constantKeys([])
 
-/** The same text in memory of its own: what was cut out of the target of a request keeps the whole of it. */
-function copyOf(name: string): string {
+/** Copies a text into memory of its own: a part of the target of a request keeps the whole target in memory. */
+function copyText(name: string): string {
   return Buffer.from(name, 'utf16le').toString('utf16le')
 }
 
-/** Throws `secret_unavailable` for a function that throws, or that returns neither a string nor undefined. */
-function nameOf(source: SourceSecrets['source'], request: SourceRequest): string | undefined {
+/** @throws HooklineError `secret_unavailable` when `source` throws, or returns neither a string nor undefined. */
+function nameSource(source: SourceSecrets['source'], request: SourceRequest): string | undefined {
   try {
     const name: unknown = source(request)
     if (name === undefined || typeof name === 'string') return name
@@ -219,7 +218,7 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
 
 type SecretCache = ReturnType<typeof createSecretCache>
 
-/** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
+/** Caches the answer of a provider for a while. Asks the provider only when a request needs its answer. */
 export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
@@ -234,7 +233,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     askedAt = time
     try {
       const loaded = await load()
-      if (time < loadedAt) return keys // A later call was answered first.
+      if (time < loadedAt) return keys // The answer to a later call came first.
       keys = loaded
       loadedAt = time
       failure = undefined
@@ -247,7 +246,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     }
   }
 
-  /** Shares one call among all requests that wait. Of a call that hangs nothing is left after the cooldown but itself. */
+  /** Asks the provider once for all requests that wait. Abandons a call that hangs after the cooldown. */
   function ask(): Promise<readonly Key[]> {
     if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = askInTime().finally(() => {

@@ -51,7 +51,7 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[], tak
   return { by, keys: new Set([event]), handler, name } as const
 }
 
-/** A handler without a name has the empty one. */
+/** Reads the name of a handler. Returns an empty text for a handler without a name. */
 export function readHandlerName(call: string, options: HandlerOptions = {}): string {
   requireOptions(call, options, ['name'])
   const { name } = options

@@ -1,4 +1,4 @@
-/** What an inbox stores, as its owner sees it: messages and dead letters. */
+/** The messages and dead letters of an inbox, as its owner sees them. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
@@ -27,9 +27,9 @@ export interface StoredMessage {
   readonly replay: Delivery['replay']
 }
 
-/** Which dead letters of an inbox are meant: those that match all that is given. */
+/** Selects the dead letters of an inbox that match every field. */
 export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
-  /** Those in whose last attempt this named handler failed. */
+  /** Selects the dead letters in whose last attempt this named handler failed. */
   readonly handler?: string
 }
 
@@ -40,7 +40,7 @@ export interface DeadLetterMessage extends StoredMessage {
   readonly reason: DeadLetterReason
   /** The latest error. */
   readonly error: StoredError
-  /** Which named handlers are done and which failed in the last attempt; the empty name is that of all without one. Undefined without names. */
+  /** Undefined when no handler has a name. */
   readonly handlers?: HandlerNames
   /** How many attempts failed. */
   readonly attempts: number
@@ -58,7 +58,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
   }
 }
 
-/** Has JSON write the bytes as text, in place of a number for each. */
+/** Makes `JSON.stringify` write the bytes as text, and not as one number for each byte. */
 export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
@@ -87,7 +87,7 @@ export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
   return readRetryState(retryState).handlers?.failed.includes(handler) === true
 }
 
-/** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
+/** Finds the reason and the error of a dead letter. A reason that does not belong to a stored error comes from the queue, which could not read the job. */
 function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
   if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
     return { reason: reason as DeadLetterReason, error }
@@ -95,7 +95,7 @@ function explain(reason: string, error: StoredError | undefined): Pick<DeadLette
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
 }
 
-/** What a receiver without `custom` refuses: no custom message. */
+/** The codes of bodies that a receiver without `custom` refused. They are no custom messages. */
 const INVALID: readonly (string | undefined)[] = ['body_not_json', 'message_invalid', 'message_type_unknown']
 
 export function tryParse(bytes: Uint8Array, takesCustom = true): ReceivedMessage | undefined {

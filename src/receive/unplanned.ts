@@ -7,17 +7,17 @@ import type { Delivery } from './delivery.ts'
 import type { EventSchemas } from './schema.ts'
 import type { Tap } from './tap.ts'
 
-/** Receives such a message, and how many of its event there have been. */
+/** Receives a message whose event has no schema, and how many messages of the event there have been. */
 export type OnUnplanned = (message: TrackMessage, unplanned: { readonly count: number }) => unknown
 
-/** So many events are counted by name: a sender may make a new name for each message. */
+/** The most events that are counted by name: a sender may make a new name for each message. */
 const MAX_EVENTS = 1_000
-/** What is longer is not kept. */
+/** Events with longer names are not counted by name. */
 const MAX_NAME = 200
 
 export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned | undefined, tap: Tap) {
   const planned = new Set(Object.keys(events))
-  /** All events that are not counted by name share one count, that of undefined. */
+  /** All events that are not counted by name share the count of undefined. */
   const counts = new Map<string | undefined, number>()
   const warn = createWarning('onUnplanned', 'HOOKLINE_ON_UNPLANNED')
   let total = 0
@@ -26,7 +26,7 @@ export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned |
     get total(): number {
       return total
     },
-    /** Counts an authentic message unless it is planned. */
+    /** Counts and reports an authentic track message whose event has no schema. */
     count(message: ReceivedMessage, delivery: Delivery): void {
       if (message.type !== 'track' || !delivery.verified || planned.has(message.event)) return
       const { event } = message
