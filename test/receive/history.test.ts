@@ -327,6 +327,20 @@ describe('a replay', () => {
     await expect(receiver.replay({ signal: stop.signal })).rejects.toThrow('stopped')
   })
 
+  it('that is stopped while it asks whether a message is late does not wait any more', async () => {
+    const { receiver, queue } = await handleMessages()
+    const stop = new AbortController()
+    const { counts } = queue
+    queue.counts = async () => {
+      stop.abort(new Error('stopped'))
+      return { ...(await counts.call(queue)), waiting: 1, oldestDueAt: new Date(0) }
+    }
+
+    const replaying = receiver.replay({ signal: stop.signal })
+
+    await expect(replaying).rejects.toThrow('stopped')
+  })
+
   it('of handlers runs those alone, for the messages that they match', async () => {
     const { receiver, clock } = setUpInbox({ history })
     const [mail, crm, audit] = [vi.fn(), vi.fn(), vi.fn()]
