@@ -13,12 +13,7 @@ import { buildPage } from './tools/inspector/build-page.ts'
 const folder = realpathSync.native(tmpdir())
 
 /** They take longest. Without them the last ones would run alone: a fresh clone has no times of earlier runs, and goes by size. */
-const FIRST = [
-  'test/adapters/contract.test.ts',
-  'tools/command/test/listen.test.ts',
-  'test/start.test.ts',
-  'tools/command/test/examples.test.ts',
-].map((file) => realpathSync(join(import.meta.dirname, file))) // Throws for one that has another name now.
+const FIRST = ['test/adapters/contract.test.ts'].map((file) => realpathSync(join(import.meta.dirname, file))) // Throws for one that has another name now.
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {

@@ -1,50 +1,65 @@
-/** The examples, each as a user starts it. */
+/** The parts of the demo, and what no example does. */
 
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { fixtures, signedRequest } from 'hookline/testing'
-import { afterEach, expect, test } from 'vitest'
-import { toFailure, toPassing } from '../examples/demo/table.ts'
-import { type Child, startNode } from './docs/child.ts'
-import { needs } from './support/needs.ts'
+import express from 'express'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
+import { listen } from '../examples/demo/listen.ts'
+import { toFailure, toLine, toPassing } from '../examples/demo/table.ts'
+import { watchConsole } from './support/console.ts'
 
-const SECRET = 'the secret of the examples'
+test('the check of an outcome looks at every station and at the outcome', () => {
+  const [identify] = expectations
+  if (identify === undefined) throw new Error('The demo sends nothing.')
+  const passed = new Map(STATIONS.map((station, index) => [station, index * 1.4]))
+  const right = { passed, saw: identify.saw }
+  const late = { passed: new Map([...passed].slice(0, -1)), saw: identify.saw }
 
-let app: Child | undefined
-
-afterEach(() => app?.kill('SIGKILL'))
+  expect(findFaults(identify, right)).toEqual([])
+  expect(toLine(identify, right)).toMatch(/^✓ identify +0 ms +1 ms +3 ms +4 ms {2}user-1 is Ada Lovelace$/)
+  expect(findFaults(identify, late)).toEqual([expect.stringContaining('receiver')])
+  expect(findFaults(identify, { ...right, saw: 'nothing' })).toEqual([expect.stringContaining(identify.saw)])
+  expect(toLine(identify, late)).toMatch(/^✗ identify .* – {2}user-1 is Ada Lovelace \(.*receiver\)$/)
+})
 
 test.each([
-  ['express', true],
-  ['koa', true],
-  ['fastify', true],
-  ['node', false],
-  ['fetch', false],
-])(
-  'examples/%s.ts accepts a signed message, refuses a forged one, leaves other routes alone and shuts down',
-  { ...needs('POSIX'), timeout: 30_000 },
-  async (name, hasEcho) => {
-    app = start(name, { HOOKLINE_SECRET: SECRET, PORT: '0' })
-    const [url] = await app.printed(/http:\/\/127\.0\.0\.1:\d+\/webhooks/)
+  ['401 signature_mismatch', { status: 401, body: '{"status":401,"code":"signature_mismatch"}' }],
+  ['200', { status: 200, body: '{"ok":true}' }],
+  ['refused', { error: 'refused', body: '' }],
+] as const)('an answer of the demo reads %s', (text, answer) => {
+  expect(toAnswer({ url: 'http://127.0.0.1/', at: new Date(0), durationMs: 1, ok: false, ...answer })).toBe(text)
+})
 
-    expect((await fetch(url, signedRequest(fixtures.track, SECRET))).status).toBe(200)
-    await app.printed(/event: 'Order Completed'/)
-    const hostile = { ...fixtures.track, event: `a \u001b[2J b\u009bc\nd` }
-    expect((await fetch(url, signedRequest(hostile, SECRET))).status).toBe(200)
-    await app.printed(/event: 'a \\x1B\[2J b\\x9Bc\\nd'/)
-    const forged = await fetch(url, signedRequest(fixtures.track, 'another secret'))
-    expect([forged.status, await forged.json()]).toMatchObject([401, { code: 'signature_mismatch' }])
-    expect((await fetch(url.replace('/webhooks', '/other'))).status).toBe(404)
-    if (hasEcho) {
-      const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
-      expect(await (await fetch(url.replace('/webhooks', '/echo'), json)).json()).toEqual({ a: 1 })
-    }
+test.each([toPassing, toFailure])('a line of the demo has no character that moves the cursor', (toLine) => {
+  expect(toLine('receiver', 'a \u001b[2J b\u009bc\n\u202ed')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+})
 
-    app.kill('SIGTERM')
-    expect(await app.exit).toBe(0)
-  },
-)
+test('an example that cannot listen names the port, and ends with 1', async () => {
+  const neighbour = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void neighbour.close())
+  await once(neighbour, 'listening')
+  const printed = watchConsole()
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('It has ended.')
+  })
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    exit.mockRestore()
+  })
+
+  const { port } = neighbour.address() as AddressInfo
+  for (const text of [String(port), 'http']) {
+    vi.stubEnv('PORT', text)
+    await expect(listen(express())).rejects.toThrow('It has ended.')
+  }
+
+  expect(exit.mock.calls).toEqual([[1], [1]])
+  expect(printed.map(({ text }) => text)).toEqual([expect.stringContaining(`${port}`), expect.stringContaining('PORT')])
+})
 
 test('no example prints a text that a sender wrote as it is: of an object it is escaped', () => {
   const folders = ['docs', 'examples', 'skills', 'tools/command/src/init']
@@ -54,6 +69,7 @@ test('no example prints a text that a sender wrote as it is: of an object it is 
   const isRead = (file: string): boolean =>
     /\.(md|js|ts)$/.test(file) && !TYPED.includes(file) && !GENERATED.some((folder) => file.startsWith(folder))
   const code = ['README.md', ...files].filter(isRead)
+
   const found = code.filter((file) => /console\.log\(('[^']*', )?message\??\./.test(readFileSync(file, 'utf8')))
 
   expect(found).toEqual([])
@@ -64,31 +80,3 @@ const GENERATED = [join('docs', 'api'), join('docs', '.vitepress')]
 
 /** They show the types of fields. */
 const TYPED = ['docs/typed-events.md', 'docs/moving.md'].map((file) => join(...file.split('/')))
-
-test.each([toPassing, toFailure])('a line of the demo has no character that moves the cursor', (toLine) => {
-  const line = toLine('receiver', 'a \u001b[2J b\u009bc\n\u202ed')
-
-  expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-})
-
-test('an example without a secret does not start', { timeout: 30_000 }, async () => {
-  app = start('express', { HOOKLINE_SECRET: undefined, PORT: '0' })
-
-  expect(await app.exit).not.toBe(0)
-  expect(app.output).toContain('`secret` is required')
-})
-
-test('the tests of the orders app pass with node:test', { timeout: 30_000 }, async () => {
-  app = startNode(['--test', '--test-reporter=tap', fileIn('testing/orders.node.test.ts')])
-
-  expect(await app.exit, app.output).toBe(0)
-  expect(app.output).toMatch(/^# pass 32$/m)
-})
-
-function start(name: string, env: Readonly<Record<string, string | undefined>>): Child {
-  return startNode([fileIn(`${name}.ts`)], { env })
-}
-
-function fileIn(path: string): string {
-  return fileURLToPath(new URL(`../examples/${path}`, import.meta.url))
-}

@@ -64,7 +64,7 @@ export function kindOf({ place, language, file, code }: Block): Kind {
     case 'yaml':
       return 'config'
     case 'sh':
-      return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // tools/command/test/examples.test.ts runs the command.
+      return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // tools/command/test/examples.process.test.ts runs the command.
     default:
       throw new Error(
         `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json, sh, one of configs.ts, and text or diff in a guide that is followed.`,

@@ -11,7 +11,7 @@ const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
 const pages = ['README.md', 'skills/hookline/SKILL.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
-/** In tools/command/test/examples.test.ts, test/package/guides.test.ts and configs.nightly.test.ts. */
+/** In tools/command/test/examples.process.test.ts, test/package/guides.test.ts and configs.nightly.test.ts. */
 const ELSEWHERE = ['command', 'followed', 'config']
 const blocks = all.filter((block) => !ELSEWHERE.includes(kindOf(block)))
 const names = new Set(all.flatMap(({ file }) => file ?? []))

@@ -1,17 +1,17 @@
-/** The command: in this process, or as a user has it, the program that was built in a pipe or on a pseudo-terminal. */
+/** The command: in this process with streams of its own, or the program that was built, in a pipe or on a pseudo-terminal. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { listen } from '../../../src/testing/server.ts'
 import { run } from '../src/command.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+export const root: string = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** The program, as it was built. */
 export const bin: string = join(root, 'dist/cli.js')
@@ -29,16 +29,25 @@ export interface Ran {
   readonly stderr: string
 }
 
+/** A run of the command that has not ended. */
+export interface Started {
+  readonly printed: { stdout: string; stderr: string }
+  readonly ended: Promise<Ran>
+  readonly stdin: Writable
+  /** Ctrl-C. */
+  interrupt(): void
+}
+
 export function jsonLines<T = unknown>(stdout: string): T[] {
   const lines = stdout.split('\n').filter(Boolean)
   return lines.map((line) => JSON.parse(line))
 }
 
-/** A run of the command that has not ended. */
-export interface Started {
-  readonly child: ChildProcess
-  readonly printed: { stdout: string; stderr: string }
-  readonly ended: Promise<Ran>
+/** Expects wrong usage: exit code 2, no data, and an error with these names and values, without a stack. */
+export function expectUsage({ code, stdout, stderr }: Ran, ...names: readonly string[]): void {
+  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: .+\n/) })
+  expect(stderr).not.toMatch(/^ +at /m)
+  for (const name of names) expect(stderr).toContain(name)
 }
 
 /** A new folder that is removed when the test ends. */
@@ -55,70 +64,75 @@ export async function listenHere(server: Server): Promise<string> {
   return origin
 }
 
-/** Runs the command until it ends: in this process, but on a terminal or with options of Node in one of its own. */
+/** Runs the command in this process until it ends. */
 export async function hookline(
   args: readonly string[],
-  options: Running & { readonly input?: string | Uint8Array } = {},
-) {
-  const { isTerminal = false, env = {} } = options
-  return isTerminal || 'NODE_OPTIONS' in env ? runAlone(args, options) : runHere(args, options)
+  { input, ...running }: Running & { readonly input?: string | Uint8Array } = {},
+): Promise<Ran> {
+  const { stdin, ended } = await begin(args, running)
+  if (running.isTerminal && input !== undefined) stdin.write(input)
+  else stdin.end(input)
+  return ended
 }
 
-/** Runs the command in a process of its own until it ends. */
-export async function runAlone(
-  args: readonly string[],
-  { input, ...running }: Parameters<typeof hookline>[1] = {},
-): Promise<Ran> {
-  const { child, ended } = await start(args, running)
-  child.stdin?.on('error', () => {}) // It may end before it has read everything.
-  if (running.isTerminal !== true) child.stdin?.end(input ?? '')
-  else if (input !== undefined) child.stdin?.write(input)
-  return ended
+/** Starts the command in this process. The next one starts when this one has ended: at the latest with the test. */
+export async function start(args: readonly string[], running: Running = {}): Promise<Started> {
+  const started = await begin(args, running)
+  onTestFinished(async () => {
+    started.interrupt()
+    await started.ended.catch(() => {})
+  })
+  return started
 }
 
 let latest: Promise<unknown> = Promise.resolve()
 
 /** One run after the other: each has the streams, the environment and the folder of the process to itself. */
-function runHere(args: readonly string[], options: Parameters<typeof hookline>[1]): Promise<Ran> {
-  const ran = latest.then(() => runNow(args, options))
-  latest = ran.catch(() => {})
-  return ran
-}
+async function begin(args: readonly string[], { cwd = root, env = {}, isTerminal = false }: Running): Promise<Started> {
+  const { promise, resolve: release } = Promise.withResolvers<void>()
+  const earlier = latest
+  latest = promise
+  await earlier
 
-async function runNow(
-  args: readonly string[],
-  { input = '', cwd = root, env = {} }: Parameters<typeof hookline>[1] = {},
-): Promise<Ran> {
   const printed = { stdout: '', stderr: '' }
-  const spies = (['stdout', 'stderr'] as const).map((name) =>
-    vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
-      printed[name] += Buffer.from(chunk as string).toString()
-      return true
-    }),
-  )
-  const [variables, folder, stdin] = [process.env, process.cwd(), Object.getOwnPropertyDescriptor(process, 'stdin')]
-  const listeners = SIGNALS.map((signal) => process.listeners(signal))
-  process.env = { ...inherited(), TERM: 'xterm', ...env }
+  const stdin = Object.assign(new PassThrough(), { isTTY: isTerminal })
+  const restored = [
+    replace('stdin', stdin),
+    replace('stdout', createOutput('stdout')),
+    replace('stderr', createOutput('stderr')),
+    replace('env', { ...inherited(), TERM: 'xterm', ...env }),
+  ]
+  const folder = process.cwd()
   process.chdir(cwd)
-  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
-  try {
-    await run(args)
-    return { code: Number(process.exitCode ?? 0), ...printed }
-  } finally {
-    process.exitCode = undefined
-    process.env = variables
-    process.chdir(folder)
-    if (stdin !== undefined) Object.defineProperty(process, 'stdin', stdin)
-    for (const [index, signal] of SIGNALS.entries()) {
-      for (const listener of process.listeners(signal)) {
-        if (!listeners[index]?.includes(listener)) process.off(signal, listener)
-      }
+  const others = SIGNALS.flatMap((signal) => process.listeners(signal))
+  const listeners = () => process.listeners('SIGINT').filter((listener) => !others.includes(listener))
+  const ended = run(args)
+    .then(() => ({ code: Number(process.exitCode ?? 0), ...printed }))
+    .finally(() => {
+      process.exitCode = undefined
+      process.chdir(folder)
+      for (const restore of restored) restore()
+      for (const listener of listeners()) for (const signal of SIGNALS) process.off(signal, listener)
+      release()
+    })
+  return { printed, ended, stdin, interrupt: () => listeners().forEach((listener) => void listener('SIGINT')) }
+
+  function createOutput(name: keyof typeof printed) {
+    const write = (chunk: Buffer, _encoding: string, done: () => void): void => {
+      printed[name] += chunk
+      done()
     }
-    for (const spy of spies) spy.mockRestore()
+    return Object.assign(new Writable({ write }), { isTTY: isTerminal, getColorDepth: () => 1 })
   }
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+function replace(name: 'stdin' | 'stdout' | 'stderr' | 'env', value: unknown): () => void {
+  const before = Object.getOwnPropertyDescriptor(process, name) as PropertyDescriptor
+  Object.defineProperty(process, name, { value, configurable: true, enumerable: true, writable: true })
+  return () => void Object.defineProperty(process, name, before)
+}
 
 /** The environment without what changes what the command prints. */
 function inherited(): NodeJS.ProcessEnv {
@@ -126,24 +140,24 @@ function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => isKept(name)))
 }
 
-/** Starts the command. It is killed when the test ends. */
-export async function start(args: readonly string[], running: Running = {}): Promise<Started> {
-  const { cwd, env = {}, isTerminal = false } = running
+/** Starts the program in a process of its own. It is killed when the test ends. */
+export function spawnHookline(
+  args: readonly string[],
+  { cwd = root, env = {}, isTerminal = false }: Running = {},
+): Started & { readonly child: ChildProcess } {
   const line = [process.execPath, bin, ...args]
   // `script` of util-linux: it gives a process a terminal.
   const [file = '', ...parameters] = isTerminal ? ['script', '-qefc', line.map(quote).join(' '), '/dev/null'] : line
-  const child = spawn(file, parameters, {
-    cwd: cwd ?? root,
-    env: { ...inherited(), TERM: 'xterm', ...env },
-  })
+  const child = spawn(file, parameters, { cwd, env: { ...inherited(), TERM: 'xterm', ...env } })
   onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdin.on('error', () => {}) // It may end before it has read everything.
   const printed = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk) => (printed.stdout += chunk))
   child.stderr.setEncoding('utf8').on('data', (chunk) => (printed.stderr += chunk))
   const ended = new Promise<Ran>((resolve, reject) => {
     child.on('error', reject).on('close', (code) => resolve({ code, ...printed }))
   })
-  return { child, printed, ended }
+  return { child, printed, ended, stdin: child.stdin, interrupt: () => void child.kill('SIGINT') }
 }
 
 function quote(text: string): string {

@@ -1,129 +1,85 @@
 /** `--ui` of `hookline listen` and `hookline queue`: the page of the inspector, on a port of this machine. */
 
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
-import { createReceiver } from '../../../src/index.ts'
+import { expect, it } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
-import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import type { DeadLetters, Detail, Row, StreamEvents } from '../../inspector/src/wire.ts'
 import { createStore } from '../src/request-store.ts'
-import { hookline, listenHere, type Running, start } from './command.ts'
+import { createFolder, expectUsage, hookline, listenHere, type Running, start } from './command.ts'
+import { fillInbox } from './inbox.ts'
 import { keptRequest } from './kept-request.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-page-'))
 const secret = 'a secret'
 
-afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+it('of a queue serves its dead letters, and redrives them, to who has the URL alone', async () => {
+  const path = join(await createFolder(), 'inbox.sqlite')
+  await fillInbox(() => sqliteQueue({ path, name: 'inbox' }))
+  const { get, post, url, end } = await openPage(['queue', path, '--ui', '--json'])
 
-describe('hookline queue --ui', () => {
-  it('serves the dead letters, and redrives them, to who has the URL alone', needs('POSIX'), async () => {
-    const path = join(folder, 'inbox.sqlite')
-    await addDeadLetter(path)
-    const { get, post, url, end } = await openPage(['queue', path, '--ui', '--json'])
+  expect((await fetch(url.replace(/#.*/, 'api/setup'))).status).toBe(403)
+  expect(await statusFrom(url, 'rebound.example')).toBe(403)
+  expect(await statusFrom(url, new URL(url).host)).toBe(200)
+  const parts = [{ name: 'inbox', kind: 'queue', hasQueue: true }]
+  expect(await get('setup')).toMatchObject({ access: 'write', command: 'queue', parts })
+  const { letters } = await get<DeadLetters>('dead-letters?part=inbox')
+  expect(await post('redrive', { part: 'inbox', ids: [letters[0]?.id], dryRun: false })).toMatchObject({ count: 1 })
 
-    expect((await fetch(url.replace(/#.*/, 'api/setup'))).status).toBe(403)
-    expect(await statusFrom(url, 'rebound.example')).toBe(403)
-    expect(await statusFrom(url, new URL(url).host)).toBe(200)
-
-    expect(await get('setup')).toMatchObject({
-      access: 'write',
-      command: 'queue',
-      parts: [{ name: 'inbox', kind: 'queue', hasQueue: true }],
-    })
-    const { groups, letters } = await get<DeadLetters>('dead-letters?part=inbox')
-    expect(groups).toMatchObject([{ reason: 'handler_failed', count: 1 }])
-    expect(await post('redrive', { part: 'inbox', ids: [letters[0]?.id], dryRun: false })).toMatchObject({ count: 1 })
-
-    expect(await end()).toMatchObject({ code: 0, stdout: '' })
-    const { stdout } = await hookline(['queue', path, '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ waiting: 1, deadLetters: 0 })
-  })
-
-  it('refuses another action beside it, a port that is taken, and a queue that is not there: with one sentence', async () => {
-    const { port } = new URL(await listenHere(http.createServer()))
-    const path = join(folder, 'other.sqlite')
-    await addDeadLetter(path)
-
-    const refusal = async (args: readonly string[]) => {
-      const { code, stderr } = await hookline(args)
-      expect(code).toBe(2)
-      return stderr
-    }
-    expect(await refusal(['queue', path, 'dead', '--ui'])).toBe('error: --ui is for counts. Got dead.\n')
-    const taken = `error: --ui must be free. Got port ${port} of 127.0.0.1, which is in use. Pass another one.\n`
-    expect(await refusal(['queue', path, '--ui', port])).toBe(taken)
-    const store = join(folder, 'taken.sqlite')
-    expect(await refusal(['listen', '--port', '0', '--store', store, '--ui', port])).toBe(taken)
-    expect(await refusal(['queue', join(folder, 'missing.sqlite'), '--ui'])).toContain('it does not exist')
-  })
+  expect(await end()).toMatchObject({ code: 0, stdout: '' })
+  const { stdout } = await hookline(['queue', path, '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ waiting: 2, deadLetters: 2 })
 })
 
-describe('hookline listen --ui', () => {
-  it(
-    'shows the requests that are kept and those that come, and says why a signature was refused',
-    needs('POSIX'),
-    async () => {
-      const store = join(folder, 'listen.sqlite')
-      const kept = createStore(store)
-      kept.append(
-        keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }),
-      )
-      kept.close()
-      const { get, rows, printed, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'], {
-        env: { HOOKLINE_SECRET: secret },
-      })
-      await until(() => /Listening on (\S+),/.test(printed.stderr))
-      const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
-      const { body, headers } = signedRequest(fixtures.track, secret)
-      await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
-      await fetch(endpoint, {
-        method: 'POST',
-        body: `${body}\n`,
-        headers: { ...headers, authorization: 'Bearer s3cret' },
-      })
-
-      const [mismatched, verified, old] = await rows(3)
-      expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
-      expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
-      expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
-
-      const detail = await get<Detail>(`message?id=${verified?.id}`)
-      expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
-      expect(detail.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
-      const unchecked = await get<Detail>(`message?id=${old?.id}`)
-      expect(unchecked.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
-      const refused = await get<Detail>(`message?id=${mismatched?.id}`)
-      expect(refused.canExplain).toBe(true)
-      expect(JSON.stringify(refused)).not.toContain('s3cret')
-      expect(await get(`explanation?id=${mismatched?.id}`)).toMatchObject({
-        message: expect.stringContaining('The body must be the bytes that were signed.'),
-      })
-      expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
-      expect(await end()).toMatchObject({ code: 0 })
-    },
-  )
-})
-
-/** Leaves a dead letter in an inbox, and nothing that works on it. */
-async function addDeadLetter(path: string): Promise<void> {
+it('is refused beside another action, on a port that is taken, and for a queue that is not there', async () => {
+  const { port } = new URL(await listenHere(http.createServer()))
+  const folder = await createFolder()
+  const path = join(folder, 'inbox.sqlite')
   const queue = sqliteQueue({ path, name: 'inbox' })
-  const receiver = createReceiver({ secret, inbox: { queue, retries: [] }, onError: () => {} })
-  receiver.on('track', () => {
-    throw new Error('The payment provider answered 503')
-  })
-  receiver.start()
-  const { bytes, headers } = signedRequest(fixtures.track, secret)
-  await receiver.receive(bytes, headers)
-  await until(async () => (await receiver.deadLetters()).length === 1)
-  await receiver.close()
-}
+  await queue.counts()
+  await queue.close({ graceMs: 0 })
+
+  expectUsage(await hookline(['queue', path, 'dead', '--ui']), '--ui', 'dead')
+  expectUsage(await hookline(['queue', path, '--ui', port]), '--ui', port)
+  const store = join(folder, 'taken.sqlite')
+  expectUsage(await hookline(['listen', '--port', '0', '--store', store, '--ui', port]), '--ui', port)
+  expectUsage(await hookline(['queue', join(folder, 'missing.sqlite'), '--ui']), 'missing.sqlite')
+})
+
+it('of listen shows the requests that are kept and those that come, and why a signature was refused', async () => {
+  const store = join(await createFolder(), 'listen.sqlite')
+  const kept = createStore(store)
+  kept.append(keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }))
+  kept.close()
+  const args = ['listen', '--port', '0', '--store', store, '--ui']
+  const { get, rows, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })
+  await until(() => /Listening on (\S+),/.test(printed.stderr))
+  const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
+  const { body, headers } = signedRequest(fixtures.track, secret)
+
+  await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
+  const forged = { method: 'POST', body: `${body}\n`, headers: { ...headers, authorization: 'Bearer s3cret' } }
+  await fetch(endpoint, forged)
+
+  const [mismatched, verified, old] = await rows(3)
+  expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
+  expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
+  expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
+  const detailOf = (row: Row | undefined) => get<Detail>(`message?id=${row?.id}`)
+  const [detail, unchecked, refused] = await Promise.all([verified, old, mismatched].map(detailOf))
+  expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
+  expect(detail?.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
+  expect(unchecked?.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
+  expect(refused?.canExplain).toBe(true)
+  expect(JSON.stringify(refused)).not.toContain('s3cret')
+  const explanation = await get<{ message: string }>(`explanation?id=${mismatched?.id}`)
+  expect(explanation.message).toContain('line break')
+  expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
+  expect(await end()).toMatchObject({ code: 0 })
+})
 
 async function statusFrom(url: string, host: string): Promise<number | undefined> {
   const [response] = await once(http.get(url, { headers: { host } }), 'response')
@@ -133,7 +89,7 @@ async function statusFrom(url: string, host: string): Promise<number | undefined
 
 /** The page that the command serves, as a browser asks for it. */
 async function openPage(args: readonly string[], running?: Running) {
-  const { child, printed, ended } = await start(args, running)
+  const { interrupt, printed, ended } = await start(args, running)
   await until(() => /token=\S+\n/.test(printed.stderr))
   const [url = ''] = /http\S+token=\S+/.exec(printed.stderr) ?? []
   const own = { 'x-hookline-inspector': url.replace(/.*#token=/, '') }
@@ -162,7 +118,7 @@ async function openPage(args: readonly string[], running?: Running) {
       return [...found.values()].sort((one, other) => other.id - one.id)
     },
     end() {
-      child.kill('SIGINT')
+      interrupt()
       return ended
     },
   }

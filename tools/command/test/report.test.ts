@@ -1,11 +1,9 @@
 /** The report of a check: lines, JSON, the XML of JUnit, exit codes. */
 
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
-import { needs } from '../../../test/support/needs.ts'
 import { openReport, type ReportOptions, type Result } from '../src/report.ts'
 
 const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
@@ -31,21 +29,22 @@ function report(results: readonly Result[], options: ReportOptions = {}): string
   return out.mock.calls.map(([text]) => text).join('')
 }
 
-it('prints a line for each result but those that pass or are skipped, with nothing that a terminal obeys', () => {
+it('each result but those that pass or are skipped has a line, with nothing that a terminal obeys', () => {
   const lines = report([pass, warn, { ...pass, result: 'skip' }])
-    .trim()
-    .split('\n')
-  expect(lines).toEqual([expect.stringContaining('Got "x" & \\u{1b}[31m\\u{0}')])
+
+  expect(lines.trim().split('\n')).toEqual([expect.stringContaining('Got "x" & \\u{1b}[31m\\u{0}')])
 })
 
-it('prints the same sentence once as it comes, and at the end all of its cases', () => {
+it('the same sentence is printed once as it comes, and at the end with all of its cases', () => {
   const lines = report([fail, { ...fail, id: 'four' }])
+
   expect(lines.match(/Got 500/g)).toHaveLength(2)
-  expect(lines).toContain('2 cases: three, four')
+  expect(lines).toContain('three, four')
 })
 
-it('prints a JSON object for each result', () => {
+it('--json prints an object for each result', () => {
   const lines = report([pass, fail], { json: true }).trim().split('\n')
+
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { ...pass, section: 'Outbound event delivery, Errors' },
     { ...fail, section: 'Outbound event delivery, Limits' },
@@ -58,14 +57,16 @@ it.each([
   ['one warns, and --strict', [pass, warn], { strict: true }, 1],
   ['one is skipped, and --strict', [pass, { ...pass, result: 'skip' }], { strict: true }, 1],
   ['one fails', [pass, fail], {}, 1],
-] as const)('sets the exit code when %s', (_name, results, options, code) => {
+] as const)('when %s, the exit code says so', (_name, results, options, code) => {
   report(results, options)
+
   expect(process.exitCode).toBe(code)
 })
 
-it('writes valid XML, without the characters that XML forbids', () => {
+it('--junit writes valid XML, without the characters that XML forbids', () => {
   const junit = join(mkdtempSync(join(tmpdir(), 'hookline-report-')), 'report.xml')
   report([pass, warn, fail, { ...fail, result: 'skip' }], { junit })
+
   const xml = readFileSync(junit, 'utf8')
   expect(xml).toContain('tests="4" failures="1" errors="0" skipped="1"')
   expect(xml).toContain('<system-out>pass: Sent &#60;1&#62;. (Outbound event delivery, Errors)</system-out>')
@@ -74,15 +75,6 @@ it('writes valid XML, without the characters that XML forbids', () => {
   expect(xml).toContain('<skipped message="Got 500."/>')
 })
 
-it('is XML to other programs', needs('python3'), () => {
-  const junit = join(mkdtempSync(join(tmpdir(), 'hookline-report-')), 'report.xml')
-  report([pass, warn, fail, { ...fail, result: 'skip' }], { junit })
-  const read = "import sys, xml.etree.ElementTree as tree; print(len(tree.parse(sys.argv[1]).findall('.//testcase')))"
-  expect(execFileSync('python3', ['-c', read, junit], { encoding: 'utf8' })).toBe('4\n')
-})
-
-it('refuses a file that cannot be written before anything is sent', () => {
-  expect(() => report([pass], { junit: '/nowhere/report.xml' })).toThrow(
-    /--junit: \/nowhere\/report.xml cannot be written/,
-  )
+it('a file that cannot be written is refused before anything is sent', () => {
+  expect(() => report([pass], { junit: '/nowhere/report.xml' })).toThrow(/--junit.*\/nowhere\/report.xml/)
 })

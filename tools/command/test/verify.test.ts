@@ -1,164 +1,148 @@
-/** `hookline verify`: what it prints, how it exits, and what it never prints. */
+/** `hookline verify`: how it exits, what its output holds, and what it never prints. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sign } from '../../../src/protocol/signature.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { hookline, type Ran, type Running, start } from './command.ts'
+import { expectUsage, hookline, type Ran, type Running } from './command.ts'
 
 const SECRET = 'correct horse battery staple'
-const body = '{"type":"track","userId":"u1","event":"Order Completed"}'
-const RIGHT = sign(body, SECRET)
+const TEXT = '{"type":"track","userId":"u1","event":"Order Completed"}'
+const RIGHT = sign(TEXT, SECRET)
+const BINARY = Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe])
+const BODY = ['--body', 'body.json']
+const SIGNED = [...BODY, '--signature', RIGHT]
 let folder = ''
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hookline-verify-'))
-  await writeFile(join(folder, 'body.json'), body)
-  await writeFile(join(folder, 'secret.txt'), `${SECRET}\r\n`)
-  await writeFile(join(folder, 'empty.txt'), '\n')
-  await writeFile(join(folder, 'latin1.txt'), Buffer.from('naïve', 'latin1'))
-  await writeFile(join(folder, 'binary'), Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe]))
+  const files = {
+    'body.json': TEXT,
+    'secret.txt': `${SECRET}\r\n`,
+    'empty.txt': '\n',
+    'latin1.txt': Buffer.from('naïve', 'latin1'),
+    binary: BINARY,
+  }
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
 })
 afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
 
-/** Verifies body.json. No run prints the secret or a stack. */
-async function verify(args: readonly string[], options: Running & { input?: string } = {}): Promise<Ran> {
+type Options = Running & { readonly input?: string }
+
+/** No run prints the secret, a stack, or the right signature where it is not asked for. */
+async function verify(args: readonly string[], options: Options = {}): Promise<Ran> {
   const ran = await hookline(['verify', ...args], { cwd: folder, env: { HOOKLINE_SECRET: SECRET }, ...options })
-  expect(ran.stdout + ran.stderr).not.toContain(SECRET.slice(0, 7))
-  expect(ran.stdout + ran.stderr).not.toMatch(/^ +at /m)
-  if (!args.includes('--expected')) expect(ran.stdout + ran.stderr).not.toContain(RIGHT)
+  const printed = ran.stdout + ran.stderr
+  expect(printed).not.toContain(SECRET.slice(0, 7))
+  expect(printed).not.toMatch(/^ +at /m)
+  if (!args.includes('--expected')) expect(printed).not.toContain(RIGHT)
   return ran
 }
-const BODY = ['--body', 'body.json']
 
-describe('a right signature', () => {
-  const matches = { code: 0, stdout: 'The signature matches.\n', stderr: '' }
-  it.each<[string, string[], Running & { input?: string }]>([
-    ['with the secret of the environment', BODY, {}],
-    ['with the secret of a file, without its line break', [...BODY, '--secret-file', 'secret.txt'], { env: {} }],
-    ['with the secret of the arguments', [...BODY, '--secret', SECRET], { env: {} }],
-    ['of stdin', ['--body', '-'], { input: body }],
-  ])('%s', async (_name, args, options) => {
-    expect(await verify([...args, '--signature', RIGHT], options)).toEqual(matches)
-  })
+it.each<[string, string[], Options]>([
+  ['the secret of the environment', SIGNED, {}],
+  ['the secret of a file, without its line break', [...SIGNED, '--secret-file', 'secret.txt'], { env: {} }],
+  ['the secret of the arguments', [...SIGNED, '--secret', SECRET], { env: {} }],
+  ['a body from stdin', ['--body', '-', '--signature', RIGHT], { input: TEXT }],
+  ['bytes that are no text', ['--body', 'binary', '--signature', sign(BINARY, SECRET)], {}],
+])('a right signature ends with 0: %s', async (_name, args, options) => {
+  const { code, stderr } = await verify(args, options)
 
-  it('of bytes that are no text', async () => {
-    const signature = sign(Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe]), SECRET)
-    expect(await verify(['--body', 'binary', '--signature', signature])).toEqual(matches)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})
+
+it.each([
+  ['explained', sign(`${TEXT}\n`, SECRET), ['line break']],
+  [
+    'explained by three causes',
+    `sha1=${sign(JSON.stringify(JSON.parse(TEXT), null, 2), `${SECRET}\n`)}`,
+    ['\n1. ', '`sha1=`', '\n2. ', '\n3. '],
+  ],
+  ['not explained, and what was tried is listed', sign(TEXT, 'another'), ['\nTried:\n- ', 'JavaScript', 'Python']],
+])('a wrong signature ends with 1, and is %s', async (_how, signature, texts) => {
+  const { code, stdout, stderr } = await verify([...BODY, '--signature', signature])
+
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+  for (const text of texts) expect(stdout).toContain(text)
+})
+
+it('nothing of a body or a signature reaches the terminal as it is', async () => {
+  const { code, stdout } = await verify(['--body', 'binary', '--signature', '\u001b[31m'])
+
+  expect(stdout).not.toContain('\u001b')
+  expect(code).toBe(1)
+})
+
+it('an empty body is noted', async () => {
+  expect(await verify(['--body', '-', '--signature', RIGHT])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/empty/),
   })
 })
 
-describe('a wrong signature', () => {
-  it('is explained in a sentence', async () => {
-    const { code, stdout, stderr } = await verify([...BODY, '--signature', sign(`${body}\n`, SECRET)])
-    expect(stdout).toMatch(
-      /^The signature does not match\.\nThe body must be the bytes that were signed\. Got a body without the line break .*\n$/,
-    )
-    expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
-  })
-
-  it('is explained in several sentences', async () => {
-    const signature = `sha1=${sign(JSON.stringify(JSON.parse(body), null, 2), `${SECRET}\n`)}`
-    const { code, stdout } = await verify([...BODY, '--signature', signature])
-    expect(stdout.replace(/(Got [^.:]+)[.:].*/g, '$1').split('\n')).toEqual([
-      'The signature does not match. 3 things are wrong:',
-      '1. The signature must be 40 hexadecimal digits alone. Got a label beside it, such as `sha1=`',
-      '2. The secret must be the one that signed. Got a secret without a line break that the signer had at its end',
-      '3. The body must be the bytes that were signed. Got the same JSON, written differently',
-      '',
-    ])
-    expect(code).toBe(1)
-  })
-
-  it('that nothing explains: it says so, and what was tried', async () => {
-    const { code, stdout } = await verify([...BODY, '--signature', `sha1=${sign(body, 'another')}`])
-    expect(stdout).toMatch(/^The signature does not match, and nothing that was tried explains it\. .*\n/)
-    expect(stdout).toContain('\nThe signature must be 40 hexadecimal digits alone. Got a label beside it')
-    expect(stdout).toMatch(/\nTried:\n(- .*\n){6}$/)
-    expect(stdout).toContain('\n- the JSON as JavaScript, Python, PHP, Go, Ruby and Rails write it')
-    expect(stdout).not.toContain('first element') // The body is no list.
-    expect(code).toBe(1)
-  })
-
-  it('of bytes that are no text: nothing of them reaches the terminal', async () => {
-    const { code, stdout } = await verify(['--body', 'binary', '--signature', '\u001b[31m'])
-    expect(stdout).not.toContain('\u001b')
-    expect(code).toBe(1)
-  })
-
-  it('of nothing: it says that the body is empty', async () => {
-    const args = ['--body', '-', '--signature', RIGHT]
-    expect(await verify(args)).toMatchObject({ code: 1, stderr: 'The body is empty.\n' })
-  })
-})
-
-it('prints the right signature with --expected only', async () => {
+it('the right signature is printed with --expected only', async () => {
   const args = [...BODY, '--expected', '--signature']
-  expect((await verify([...args, 'x'])).stdout).toMatch(new RegExp(`\n\nExpected: ${RIGHT}\n$`))
-  expect((await verify([...args, RIGHT])).stdout).toBe(`The signature matches.\n\nExpected: ${RIGHT}\n`)
+
+  expect((await verify([...args, 'x'])).stdout).toContain(RIGHT)
+  expect((await verify([...args, RIGHT])).stdout).toContain(RIGHT)
   expect(JSON.parse((await verify([...args, 'x', '--json'])).stdout).expected).toBe(RIGHT)
 })
 
-it('prints the explanation as JSON, on one line', async () => {
+it('--json prints the explanation on one line', async () => {
   const { code, stdout } = await verify([...BODY, '--json', '--signature', `"${RIGHT}"`])
-  expect(stdout.split('\n')).toHaveLength(2)
+
   const causes = [{ code: 'signature_quoted' }]
   expect(JSON.parse(stdout.replaceAll(RIGHT, ''))).toMatchObject({ verdict: 'explained', causes, tried: [] })
   expect(code).toBe(1)
 })
 
-describe('wrong usage is one sentence, and exit code 2', () => {
-  it('a body without an end', needs('POSIX'), async () => {
-    const { code, stderr } = await verify(['--body', '/dev/zero', '--signature', 'x'])
-    expect([code, stderr]).toEqual([2, 'error: --body must have at most 2000000 bytes. /dev/zero has more.\n'])
-  })
+it('a terminal that is read from is told so', async () => {
+  const { stderr } = await verify(['--body', '-', '--signature', RIGHT], { isTerminal: true, input: 'x'.repeat(3e6) })
 
-  const SIGNED = [...BODY, '--signature', RIGHT]
-  it.each<[string[], string, Running?]>([
-    [['--body', 'none', '--signature', 'x'], '--body: none cannot be read: it does not exist.'],
-    [SIGNED, 'A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.', { env: {} }],
-    [[...SIGNED, '--secret', 'x', '--secret-file', 'x'], 'Pass --secret or --secret-file, not both.'],
-    [SIGNED, 'HOOKLINE_SECRET is empty. Pass the shared secret of the endpoint.', { env: { HOOKLINE_SECRET: '' } }],
-    [[...SIGNED, '--secret', ''], '--secret is empty. Pass the shared secret of the endpoint.'],
-    [[...SIGNED, '--secret-file', 'empty.txt'], '--secret-file is empty. Pass the shared secret of the endpoint.'],
-    [[...SIGNED, '--secret-file', 'none'], '--secret-file: the file cannot be read: it does not exist.'],
-    [[...SIGNED, '--secret-file', 'latin1.txt'], '--secret-file: the file must be text in UTF-8.'],
-    [BODY, "required option '--signature <text>' not specified"],
-    [[...SIGNED, '--expcted'], "unknown option '--expcted' (Did you mean --expected?)"],
-    [
-      ['--bdy', 'x', '--signature', 'y'],
-      "required option '--body <file>' not specified (Got --bdy. Did you mean --body?)",
-    ],
-    [[...SIGNED, `--secrt=${SECRET}`], "unknown option '--secrt'"],
-    [[...SIGNED, '--secret', 'x', SECRET], "too many arguments for 'verify'. Expected 0 arguments but got 1."],
-  ])('%j', async (args, sentence, options) => {
-    const { code, stdout, stderr } = await verify(args, options)
-    expect(stderr.replace('Run the command with --help to see its options.\n', '')).toBe(`error: ${sentence}\n`)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  })
+  expect(stderr).toMatch(/Ctrl-[DZ]/)
 })
 
-describe('on a terminal', needs('util-linux'), () => {
-  const args = [...BODY, '--signature', 'x']
-  it('the verdict is coloured, and not with NO_COLOR', async () => {
-    const env = { HOOKLINE_SECRET: SECRET }
-    expect((await verify(args, { isTerminal: true })).stdout).toContain(
-      '\u001b[31mThe signature does not match.\u001b[39m',
-    )
-    const plain = await verify(args, { isTerminal: true, env: { ...env, NO_COLOR: '1' } })
-    expect(plain.stdout).not.toContain('\u001b')
-    expect(plain.code).toBe(1)
-  })
+it.each<[string[], readonly string[], Options?]>([
+  [
+    ['--body', 'none', '--signature', 'x'],
+    ['--body', 'none'],
+  ],
+  [SIGNED, ['HOOKLINE_SECRET', '--secret-file', '--secret'], { env: {} }],
+  [
+    [...SIGNED, '--secret', 'x', '--secret-file', 'x'],
+    ['--secret', '--secret-file'],
+  ],
+  [SIGNED, ['HOOKLINE_SECRET', 'empty'], { env: { HOOKLINE_SECRET: '' } }],
+  [
+    [...SIGNED, '--secret', ''],
+    ['--secret', 'empty'],
+  ],
+  [
+    [...SIGNED, '--secret-file', 'empty.txt'],
+    ['--secret-file', 'empty'],
+  ],
+  [[...SIGNED, '--secret-file', 'none'], ['--secret-file']],
+  [
+    [...SIGNED, '--secret-file', 'latin1.txt'],
+    ['--secret-file', 'UTF-8'],
+  ],
+  [BODY, ['--signature']],
+  [
+    [...SIGNED, '--expcted'],
+    ['--expcted', '--expected'],
+  ],
+  [
+    ['--bdy', 'x', '--signature', 'y'],
+    ['--bdy', '--body'],
+  ],
+  [[...SIGNED, `--secrt=${SECRET}`], ['--secrt']],
+  [[...SIGNED, '--secret', 'x', SECRET], ['verify']],
+])('%j is wrong usage', async (args, names, options) => {
+  expectUsage(await verify(args, options), ...names)
+})
 
-  it('says that it reads from there', async () => {
-    const running = { env: { HOOKLINE_SECRET: SECRET }, isTerminal: true }
-    const { child, ended } = await start(['verify', '--body', '-', '--signature', sign('{}\n', SECRET)], running)
-    child.stdin?.write('{}\n\u0004')
-    const { code, stdout } = await ended
-    expect(stdout).toContain('Reading from the terminal. End with Ctrl-D.')
-    expect(stdout).toContain('The signature matches.')
-    expect(code).toBe(0)
-  })
+it('a body without an end is wrong usage', needs('POSIX'), async () => {
+  expectUsage(await verify(['--body', '/dev/zero', '--signature', 'x']), '--body', '/dev/zero')
 })

@@ -4,13 +4,15 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { listen } from '../../../../src/testing/server.ts'
 import type { Need } from '../../../../test/support/left-out.ts'
 import { readForm } from '../../src/arguments.ts'
 import { ENDPOINT_CASES } from '../../src/check/cases.ts'
 import { run as runCases } from '../../src/check/run.ts'
 import type { Result } from '../../src/report.ts'
-import { jsonLines, runAlone } from '../command.ts'
+import { hookline, jsonLines } from '../command.ts'
+import { createEndpoint } from './server.ts'
 
 export const SECRET = 'the secret of the test'
 
@@ -19,20 +21,24 @@ const folder = fileURLToPath(new URL('./', import.meta.url))
 const PROGRAMS = {
   python3: ['python3', 'server.py'],
   ruby: ['ruby', 'server.rb'],
-  node: [process.execPath, 'server.mjs'],
 } as const
 
-export type Language = keyof typeof PROGRAMS | 'php'
+export type Language = keyof typeof PROGRAMS | 'php' | 'node'
 
 export const programsOf = (language: Language): Need[] => (language === 'node' ? [] : [language])
 
 /**
- * Starts an endpoint: right, or with the one fault that is named.
+ * Starts an endpoint, in a process of its own unless it is of Node: right, or with the one fault that is named.
  *
  * @param onEnd Of a test that runs beside others.
  * @returns Its URL.
  */
 export async function startOther(language: Language, fault = '', onEnd = onTestFinished): Promise<string> {
+  if (language === 'node') {
+    const { origin, close } = await listen(createEndpoint(SECRET, fault), 0)
+    onEnd(close)
+    return `${origin}/webhooks`
+  }
   const port = language === 'php' ? await startPhp(fault, onEnd) : await startProgram(PROGRAMS[language], fault, onEnd)
   return `http://127.0.0.1:${port}/webhooks`
 }
@@ -66,9 +72,28 @@ function run(program: string, args: readonly string[], fault: string, onEnd: OnE
 }
 
 export async function check(url: string, ...args: string[]) {
-  const ran = await runAlone(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
+  const ran = await hookline(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
   const results = jsonLines<Result>(ran.stdout)
   return { ...ran, results, bad: results.filter(({ result }) => result !== 'pass') }
+}
+
+/** The cases that fail where a body is written anew, or parsed, before it is verified. */
+export const REWRITTEN = [
+  ...['body-extended', 'bytes-decimal', 'bytes-escapes', 'bytes-exponent', 'bytes-indented', 'bytes-line-break-at-end'],
+  ...['bytes-line-separator', 'bytes-space-at-start', 'bytes-spaces'],
+]
+export const ESCAPED = ['bytes-escaped-non-ascii', 'bytes-escaped-slash']
+export const PARSED_FIRST = ['forged-not-json', 'unsigned-empty-body']
+
+/** What an endpoint with a fault gets: the cases that fail, no others, and what the report says among else. */
+export type Fault = readonly [fault: string, fails: readonly string[], says: RegExp]
+
+export async function expectFault(language: Language, [fault, fails, says]: Fault, onEnd?: OnEnd): Promise<void> {
+  const bad = Object.values(await findFaults(await startOther(language, fault, onEnd)))
+
+  const failed = bad.filter(({ result, sentence }) => result === 'fail' && !sentence.startsWith('Not sent'))
+  expect(failed.map(({ id }) => id).sort()).toEqual(fails.toSorted())
+  expect(bad.map(({ sentence }) => sentence).join('\n')).toMatch(says)
 }
 
 /** Runs all cases in this process. What is not right, by id. */

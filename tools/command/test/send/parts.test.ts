@@ -1,6 +1,7 @@
 /** The parts of `hookline send` that need no process: lines, edits, counts. */
 
 import { Readable } from 'node:stream'
+import { InvalidArgumentError } from 'commander'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { splitLines } from '../../src/lines.ts'
@@ -15,25 +16,24 @@ async function split(chunks: readonly string[]) {
   return lines
 }
 
-describe('lines', () => {
-  it('are the same however the stream is cut', async () => {
-    const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'é', '\r', '\n'), maxLength: 30 }), {
-      maxLength: 30,
-    })
-    await fc.assert(
-      fc.asyncProperty(chunks, async (chunks) => {
-        const text = chunks.join('')
-        const expected = text
-          .split('\n')
-          .map((line) => (Buffer.byteLength(line) > LIMIT ? undefined : line.replace(/\r$/, '')))
-        if (text === '' || text.endsWith('\n')) expected.pop()
-        const lines = await split(chunks)
-        expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
-        expect(lines.map(({ number }) => number)).toEqual(expected.map((_, index) => index + 1))
-        expect(lines.at(-1)?.end ?? 0).toBe(Buffer.byteLength(text))
-      }),
-    )
+it('lines are the same however the stream is cut', async () => {
+  const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'é', '\r', '\n'), maxLength: 30 }), {
+    maxLength: 30,
   })
+  await fc.assert(
+    fc.asyncProperty(chunks, async (chunks) => {
+      const text = chunks.join('')
+      const expected = text
+        .split('\n')
+        .map((line) => (Buffer.byteLength(line) > LIMIT ? undefined : line.replace(/\r$/, '')))
+      if (text === '' || text.endsWith('\n')) expected.pop()
+      const lines = await split(chunks)
+      expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
+      expect(lines.map(({ number }) => number)).toEqual(expected.map((_, index) => index + 1))
+      expect(lines.at(-1)?.end ?? 0).toBe(Buffer.byteLength(text))
+    }),
+    { numRuns: 50 },
+  )
 })
 
 it('a byte order mark at the beginning is of no line, and one elsewhere is of its line', async () => {
@@ -70,36 +70,30 @@ describe('--set', () => {
   })
 
   it.each(['total', '=12', 'a..b=1', '.a=1', '__proto__.x=1'])('refuses %s', (text) => {
-    expect(() => addEdit(text)).toThrow(/^(It must be a field and a value|A field must not be named __proto__)/)
+    expect(() => addEdit(text)).toThrow(InvalidArgumentError)
   })
 
-  it('refuses a field of something that holds none', () => {
-    expect(() => apply({ event: 'x' }, 'event.name=y')).toThrow(
-      '--set event.name: event is a string and holds no fields.',
-    )
-    expect(() => apply({ list: [1] }, 'list.5=2')).toThrow(
-      '--set list.5: list is a list of 1. Use an index up to that.',
-    )
-    expect(() => apply({ list: [1] }, 'list.length=9')).toThrow('list is a list of 1')
+  it.each([
+    ['event.name=y', '--set event.name: event '],
+    ['list.5=2', '--set list.5: list '],
+    ['list.length=9', '--set list.length: list '],
+  ])('refuses %s of something that holds no such field', (text, named) => {
+    expect(() => apply({ event: 'x', list: [1] }, text)).toThrow(named)
   })
 })
 
-describe('statistics', () => {
-  it('tell the rate, the latency of answers, and what failed how often', () => {
-    let now = 0
-    const statistics = createStatistics(() => now)
-    for (let ms = 1; ms <= 100; ms += 1) statistics.add({ ok: true, status: 200, durationMs: ms })
-    statistics.add({ ok: false, error: 'timeout', durationMs: 5_000, reason: 'the first' })
-    statistics.add({ ok: false, status: 401, durationMs: 1 })
-    statistics.add({ ok: false, status: 401, durationMs: 1 })
-    now = 2_000
+it('statistics tell the rate, the latency of answers, and what failed how often', () => {
+  let now = 0
+  const statistics = createStatistics(() => now)
 
-    expect(statistics.describe()).toBe(
-      '103 sent, 3 not taken: 52/s, latency p50 49 ms, p95 95 ms, p99 99 ms, longest 100 ms',
-    )
-    expect(statistics.failures()).toMatchObject([
-      { kind: '401', count: 2 },
-      { kind: 'timeout', count: 1, first: { reason: 'the first' } },
-    ])
-  })
+  for (let ms = 1; ms <= 100; ms += 1) statistics.add({ ok: true, status: 200, durationMs: ms })
+  statistics.add({ ok: false, error: 'timeout', durationMs: 5_000, reason: 'the first' })
+  for (let count = 0; count < 2; count += 1) statistics.add({ ok: false, status: 401, durationMs: 1 })
+  now = 2_000
+
+  expect(statistics.describe()).toMatch(/^103 sent, 3 .* 52\/s, .*p50 49 ms, p95 95 ms, p99 99 ms, .*100 ms$/)
+  expect(statistics.failures()).toMatchObject([
+    { kind: '401', count: 2 },
+    { kind: 'timeout', count: 1, first: { reason: 'the first' } },
+  ])
 })

@@ -1,0 +1,157 @@
+/** The command as a program: signals, streams, a terminal, how soon it starts, and the packages it finds beside it. */
+
+import { execFile, execFileSync } from 'node:child_process'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { sign } from 'hookline'
+import { fixtures, signedRequest, startEndpoint } from 'hookline/testing'
+import { expect, it } from 'vitest'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { createStore, openStore } from '../src/request-store.ts'
+import { bin, createFolder, hookline, root, spawnHookline } from './command.ts'
+import { keptRequest } from './kept-request.ts'
+
+const secret = 'a secret'
+const env = { HOOKLINE_SECRET: secret }
+const signed = signedRequest(fixtures.track, secret)
+
+/** `hookline listen` in a process of its own, and where it listens. */
+async function listen(cwd: string) {
+  const listening = spawnHookline(['listen', '--port', '0'], { cwd, env })
+  await until(() => listening.printed.stderr.includes('Ctrl-C ends.'))
+  const [, origin = ''] = /Listening on (\S+),/.exec(listening.printed.stderr) ?? []
+  return { ...listening, url: `${origin}/webhooks` }
+}
+
+it('listen ends with 0 on Ctrl-C, and what came is kept', needs('POSIX'), async () => {
+  const cwd = await createFolder()
+  const { url, ended, interrupt } = await listen(cwd)
+
+  const { status } = await fetch(url, signed)
+  interrupt()
+
+  expect(status).toBe(200)
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('verified') })
+  const store = openStore(join(cwd, '.hookline/listen.sqlite'))
+  expect(store.list(9)).toHaveLength(1)
+  store.close()
+})
+
+it('listen ends quietly when what reads its lines ends', needs('POSIX'), async () => {
+  const { url, child, printed, ended } = await listen(await createFolder())
+
+  await fetch(url, signed)
+  await until(() => printed.stdout.includes('\n'))
+  child.stdout?.destroy()
+  await fetch(url, signed).catch(() => {})
+
+  expect(await ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Listening on .*\n$/) })
+})
+
+it('send reads stdin, and ends with 1 on Ctrl-C', needs('POSIX'), async () => {
+  await using endpoint = await startEndpoint({ script: [200, 'hang'] })
+  const { stdin, ended, interrupt } = spawnHookline(['send', '-', '--to', endpoint.url], { env })
+
+  stdin.write(`${JSON.stringify(fixtures.track)}\n`.repeat(2)) // It stays open.
+  await endpoint.received(2)
+  interrupt()
+
+  expect(await ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Interrupted/) })
+})
+
+it('send sends no faster than --rate says', async () => {
+  await using endpoint = await startEndpoint()
+
+  await hookline(['send', 'track', '--count', '11', '--rate', '20', '--concurrency', '5', '--to', endpoint.url], {
+    env,
+  })
+
+  const times = endpoint.requests.map(({ at }) => at.getTime())
+  expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(350) // Ten intervals of 50 ms, less what may be made up for.
+})
+
+it('show --raw writes the exact bytes', async () => {
+  const store = join(await createFolder(), 'listen.sqlite')
+  const body = Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b])
+  const kept = createStore(store)
+  kept.append(keptRequest('bbbb00000003', { body }))
+  kept.close()
+
+  const written = execFileSync(process.execPath, [bin, 'show', 'bb', '--raw', '--store', store])
+
+  expect(written).toEqual(body)
+})
+
+it('an stdout that cannot be written is an error', needs('Linux'), async () => {
+  const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
+
+  await expect(ran).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: .*ENOSPC.*\n$/) })
+})
+
+it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', needs('util-linux'), async () => {
+  const args = ['verify', '--body', '-', '--signature', sign('{}\n', secret)]
+
+  const [coloured, plain] = await Promise.all(
+    [env, { ...env, NO_COLOR: '1' }].map((env) => {
+      const { stdin, ended } = spawnHookline(args, { env, isTerminal: true })
+      stdin.write('{}\n\u0004')
+      return ended
+    }),
+  )
+
+  expect(coloured).toMatchObject({ code: 0, stdout: expect.stringContaining('\u001b[32m') })
+  expect(plain).toMatchObject({ code: 0, stdout: expect.not.stringContaining('\u001b[32m') })
+})
+
+it('send asks on a terminal before it sends to another machine', needs('util-linux'), async () => {
+  const args = ['send', 'track', '--to', 'http://192.0.2.1/webhooks']
+  const { stdin, printed, ended } = spawnHookline(args, { env, isTerminal: true })
+
+  await until(() => printed.stdout.includes('[y/N]'))
+  stdin.write('n\n')
+
+  expect((await ended).code).toBe(2)
+})
+
+it('prints its help soon', () => {
+  const [none, help]: [number[], number[]] = [[], []]
+  const time = (...args: string[]) => {
+    const started = performance.now()
+    execFileSync(process.execPath, args)
+    return performance.now() - started
+  }
+
+  for (let turn = 0; turn < 5; turn += 1) {
+    none.push(time('-e', '0'))
+    help.push(time(bin, '--help'))
+  }
+
+  expect(Math.min(...help) - Math.min(...none)).toBeLessThan(4 * 150) // 150 ms on a quiet machine.
+})
+
+it.each([
+  ['redis://127.0.0.1:1', ['bullmq', 'ioredis']],
+  ['postgres://127.0.0.1:1/x', ['pg-boss']],
+])(
+  'queue %s says how to bring the packages of the engine, and finds them in the working directory',
+  async (location, names) => {
+    const folder = await createFolder()
+    const [installed, cwd] = [join(folder, 'cache/node_modules/hookline'), join(folder, 'project')]
+    await mkdir(join(cwd, 'node_modules'), { recursive: true })
+    for (const name of ['dist', 'package.json']) await cp(join(root, name), join(installed, name), { recursive: true })
+    await symlink(join(root, 'node_modules/raw-body'), join(installed, '../raw-body'), 'junction')
+    await writeFile(join(cwd, 'package.json'), '{}')
+    const run = () =>
+      new Promise<string>((resolve) => {
+        const args = [join(installed, 'dist/cli.js'), 'queue', location]
+        execFile(process.execPath, args, { cwd }, (_error, _stdout, stderr) => resolve(stderr))
+      })
+
+    expect(await run()).toContain(`npx -p hookline ${names.map((name) => `-p ${name}`).join(' ')} hookline queue`)
+    for (const name of names)
+      await symlink(join(root, 'node_modules', name), join(cwd, 'node_modules', name), 'junction')
+    expect(await run()).toContain('ECONNREFUSED')
+  },
+)

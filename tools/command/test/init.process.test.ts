@@ -1,0 +1,104 @@
+/** `hookline init`: the test that it writes passes at once, its server starts, and it runs a package manager. */
+
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../../package.json' with { type: 'json' }
+import { FRAMEWORKS } from '../src/init/templates.ts'
+import { hookline, root } from './command.ts'
+
+const run = promisify(execFile)
+
+type Files = Readonly<Record<string, object>>
+
+/** Holds the packages and each project until the end: a hook of one test does not see which test runs beside others. */
+let home: string
+let packages: string
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'hookline-init-'))
+  packages = join(home, 'packages')
+  await mkdir(packages)
+  await symlink(root, join(packages, 'hookline'), 'junction')
+  for (const name of ['express', 'fastify', 'hono', 'koa', 'vitest']) {
+    await symlink(join(root, 'node_modules', name), join(packages, name), 'junction')
+  }
+})
+afterAll(() => rm(home, { recursive: true, maxRetries: 9 }))
+
+/** A folder in which the packages are installed, after the command. */
+async function initProject(files: Files, ...args: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(home, 'project-'))
+  await symlink(packages, join(folder, 'node_modules'), 'junction')
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content))
+  const { code } = await hookline(['init', ...args, '--no-install'], { cwd: folder })
+  expect(code).toBe(0)
+  return folder
+}
+
+/** Runs what `npm test` runs, without npm. */
+async function runTests(cwd: string, ...files: readonly string[]): Promise<string> {
+  const { scripts } = JSON.parse(await readFile(join(cwd, 'package.json'), 'utf8'))
+  const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run']
+  const args = scripts.test === 'vitest run' ? vitest : ['--test', '--test-reporter=tap', ...files]
+  const { stdout } = await run(process.execPath, args, { cwd, env: { NO_COLOR: '1' } })
+  return stdout
+}
+
+const PASSED = /^# pass 2\n# fail 0$|Tests +2 passed/m
+const MODULE = { type: 'module' }
+const VITEST = { devDependencies: { vitest: '*' }, scripts: { test: 'vitest run' } }
+
+const FORMS: readonly (readonly [form: string, files: Files])[] = [
+  ['ES modules', { 'package.json': MODULE }],
+  ['CommonJS', { 'package.json': {} }],
+  ['TypeScript, ES modules', { 'package.json': MODULE, 'tsconfig.json': {} }],
+  ['TypeScript, CommonJS', { 'package.json': {}, 'tsconfig.json': {} }],
+]
+const VITEST_FORMS: typeof FORMS = [
+  ['ES modules with vitest', { 'package.json': { ...MODULE, ...VITEST } }],
+  ['TypeScript, CommonJS, with vitest', { 'package.json': VITEST, 'tsconfig.json': {} }],
+]
+
+/** Each framework with two forms, each form with several frameworks; those whose files differ with all. */
+const PAIRS = Object.keys(FRAMEWORKS).flatMap((name, at) => {
+  const own = name === 'express' || name === 'next' ? FORMS : FORMS.filter((_form, index) => (index + at) % 2 === 0)
+  return own.map(([form, files]) => ({ name, form, files }))
+})
+const VITEST_PAIRS = VITEST_FORMS.map(([form, files], at) => ({ name: at === 0 ? 'express' : 'next', form, files }))
+
+describe.concurrent('its test passes at once', { timeout: 60_000 }, () => {
+  it.for([...PAIRS, ...VITEST_PAIRS, { name: 'node', form: 'an empty folder', files: {} }])(
+    'for $name, in a project of $form',
+    async ({ name, files }, { expect }) => {
+      expect(await runTests(await initProject(files, name))).toMatch(PASSED)
+    },
+  )
+})
+
+it('its test passes beside another test runner, which does not find it', async () => {
+  const folder = await initProject({ 'package.json': { scripts: { test: 'jest' } } }, 'express')
+
+  expect(await runTests(folder, 'webhooks.node-test.mjs')).toMatch(PASSED)
+})
+
+it.each([MODULE, {}])('its server listens when it is started (%o)', async (form) => {
+  const cwd = await initProject({ 'package.json': form }, 'node')
+
+  const started = run(process.execPath, ['webhooks'], { cwd, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } })
+
+  await expect(started).rejects.toThrow('ERR_SOCKET_BAD_PORT')
+})
+
+it('packages that cannot be installed are named, and the exit code is 1', async () => {
+  const folder = await mkdtemp(join(home, 'project-'))
+  await writeFile(join(folder, 'package.json'), '{"packageManager":"pnpm@10.0.0"}')
+  const line = `pnpm add hookline@${manifest.version}`
+
+  const ran = await hookline(['init'], { cwd: folder, env: { PATH: '/nowhere' } })
+
+  expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining(`\n  ${line}\n`) })
+  expect(ran.stderr).toContain(line)
+})
