@@ -29,8 +29,9 @@ export function serve(
 
   return function hookline(request, response, next) {
     requireNode('hookline/express', request, response)
-    const goOn = next ?? ((error) => send(response, error === undefined ? NOT_FOUND : FAILED, request)) // As node:http calls it.
+    // node:http calls it without `next`.
+    const goOn = next ?? ((error) => send(response, error === undefined ? NOT_FOUND : FAILED, request))
     const incoming = new NodeRequest(request, response, request.url ?? '/', request)
-    incoming.pass(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)
+    incoming.answer(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)
   }
 }

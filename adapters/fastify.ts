@@ -85,7 +85,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
     else scope.register(addRoutes as never, { prefix: path })
   }
   const plugin: FastifyServePlugin = (scope, options, ...others: unknown[]) => {
-    requireScope(scope, options, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    requireScope(scope, options, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
     return register(scope, options)
   }
   return fp(plugin as never, {
@@ -95,9 +95,10 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   }) as unknown as FastifyServePlugin
 }
 
-/** The most common by its name too: a type that is not known by name, Fastify takes apart for every request. */
+/** The most common content type has a parser by name: for one without, Fastify parses the header of every request. */
 const ANY_TYPE = ['application/json', '*']
 
+/** @param path What the endpoint sees as the path. Default: the path of the request. */
 function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: string): void {
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
@@ -112,8 +113,7 @@ function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: str
 function respond(handle: Handle, path: string | undefined, request: FastifyRequestLike, reply: FastifyReplyLike): void {
   const { raw, rawBody, body } = request
   const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
-  // Fastify matched one of several, by its own rules for prefixes, case and trailing slashes.
-  if (path !== undefined) incoming.path = path
+  if (path !== undefined) incoming.path = path // Fastify has matched the route, by its own rules for prefixes, case and slashes.
   const fail = (error: unknown): void => void reply.send(error as Error)
   const done = (answer: EndpointAnswer | undefined): void => {
     if (reply.sent) return
@@ -121,10 +121,10 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
       if (answer === undefined) return void reply.callNotFound()
       reply.code(answer.status)
       reply.headers(headersFor(answer, raw))
-      reply.send(Buffer.from(answer.body)) // To text, Fastify adds a charset.
+      reply.send(Buffer.from(answer.body)) // For text, Fastify would add a charset.
     } catch {
       reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
     }
   }
-  incoming.pass(handle, done, fail)
+  incoming.answer(handle, done, fail)
 }

@@ -23,7 +23,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   const handle = mount(endpoint, options)
 
   return function hookline(request, ...others: unknown[]) {
-    requireWebRequest(request, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    requireWebRequest(request, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
     return respond(handle, request)
   }
 }
@@ -72,15 +72,16 @@ class FetchRequest implements EndpointRequest {
     return { bytes, source: 'stream' }
   }
 
-  /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */
+  /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
   end(): void {
     this.#hasEnded = true
-    // A little later: Readable.toWeb of Node throws where nothing catches it when it is cancelled while it resumes.
+    // Cancels a little later: a stream of Node's Readable.toWeb that is cancelled while it resumes throws an uncaught error.
     const reader = this.#reader
     if (reader !== undefined) setTimeout(() => reader.cancel().catch(() => {}), 0)
   }
 }
 
+/** @param length The header `content-length`. */
 async function readAll(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   limit: number,

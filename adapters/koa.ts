@@ -38,7 +38,7 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(context, next, ...others: unknown[]) {
-    requireKoa(context, next, ...others) // Not in an async function: Express 4 leaves a promise that rejects alone.
+    requireKoa(context, next, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
     return respond(handle, context, next)
   }
 }
@@ -46,7 +46,9 @@ export function serve(
 async function respond(handle: Handle, context: KoaContext, next: () => Promise<unknown>): Promise<void> {
   const { req, res, url, request } = context
   const incoming = new NodeRequest(req, res, url, request as ParsedBody)
-  const answer = await new Promise<EndpointAnswer | undefined>((resolve, fail) => incoming.pass(handle, resolve, fail))
+  const answer = await new Promise<EndpointAnswer | undefined>((resolve, fail) =>
+    incoming.answer(handle, resolve, fail),
+  )
   if (answer === undefined) {
     await next()
     return

@@ -61,7 +61,7 @@ export function serve(
   options?: ServeOptions,
 ): (event: LambdaEvent, context?: LambdaContext) => Promise<LambdaAnswer> {
   const handle = mount(endpoint, options)
-  requireDone(endpoint)
+  refuseBackgroundWork(endpoint)
 
   return function hookline(event, context, ...others: unknown[]) {
     refuseOtherHost('hookline/lambda', 'an event of Lambda', event, context, ...others)
@@ -70,7 +70,7 @@ export function serve(
 }
 
 async function respond(endpoint: Endpoint, handle: Handle, event: LambdaEvent, context: LambdaContext | undefined) {
-  requireDone(endpoint)
+  refuseBackgroundWork(endpoint) // It may have started since `serve` was called.
   const request = new LambdaRequest(event, context)
   const answer = (await handle(request)) ?? NOT_FOUND
   const body = request.method === 'HEAD' ? '' : answer.body
@@ -79,10 +79,11 @@ async function respond(endpoint: Endpoint, handle: Handle, event: LambdaEvent, c
 
 const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 
-/** How long Lambda has to send the answer, in milliseconds, before it ends the function. */
+/** The time that is left for sending the answer before Lambda ends the function, in milliseconds. */
 const ANSWER_MS = 200
 
-function requireDone({ background }: Endpoint): void {
+/** Throws for an endpoint that works on after its answer: Lambda stops the process then. */
+function refuseBackgroundWork({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
     'Store messages in Redis or PostgreSQL, and run what handles or delivers them in a process that keeps running.'
@@ -120,7 +121,7 @@ class LambdaRequest implements EndpointRequest {
     if (Buffer.byteLength(body, encoding) > limit) throw bodyTooLarge(limit)
     const bytes = Buffer.from(body, encoding)
     if (isBase64Encoded && bytes.toString('base64') !== body) throw bodyConsumed('text that is not base64', AS_IT_IS)
-    const isExact = isBase64Encoded || isWhole(bytes, this.headers['content-length'])
+    const isExact = isBase64Encoded || isComplete(bytes, this.headers['content-length'])
     return { bytes, source: isExact ? 'body' : 'body-text' }
   }
 }
@@ -132,12 +133,12 @@ function notHttp(event: unknown): TypeError {
   return invalidOption('event', 'must be an HTTP request, with a method and a path', kindOf(event), advice)
 }
 
-/** Whether text that a gateway decoded is all that was sent: it has its length, and nothing that stands for bytes that were no UTF-8. */
-function isWhole(bytes: Buffer, length: EndpointHeaders[string]): boolean {
+/** Returns whether decoded text is all that was sent: it has that length, and no U+FFFD, which replaces bytes that were no UTF-8. */
+function isComplete(bytes: Buffer, length: EndpointHeaders[string]): boolean {
   return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')
 }
 
-/** A header that was sent more than once is joined, as HTTP APIs and function URLs do it themselves. */
+/** Joins the values of a repeated header, as HTTP APIs and function URLs do themselves. */
 function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders {
   const joined = new Map<string, string>()
   for (const [name, value] of pairsOf(multiValueHeaders ?? headers)) {
@@ -147,7 +148,7 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** The query of format 1.0. API Gateway decodes it, a load balancer leaves it as it was sent. */
+/** Writes the query of format 1.0. API Gateway has decoded it, a load balancer has not. */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()
@@ -160,6 +161,7 @@ function pairsOf(values: LambdaEvent['headers' | 'multiValueHeaders']): [name: s
   )
 }
 
+/** Writes the status and the headers in the form that the caller of the function reads. */
 function toHead(answer: EndpointAnswer, { requestContext, multiValueHeaders }: LambdaEvent) {
   const headers = withoutConnection(answer)
   if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode: answer.status, headers }

@@ -1,4 +1,4 @@
-/** Which host called what `serve` returned, by the shape of the arguments: another host needs another import. */
+/** Recognises the host that called a handler by the shape of the arguments: another host needs another import. */
 
 import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
@@ -33,7 +33,7 @@ function isScope(instance: unknown): boolean {
   return typeof shapeOf(instance).register === 'function'
 }
 
-/** The hosts that may call a handler. The first that its arguments fit is the one. */
+/** The hosts that may call a handler; the first that fits counts. With `advice`, importing from the subpath is not enough. */
 const HOSTS: readonly (readonly [
   found: string,
   subpath: Subpath,
@@ -65,15 +65,17 @@ const HOSTS: readonly (readonly [
   ['a request of node:http', 'hookline/node', '', isNode],
 ]
 
-/** Throws when the arguments are those of another host. */
+/** Throws if the arguments are those of another host. */
 export function refuseOtherHost(subpath: Subpath, needed: string, ...args: readonly unknown[]): void {
   const [first, second, third] = args
   const host = HOSTS.find(([, , , fits]) => fits(first, second, third))
-  if (host === undefined || (host[1] === subpath && host[2] === '')) return
+  if (host === undefined) return
   const [found, right, advice] = host
+  if (right === subpath && advice === '') return
   throw invalidOption(subpath, `must be called with ${needed}`, found, `Import \`serve\` from '${right}'${advice}.`)
 }
 
+/** Throws for arguments that are not those of the right host. */
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
   const advice = 'Mount what `serve` returns, or, in a test, pass what the host passes.'

@@ -1,4 +1,4 @@
-/** What the option `path` of `serve` does: which requests are the endpoint's, and the path that it sees. */
+/** The option `path` of `serve`: decides which requests are the endpoint's, and which path it sees. */
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/host/endpoint.ts'
 import { invalidOption, kindOf, requireOptions, show } from '../../src/kit/checks.ts'
@@ -22,6 +22,7 @@ interface MountedRequest extends EndpointRequest {
   readonly originalUrl?: string | undefined
 }
 
+/** Checks the arguments of `serve`, and returns what answers the requests. */
 export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requireEndpoint(endpoint)
   requireOptions('serve', options, ['path'])
@@ -30,15 +31,15 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requirePath(path)
   const prefix = path.endsWith('/') ? path.slice(0, -1) : path
   const hasRoutes = endpoint.routes !== undefined
-  const isOwn = (given: string): boolean =>
+  const isMounted = (given: string): boolean =>
     hasRoutes ? given === prefix || given.startsWith(`${prefix}/`) : given === path
   let hasWarned = false
   return (request) => {
-    if (isOwn(request.path)) {
+    if (isMounted(request.path)) {
       if (hasRoutes) request.path = request.path.slice(prefix.length) || '/'
       return endpoint.handle(request)
     }
-    if (!hasWarned && isOwn(request.originalUrl?.split('?', 1)[0] ?? '')) {
+    if (!hasWarned && isMounted(request.originalUrl?.split('?', 1)[0] ?? '')) {
       hasWarned = true
       const advice = 'Remove `path`, or pass what is left of it below the mount.'
       const text = `No request can match \`path\`: a router has removed a part of its path before. Got '${path}'. ${advice}`

@@ -9,11 +9,11 @@ import { DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
 
-/** A request of either. Passed beside its response, which need not hold it. */
+/** A request of either. It is passed beside its response, which need not refer to it. */
 type NodeIncoming = NodeOutgoing['req']
 
 export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
-/** The answer where nothing can be told that the endpoint threw. */
+/** The answer when the endpoint threw, and no framework is there to handle the error. */
 export const FAILED: EndpointAnswer = { status: 500, headers: {}, body: '' }
 
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: NodeIncoming): void {
@@ -30,12 +30,13 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: N
   }
 }
 
+/** Returns the headers for the HTTP version of the request. Closes the connection if too much of the body is left. */
 export function headersFor(answer: EndpointAnswer, incoming: NodeIncoming): Readonly<Record<string, string>> {
   if (incoming.httpVersionMajor !== 1) return withoutConnection(answer)
-  return mayGoOn(incoming) ? { ...answer.headers, connection: 'close' } : answer.headers
+  return mayHaveLongRest(incoming) ? { ...answer.headers, connection: 'close' } : answer.headers
 }
 
-/** Whether Node would read and drop more of a body, to keep the connection, than is done for any other that is refused. */
-function mayGoOn({ complete, headers }: NodeIncoming): boolean {
+/** Returns whether more than DISCARD_LIMIT of the body may be left, which Node would read and drop to keep the connection. */
+function mayHaveLongRest({ complete, headers }: NodeIncoming): boolean {
   return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DISCARD_LIMIT)
 }

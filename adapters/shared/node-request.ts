@@ -7,6 +7,7 @@ import { isUint8Array } from 'node:util/types'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../../src/host/body.ts'
 import type { EndpointAnswer, EndpointHeaders, EndpointRequest } from '../../src/host/endpoint.ts'
 import { type Reading, readStream } from '../../src/host/read-stream.ts'
+import { kindOf } from '../../src/protocol/error.ts'
 import { DISCARD_MS } from '../../src/protocol/limits.ts'
 import type { Handle } from './mount.ts'
 import type { NodeOutgoing } from './node-answer.ts'
@@ -70,31 +71,31 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   readBody(limit: number): EndpointBody | Promise<EndpointBody> {
     const stream = this.#stream
-    if (!isUnread(stream)) return findParsed(this.#parsed, this.#incoming, limit)
+    if (!isUnread(stream)) return findBodyLeftByParser(this.#parsed, this.#incoming, limit)
     const length = stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined
     return readArrived(stream, limit, length) ?? readStream(stream, limit, length, this)
   }
 
   /**
-   * Has the request answered, one tick later. Hot path: node:http emits a request before it parses the rest of the chunk; a
-   * small body has arrived after it, and nothing waits for it (bench/METHOD.md). At once where something earlier listens to the
-   * body, which flows past whoever listens later.
+   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so a small body
+   * has arrived one tick later, and nothing waits for it (bench/METHOD.md). Answers at once if a listener has started the body: a
+   * later reader would miss the beginning.
    *
-   * @param done Gets the answer; undefined: another's request.
-   * @param fail Gets what the endpoint threw, or `done` with an answer. A request that a test made up may lack what they read.
+   * @param done Gets the answer; undefined for a request that is not the endpoint's.
+   * @param fail Gets what the endpoint threw, or what `done` threw with an answer: the objects that a test passes may lack methods.
    */
-  pass(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
-    if (this.#stream.readableFlowing === true) passNow(this, handle, done, fail)
-    else process.nextTick(passNow, this, handle, done, fail)
+  answer(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
+    if (this.#stream.readableFlowing === true) answerNow(this, handle, done, fail)
+    else process.nextTick(answerNow, this, handle, done, fail)
   }
 
-  /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */
+  /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
   end(): void {
     this.stopReading?.()
     const [incoming, outgoing] = [this.#incoming, this.#outgoing]
     if (!('stream' in outgoing) || incoming.readableEnded || outgoing.stream.endAfterHeaders) return
-    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, with all that still comes of it,
-    // until that is closed: a little later, because a client that is still writing may take the reset for the answer.
+    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, and buffers the rest, until the stream
+    // is closed. That happens a little later: a client that is still writing may take the reset for the answer.
     const { stream } = outgoing
     const closeLater = (): unknown => setTimeout(close, DISCARD_MS).unref()
     const close = (): unknown => (stream.writableEnded ? stream.destroy() : closeLater())
@@ -102,7 +103,7 @@ export class NodeRequest implements EndpointRequest, Reading {
   }
 }
 
-function passNow(
+function answerNow(
   request: NodeRequest,
   handle: Handle,
   done: (answer: EndpointAnswer | undefined) => void,
@@ -128,19 +129,18 @@ function targetOf(url: string): string {
   return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
-/** Whether a reader gets the whole body: nothing was read of the stream, and nothing ended, destroyed or closed it. */
+/** Returns whether a reader gets the whole body: nothing has read, ended, destroyed or closed the stream. */
 function isUnread(stream: Readable): boolean {
   return stream.readable && stream.readableDidRead === false
 }
 
-/** Whether the client disconnected in the middle of the body. On HTTP/1, a request that others destroy is aborted, too. */
-function hasLeft({ aborted, complete, httpVersionMajor }: NodeIncoming): boolean {
+/** Returns whether the client disconnected within the body. On HTTP/1, `aborted` is also set if code destroyed a complete request. */
+function hasDisconnected({ aborted, complete, httpVersionMajor }: NodeIncoming): boolean {
   return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
 /**
- * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, of which it
- * reads nothing.
+ * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, and reads nothing of it.
  */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
@@ -149,17 +149,25 @@ export function readArrived(stream: Readable, limit: number, length: string | un
   return { bytes: stream.read(), source: 'stream' }
 }
 
-/** @param incoming Where a wrapper for functions leaves the body, whatever the framework in it does. */
-function findParsed(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
-  const [rawBody, body] = [parsed.rawBody ?? incoming.rawBody, parsed.body ?? incoming.body]
-  const hasBytes = [rawBody, body].some((copy) => isUint8Array(copy) || typeof copy === 'string')
-  if (!hasBytes && hasLeft(incoming)) throw bodyAborted() // Something may have set an empty `body` beforehand.
-  const copy = findCopy(rawBody, body)
+/**
+ * Finds the copy of a body that was read before.
+ *
+ * @param parsed Where the framework keeps it.
+ * @param incoming Where a serverless wrapper around the framework keeps it.
+ */
+function findBodyLeftByParser(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
+  const rawBody = parsed.rawBody ?? incoming.rawBody
+  const body = parsed.body ?? incoming.body
+  const hasCopy = [rawBody, body].some((copy) => isUint8Array(copy) || typeof copy === 'string')
+  // A `body` of another kind proves nothing: a parser may set an empty object before it reads.
+  if (!hasCopy && hasDisconnected(incoming)) throw bodyAborted()
+  const copy = chooseCopy(rawBody, body)
   if (copy.bytes.length > limit) throw bodyTooLarge(limit)
   return copy
 }
 
-function findCopy(rawBody: unknown, body: unknown): EndpointBody {
+/** Chooses the copy that is closest to the bytes that were sent. */
+function chooseCopy(rawBody: unknown, body: unknown): EndpointBody {
   if (isUint8Array(rawBody)) return { bytes: rawBody, source: 'rawBody' }
   if (typeof rawBody === 'string') return { bytes: Buffer.from(rawBody), source: 'rawBody-text' }
   if (isUint8Array(body)) return { bytes: body, source: 'body' }
@@ -171,6 +179,6 @@ function serialise(body: unknown): string {
   try {
     const text = JSON.stringify(body)
     if (text !== undefined) return text
-  } catch {} // Nested too deep: JSON.parse accepts more levels than JSON.stringify.
-  throw bodyConsumed('no copy of it')
+  } catch {} // JSON.stringify accepts fewer nested levels than JSON.parse.
+  throw bodyConsumed(kindOf(body))
 }

@@ -1,6 +1,7 @@
 /** Answers: one for success, and a problem (RFC 9457) for every error. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
+import type { STATUS } from '../protocol/error-codes.ts'
 import { RETRY_AFTER_S } from '../protocol/limits.ts'
 import type { EndpointAnswer } from './endpoint.ts'
 
@@ -10,7 +11,7 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
-/** For a message that an inbox or `dedupe` knew: nothing was done. */
+/** The answer to a message that an inbox or `dedupe` knew: nothing was done. */
 export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
 
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
@@ -21,7 +22,14 @@ const headerChallenge = { 'www-authenticate': 'Header realm="webhooks"' }
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
 
-const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, string>> } = {
+type Headers = Readonly<Record<string, string>>
+
+type CodeOf<Status> = {
+  [Code in HooklineErrorCode]: (typeof STATUS)[Code] extends Status ? Code : never
+}[HooklineErrorCode]
+
+/** The headers of each code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
+const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Record<CodeOf<401>, Headers>> = {
   shutting_down: retryLater,
   queue_full: retryLater,
   queue_unavailable: retryLater,
@@ -33,6 +41,7 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
   signature_missing: signatureChallenge,
   signature_malformed: signatureChallenge,
   signature_mismatch: signatureChallenge,
+  source_unknown: signatureChallenge, // The sender is answered `signature_mismatch`.
   header_missing: headerChallenge,
   header_mismatch: headerChallenge,
   write_key_missing: writeKeyChallenge,
@@ -41,18 +50,19 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
 
 export const POST_ONLY: readonly string[] = ['POST']
 
-/** The answer to an error: its code, message and path. Never its cause. */
+/** Creates the answer to an error: its code, message and path, but never its cause. */
 export function problem(error: HooklineError, methods = POST_ONLY): EndpointAnswer {
   const { status, code, message, path } = error
-  const allow = code === 'method_not_allowed' && { allow: methods.join(', ') }
+  const headers: Record<string, string> = { 'content-type': 'application/problem+json', ...HEADERS[code] }
+  if (code === 'method_not_allowed') headers.allow = methods.join(', ')
   return {
     status,
-    headers: { 'content-type': 'application/problem+json', ...HEADERS[code], ...allow },
+    headers,
     body: JSON.stringify({ status, code, detail: message, path }),
   }
 }
 
-/** The headers of an answer without `connection`: HTTP/2 and later forbid it. */
+/** Returns the headers of an answer without `connection`, which HTTP/2 and later forbid. */
 export function withoutConnection({ headers }: EndpointAnswer): Readonly<Record<string, string>> {
   if (!('connection' in headers)) return headers
   const { connection: _, ...others } = headers

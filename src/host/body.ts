@@ -16,8 +16,8 @@ export interface EndpointBody {
 }
 
 /**
- * Whether a body is, byte for byte, what was sent. Text is when it has the length that was sent and no character that
- * stands for bytes that were no UTF-8; of an object that was serialised again it is not known.
+ * Returns whether a body is, byte for byte, what was sent. Text is if it has the length that was sent and no U+FFFD, which replaces
+ * bytes that were no UTF-8. An object that was serialised again may differ, so it never is.
  */
 export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
@@ -28,6 +28,7 @@ export function isExact(bytes: Uint8Array, source: BodySource, length: unknown):
 export const KEEP_THE_BYTES =
   'Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).'
 
+/** @param found The kind of value that is left of the body, after the word "Got". */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
   const text = `The signature cannot be checked, because the body was read before. Got ${found}. ${advice}`
   return new HooklineError('body_consumed', text)
@@ -36,13 +37,13 @@ export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): Ho
 export function bodyTooLarge(limit: number): HooklineError {
   return new HooklineError(
     'body_too_large',
-    `The body is too large. Got more than the limit of ${limit} bytes. Send a smaller body, or raise the limit where the endpoint has that option.`,
+    `The body is larger than the limit of ${limit} bytes. Send a smaller body, or raise the limit where the endpoint has that option.`,
   )
 }
 
 export function bodyAborted(): HooklineError {
   return new HooklineError(
     'body_aborted',
-    'The body is incomplete. Got the end of the stream before the end of the body. Send the request again.',
+    'The body is incomplete: its stream ended too early. Send the request again.',
   )
 }

@@ -15,13 +15,13 @@ export interface EndpointRequest {
   readonly query: string
   readonly headers: EndpointHeaders
   /**
-   * Names and values by turns, as they were sent, where the host knows them. Of some headers that are repeated, such as
-   * `authorization`, `headers` has the first alone.
+   * Names and values in turns, as they were sent, where the host knows them. `headers` has only the first of some repeated headers,
+   * such as `authorization`.
    */
   readonly rawHeaders?: readonly string[] | undefined
   /** The address of the connection, where the host knows it. */
   readonly remoteAddress: string | undefined
-  /** How long the host waits for the answer, in milliseconds, where it ends a request after a time. */
+  /** How long the host waits for the answer, in milliseconds, if it ends a request after a time. */
   readonly remainingMs?: number | undefined
   /**
    * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter reads no more of it, keeps nothing
@@ -46,8 +46,8 @@ export interface Endpoint {
   /** Its paths, when it has several. An endpoint without `routes` answers every path it is mounted at. */
   readonly routes?: readonly string[]
   /**
-   * What of it works on after an answer, in words for an error; undefined when nothing does. A host that stops the process between
-   * requests refuses such an endpoint.
+   * Names, for an error, the work that goes on after an answer; undefined when there is no such work. A host that stops the process
+   * between requests refuses an endpoint with it.
    */
   readonly background?: string | undefined
   /** Answers a request. Returns undefined for a path that is not one of `routes`. The promise never rejects. */

@@ -6,6 +6,7 @@ import { POST_ONLY } from './answer.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
+/** The requests that are accepted. Default: POST, JSON, and no compression. */
 export interface AcceptedForms {
   readonly methods?: readonly string[]
   readonly mediaTypes?: readonly string[]
@@ -15,6 +16,7 @@ export interface AcceptedForms {
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
+/** @throws HooklineError that says which part of the request is not accepted; it may also come as a rejection. */
 export function readJson(
   request: EndpointRequest,
   limit: number,
@@ -25,12 +27,12 @@ export function readJson(
     throw new HooklineError('method_not_allowed', text)
   }
   const { headers } = request
-  const type = mediaType(headers)
+  const type = readMediaType(headers)
   if (!mediaTypes.includes(type)) {
-    const types = mediaTypes.join(' or ')
+    const found = type === '' ? 'The request has none' : `Got ${showText(type)}`
     throw new HooklineError(
       'content_type_unsupported',
-      `The content type must be ${types}. Got ${type === '' ? 'a request without one' : showText(type)}. Send the header Content-Type: ${mediaTypes[0]}.`,
+      `The content type must be ${mediaTypes.join(' or ')}. ${found}. Send the header Content-Type: ${mediaTypes[0]}.`,
     )
   }
   if (!codings.includes(readCoding(headers))) {
@@ -42,11 +44,13 @@ export function readJson(
   return request.readBody(limit)
 }
 
+/** Returns the name of the compression in lower case; `identity` without any. */
 export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
   return coding ? String(coding).trim().toLowerCase() : 'identity'
 }
 
-function mediaType(headers: EndpointHeaders): string {
+/** Returns the media type in lower case, without parameters; '' without one. */
+function readMediaType(headers: EndpointHeaders): string {
   const type = headers['content-type']
   if (typeof type !== 'string') return ''
   if (type === 'application/json') return type

@@ -16,7 +16,7 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
   function addAttempt(attempt: Attempt, report: DeliveryReport): void {
     const attributes = attributesOf(attempt)
     attempts.add(1, attributes)
-    const resends = countBefore(attempt, report)
+    const resends = countEarlierAttempts(attempt, report)
     const startTime = attempt.at.getTime()
     const spanAttributes: Attributes = { ...attributes, 'url.full': attempt.url, 'messaging.message.id': report.id }
     if (resends > 0) spanAttributes['http.request.resend_count'] = resends
@@ -46,7 +46,7 @@ function attributesOf({ url, ok, status, error }: Attempt): Attributes {
   return attributes
 }
 
-/** Returns a status without a message after an answer, whose status is an attribute already. */
+/** Returns the status of a span. It has no message if there was an answer, whose status is an attribute already. */
 function failedStatus({ reason }: Attempt): SpanStatus {
   const code = SpanStatusCode.ERROR
   return reason === undefined ? { code } : { code, message: reason }
@@ -58,7 +58,8 @@ function serverOf(url: string): Attributes {
   return { 'server.address': hostname, 'server.port': port === '' ? defaultPort : Number(port) }
 }
 
-function countBefore({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
+/** Counts the attempts of earlier rounds at the same URL. */
+function countEarlierAttempts({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
   const isSame = (other: Attempt): boolean => other.url === url
   return attempts.filter(isSame).length - latest.filter(isSame).length
 }

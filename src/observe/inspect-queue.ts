@@ -1,4 +1,4 @@
-/** inspectQueue(): what a receiver and a destination can do with their queue, without either of them. */
+/** inspectQueue(): reads and changes a queue as its receiver or destination can, without either of them. */
 
 import { aClock, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -47,7 +47,7 @@ export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 
 
 export type InspectedLetter = InspectedInboxLetter | InspectedDestinationLetter
 
-/** Which dead letters of a queue are meant: those that match all that is given. */
+/** Selects dead letters of a queue: those that match every field that is set. */
 export interface InspectedLetterFilter extends LetterFilter {
   /** Selects those whose last attempt failed in this named handler. */
   readonly handler?: string
@@ -63,7 +63,7 @@ export interface InspectedQueue {
   ): AsyncIterable<InspectedLetter>
   /** Makes dead letters wait again: by their ids, all, or by a filter. Returns how many. */
   redrive(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
-  /** Counts those that a redrive would make wait again, and changes nothing. */
+  /** Counts the dead letters that a redrive would make wait again, and changes nothing. */
   redrive(
     which: readonly string[] | 'all' | InspectedLetterFilter,
     options: { readonly dryRun: true },
@@ -83,7 +83,7 @@ export interface InspectedQueue {
  * Reads the queue of an inbox or a destination, and redrives, drops and replays, without the receiver or the destination: for scripts
  * beside running workers. Open the queue with `observe: true`.
  *
- * @throws TypeError for what is no queue.
+ * @throws TypeError for a value that is no queue.
  * @example
  * const queue = sqliteQueue({ path: 'inbox.sqlite', name: 'inbox', observe: true })
  * for await (const { id, reason, message } of inspectQueue(queue).deadLetters()) console.log(id, reason, message?.type)
@@ -92,12 +92,11 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
   checkOptions('inspectQueue', options, { clock: aClock })
   requireMethods('queue', queue, ['counts', 'deadLetters', 'redrive', 'drop'])
   const { clock = systemClock } = options
-
   const { redrive, drop } = createLetters<InspectedLetter>(queue, OWNER)
 
   function logFor(call: string): QueueLog {
     if (queue.log !== undefined) return queue.log
-    throw new TypeError(`\`${call}\` needs an engine with a log. Got a queue without one. Use a queue of Hookline.`)
+    throw new TypeError(`\`${call}\` needs an engine with a log, and this queue has no log. Use a queue of Hookline.`)
   }
 
   return {
@@ -114,7 +113,7 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
   }
 }
 
-/** Reads what both users of queues store: an inbox notes an error with each dead letter, and a destination has reasons of its own. */
+/** Reads the dead letters of inboxes and destinations: only an inbox stores an error with each, and only a destination has its reasons. */
 const OWNER: LettersOwner<InspectedLetter> = {
   read(letter) {
     const isOfInbox = hasError(letter)

@@ -38,7 +38,7 @@ export function observe(options: ObserveOptions = {}): () => void {
   const stopHealth = health && observeHealth(meter, health)
 
   const stops = Object.entries(records).map(([name, record]) => {
-    // An error thrown by a subscriber would end the process.
+    // `notify` catches errors: one that a subscriber throws would end the process.
     const onEvent = (event: unknown): void => {
       notify(() => record(event as never), warn)
     }

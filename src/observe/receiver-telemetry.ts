@@ -24,6 +24,7 @@ import type {
 } from '../receive/events.ts'
 import { contextOf } from './in-trace.ts'
 
+/** What a span is made of. */
 interface Work {
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
@@ -36,15 +37,16 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-/** The subscriber of each channel, which needs no `this`. */
+/** Creates the subscriber of each channel. None needs `this`. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const instruments = createInstruments(meter)
 
-  function addProcess(event: HandledEvent | FailedEvent, attributes: Attributes, more: Attributes = {}): void {
+  /** Records one attempt to handle a message. The attributes of the span alone would give the metric too many series. */
+  function addAttempt(event: HandledEvent | FailedEvent, attributes: Attributes, ofSpan: Attributes = {}): void {
     instruments.processDuration.record(event.durationMs / 1000, attributes)
     addSpan(tracer, 'process', SpanKind.CONSUMER, event, {
       ...attributes,
-      ...more,
+      ...ofSpan,
       'messaging.operation.type': 'process',
       'hookline.attempt': event.attempt,
     })
@@ -52,33 +54,33 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
 
   return {
     received(event: ReceivedEvent): void {
-      instruments.received.add(1, operation('process', event))
+      instruments.received.add(1, operationAttributes('process', event))
     },
     unplanned(event: UnplannedEvent): void {
-      instruments.unplanned.add(1, operation('process', event))
+      instruments.unplanned.add(1, operationAttributes('process', event))
     },
     refused({ error }: RefusedEvent): void {
       instruments.refused.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
     },
     stored(event: StoredEvent): void {
-      const attributes = operation('store', event)
+      const attributes = operationAttributes('store', event)
       instruments.stored.add(1, attributes)
       instruments.storeDuration.record(event.durationMs / 1000, attributes)
       addSpan(tracer, 'store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' })
     },
     handled(event: HandledEvent): void {
-      const attributes = operation('process', event)
+      const attributes = operationAttributes('process', event)
       instruments.handled.add(1, attributes)
-      addProcess(event, attributes)
+      addAttempt(event, attributes)
     },
     ignored(event: IgnoredEvent): void {
-      instruments.ignored.add(1, operation('process', event))
+      instruments.ignored.add(1, operationAttributes('process', event))
     },
     failed(event: FailedEvent): void {
-      const attributes = { ...operation('process', event), 'error.type': event.error.code }
+      const attributes = { ...operationAttributes('process', event), 'error.type': event.error.code }
       const next = { 'hookline.next': typeof event.next === 'string' ? event.next : 'retry' }
       instruments.failed.add(1, { ...attributes, ...next })
-      addProcess(event, attributes, next)
+      addAttempt(event, attributes, next)
     },
   }
 }
@@ -104,9 +106,10 @@ function createInstruments(meter: Meter) {
 function addSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): void {
   const { message, delivery, durationMs, error } = work
   const parent = contextOf(delivery)
-  const ambient = trace.getSpanContext(context.active())
-  const isElsewhere = ambient !== undefined && ambient.traceId !== trace.getSpanContext(parent)?.traceId
-  const links = isElsewhere ? [{ context: ambient }] : []
+  // The span belongs to the trace of the delivery. If another one is active, such as that of a worker, it is linked.
+  const active = trace.getSpanContext(context.active())
+  const isOtherTrace = active !== undefined && active.traceId !== trace.getSpanContext(parent)?.traceId
+  const links = isOtherTrace ? [{ context: active }] : []
   const endTime = Date.now()
   const attributes: Attributes = { ...given, 'messaging.message.id': delivery.id }
   if (message?.type === 'track') attributes['hookline.message.event'] = message.event
@@ -116,7 +119,7 @@ function addSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given
   span.end(endTime)
 }
 
-function operation(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {
+function operationAttributes(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {
   const attributes: Attributes = { 'messaging.system': 'hookline', 'messaging.operation.name': name }
   // A type is to handlers what a topic is to subscribers.
   if (message !== undefined) attributes['messaging.destination.name'] = message.type

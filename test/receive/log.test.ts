@@ -107,7 +107,7 @@ describe('by default a receiver prints', () => {
       /^hookline: content_type_unsupported at \/hooks\/\\u\{202e\}\\u\{a\}x{91}: .* Got 'text\/\\u\{9b\}'\. /,
     )
     expect(type).not.toContain('s3cret')
-    expect(none).toContain('Got a request without one.')
+    expect(none).toContain('The request has none.')
   })
 
   it('nothing for a request that comes while it closes, or after', async () => {
