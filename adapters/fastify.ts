@@ -121,7 +121,7 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
       if (answer === undefined) return void reply.callNotFound()
       reply.code(answer.status)
       reply.headers(headersFor(answer, raw))
-      reply.send(Buffer.from(answer.body)) // For text, Fastify would add a charset.
+      reply.send(Buffer.from(answer.body)) // Fastify would add a charset to text.
     } catch {
       reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
     }

@@ -6,7 +6,7 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** What reads a body. While it does, `stopReading` ends that early: the reading rejects with `body_aborted`. */
+/** Gets `stopReading` while a body is read. Calling it ends that early: the reading rejects with `body_aborted`. */
 export interface Reading {
   stopReading: (() => void) | undefined
 }

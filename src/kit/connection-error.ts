@@ -1,4 +1,4 @@
-/** What an error of a connection means: its class, what is wrong, and what to do about it. */
+/** Explains errors of connections: their class, what is wrong, and what to do about it. */
 
 import { describeError } from '../protocol/error.ts'
 

@@ -1,4 +1,4 @@
-/** What people may see of the head of a request or a response. */
+/** Decides which parts of the head of a request or a response people may see. */
 
 const HARMLESS = new Set(
   `accept accept-charset accept-encoding accept-language accept-ranges access-control-allow-headers access-control-allow-methods

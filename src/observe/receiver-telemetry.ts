@@ -24,7 +24,7 @@ import type {
 } from '../receive/events.ts'
 import { contextOf } from './in-trace.ts'
 
-/** What a span is made of. */
+/** The parts of an event that its span shows. */
 interface Work {
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery

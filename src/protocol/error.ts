@@ -42,7 +42,7 @@ export class HooklineError extends Error {
   declare readonly issues: readonly SchemaIssue[] | undefined
 
   constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
-    super(message, options) // Of the options, Error reads `cause`.
+    super(message, options) // Error reads only `cause` of them.
     this.code = code
     this.status = STATUS[code]
     this.path = options.path

@@ -1,4 +1,4 @@
-/** What `explainSignature` can find, in sentences: what is wrong, what was found, what to do. */
+/** The causes that `explainSignature` can find, in sentences: what is wrong, what was found, what to do. */
 
 /** Names one deviation. Codes are stable: they may be added, never renamed. */
 export type SignatureCauseCode = keyof typeof SENTENCES
@@ -12,7 +12,7 @@ export interface SignatureCause {
   readonly code: SignatureCauseCode
   /** What is wrong, what was found, what to do. Holds nothing of the secret, the body or a digest. */
   readonly message: string
-  /** Of `body_reserialised`: every serialiser, with its settings, that writes exactly the bytes that were signed. */
+  /** Every serialiser, with its settings, that writes exactly the bytes that were signed. Only `body_reserialised` has them. */
   readonly writers?: readonly string[]
 }
 

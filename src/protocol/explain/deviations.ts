@@ -1,4 +1,4 @@
-/** What people do wrong: the ways to combine a secret and a body, and the secrets and the bytes that may have been signed instead. */
+/** The mistakes that people make: the ways to combine a secret and a body, and the secrets and the bytes that may have been signed instead. */
 
 import { isUtf8 } from 'node:buffer'
 import { createHash, createHmac } from 'node:crypto'
@@ -58,7 +58,7 @@ interface Body {
   readonly text: string | undefined
 }
 
-/** What may have been signed instead: bytes, or text to be encoded as UTF-8. Undefined where it does not apply. */
+/** The bytes that may have been signed instead, or text that is to be encoded as UTF-8. Undefined where a change does not apply. */
 type Signed = Uint8Array | string | undefined
 
 interface BodyChange {
