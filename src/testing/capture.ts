@@ -53,9 +53,10 @@ export function capture(options: CaptureOptions = {}): Capture {
   const script = createScript(steps, readFailure)
   const recorder = createRecorder()
 
-  const decide = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
+  /** Records a request, and reads its step. A request that cannot be read, or whose step throws, fails with that error. */
+  const record = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
     try {
-      const bytes = await collect(options.body)
+      const bytes = await readBody(options.body)
       const { href: url, pathname, search } = new URL(options.path, options.origin)
       const headers = joinHeaders(listHeaders(options.headers))
       const parts = { method: options.method, url, path: pathname + search, headers, bytes, at: new Date(clock.now()) }
@@ -70,7 +71,7 @@ export function capture(options: CaptureOptions = {}): Capture {
     dispatcher: {
       dispatch(options, handler) {
         requireUndici8(handler)
-        void decide(script.next(), options).then((step) => new CapturedExchange(handler, clock).respond(step))
+        void record(script.next(), options).then((step) => new CapturedExchange(handler, clock).respond(step))
         return true
       },
     },
@@ -90,7 +91,7 @@ function requireUndici8(handler: Dispatcher.DispatchHandler): void {
   throw invalidOption('handler', 'must be of undici 8', 'one without onRequestStart', advice)
 }
 
-async function collect(body: Dispatcher.DispatchOptions['body']): Promise<Buffer> {
+async function readBody(body: Dispatcher.DispatchOptions['body']): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0)
   if (typeof body === 'string' || isUint8Array(body)) return Buffer.from(body)
   const chunks: Buffer[] = []
@@ -116,7 +117,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** How undici reports a reset: while it reads an answer, by what the answer lacks. */
+/** The errors of undici for a reset. While it reads an answer, the error names what the answer lacks. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -141,17 +142,17 @@ class CapturedExchange implements Dispatcher.DispatchController {
       this.#fail(step.error())
       return
     }
-    this.#call(() => this.#handler.onRequestStart?.(this, {}))
+    this.#callHandler(() => this.#handler.onRequestStart?.(this, {}))
     if (step.kind === 'close' || step.kind === 'garbage') this.#fail(createFailure(step.kind))
     else if (step.kind === 'reset') {
-      if (step.half !== undefined) this.#begin(step.half)
+      if (step.half !== undefined) this.#sendAnswer(step.half)
       this.#fail(createFailure(RESETS[step.after]))
     } else if (step.kind === 'answer') {
       const { answer, delayMs, dripMs } = step
-      this.#wait(delayMs, () => {
-        this.#begin(answer)
+      this.#runAfter(delayMs, () => {
+        this.#sendAnswer(answer)
         if (dripMs === undefined) this.#complete()
-        else this.#drip(dripMs)
+        else this.#dripForever(dripMs)
       })
     }
   }
@@ -171,17 +172,17 @@ class CapturedExchange implements Dispatcher.DispatchController {
     this.paused = false
   }
 
-  #begin({ status, headers, body }: Answer): void {
+  #sendAnswer({ status, headers, body }: Answer): void {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
     this.rawHeaders = Object.entries(headers).flat()
-    this.#call(() => this.#handler.onResponseStart?.(this, status, Object.fromEntries(named), ''))
-    if (body.length > 0) this.#call(() => this.#handler.onResponseData?.(this, body))
+    this.#callHandler(() => this.#handler.onResponseStart?.(this, status, Object.fromEntries(named), ''))
+    if (body.length > 0) this.#callHandler(() => this.#handler.onResponseData?.(this, body))
   }
 
-  #drip(ms: number): void {
-    this.#wait(ms, () => {
-      this.#call(() => this.#handler.onResponseData?.(this, Buffer.from('.')))
-      this.#drip(ms)
+  #dripForever(ms: number): void {
+    this.#runAfter(ms, () => {
+      this.#callHandler(() => this.#handler.onResponseData?.(this, Buffer.from('.')))
+      this.#dripForever(ms)
     })
   }
 
@@ -202,14 +203,14 @@ class CapturedExchange implements Dispatcher.DispatchController {
     this.#clock.clearTimeout(this.#timer)
   }
 
-  #wait(ms: number, callback: () => void): void {
+  #runAfter(ms: number, callback: () => void): void {
     if (this.#isOver) return
     if (ms === 0) callback()
     else this.#timer = this.#clock.setTimeout(callback, ms)
   }
 
-  /** Calls the handler. One that throws ends the request, as in undici. */
-  #call(callback: () => void): void {
+  /** Runs a call of the handler. When the handler throws, the request ends, as in undici. */
+  #callHandler(callback: () => void): void {
     if (this.#isOver) return
     try {
       callback()
@@ -219,7 +220,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
   }
 }
 
-/** The errors of Node and undici. Those of undici's parser have no code. */
+/** The errors of Node and undici. Errors of undici's parser have no code. */
 const ERRORS = {
   refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
   dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },

@@ -1,7 +1,19 @@
 /** Certificates that TLS clients should refuse. They are created when needed, so that the package holds no private key. */
 
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { bitString, der, integer, objectId, sequence, utcTime } from './der.ts'
+import {
+  bitString,
+  explicit,
+  implicit,
+  integer,
+  objectId,
+  octetString,
+  sequence,
+  setOf,
+  TRUE,
+  utcTime,
+  utf8String,
+} from './der.ts'
 
 /**
  * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority
@@ -39,10 +51,10 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
 
 /** The organization is random: clients find an authority by its name, and a test may trust several. */
 function createParty(name: string): Party {
-  const text = (type: string, value: string) => der(0x31, sequence(objectId(type), der(0x0c, Buffer.from(value))))
+  const attribute = (type: string, value: string) => setOf(sequence(objectId(type), utf8String(value)))
   const [organization, commonName] = ['2.5.4.10', '2.5.4.3']
   return {
-    name: sequence(text(organization, randomBytes(8).toString('hex')), text(commonName, name)),
+    name: sequence(attribute(organization, randomBytes(8).toString('hex')), attribute(commonName, name)),
     keys: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   }
 }
@@ -51,7 +63,7 @@ const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
 
 /** RFC 5280, section 4.1. Valid for fixed times, so that a test may set the time of its machine. */
 function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
-  const version3 = der(0xa0, integer(2))
+  const version3 = explicit(0, integer(2)) // The versions count from 0.
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps it positive and 16 bytes long.
   const content = sequence(
     version3,
@@ -61,25 +73,25 @@ function certify(subject: Party, issuer: Party, terms: { until: string; extensio
     sequence(utcTime('20000101000000Z'), utcTime(terms.until)),
     subject.name,
     subject.keys.publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(...terms.extensions)),
+    explicit(3, sequence(...terms.extensions)),
   )
   const signature = sign('sha256', content, issuer.keys.privateKey)
   return toPem(sequence(content, ECDSA_WITH_SHA256, bitString(signature)))
 }
 
-const TRUE = der(0x01, Buffer.from([0xff]))
+const KEY_CERT_SIGN = bitString(Buffer.from([0b0000_0100]), 2)
 
-/** Basic constraints and key usage of an authority: it may sign certificates only. */
+/** The critical extensions of an authority, basic constraints and key usage: it may sign certificates, and nothing else. */
 const AUTHORITY: readonly Buffer[] = [
-  sequence(objectId('2.5.29.19'), TRUE, der(0x04, sequence(TRUE))),
-  sequence(objectId('2.5.29.15'), TRUE, der(0x04, bitString(Buffer.from([0x04]), 2))),
+  sequence(objectId('2.5.29.19'), TRUE, octetString(sequence(TRUE))),
+  sequence(objectId('2.5.29.15'), TRUE, octetString(KEY_CERT_SIGN)),
 ]
 
-/** Subject alternative names: a client compares them with the URL. */
+/** Writes the extension with the subject alternative names, which a client compares with the URL. */
 function namesOf(host: string, address?: readonly number[]): Buffer {
-  const names = [der(0x82, Buffer.from(host))]
-  if (address !== undefined) names.push(der(0x87, Buffer.from(address)))
-  return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
+  const dnsName = implicit(2, Buffer.from(host))
+  const names = address === undefined ? [dnsName] : [dnsName, implicit(7, Buffer.from(address))]
+  return sequence(objectId('2.5.29.17'), octetString(sequence(...names)))
 }
 
 function toPem(bytes: Buffer): string {

@@ -1,6 +1,6 @@
 /** Writes ASN.1 values in DER (ITU-T X.690): the types that a certificate needs. */
 
-/** A value, after its tag and length. */
+/** Writes a value after its tag and length. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat(content)
   return Buffer.concat([Buffer.from([tag]), lengthOf(bytes), bytes])
@@ -21,6 +21,30 @@ export function integer(value: number | Uint8Array): Buffer {
   return der(0x02, typeof value === 'number' ? Buffer.from([value]) : value)
 }
 
+export function octetString(bytes: Uint8Array): Buffer {
+  return der(0x04, bytes)
+}
+
+export function utf8String(text: string): Buffer {
+  return der(0x0c, Buffer.from(text))
+}
+
+export function setOf(content: Uint8Array): Buffer {
+  return der(0x31, content)
+}
+
+/** Writes a primitive value whose type follows from its number in the structure around it: `[2] IMPLICIT`. */
+export function implicit(number: number, bytes: Uint8Array): Buffer {
+  return der(0x80 + number, bytes)
+}
+
+/** Writes a value within a field of this number: `[3] EXPLICIT`. */
+export function explicit(number: number, content: Uint8Array): Buffer {
+  return der(0xa0 + number, content)
+}
+
+export const TRUE: Buffer = der(0x01, Buffer.from([0xff]))
+
 export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return der(0x03, Buffer.from([unusedBits]), bytes)
 }
@@ -30,14 +54,14 @@ export function objectId(dotted: string): Buffer {
   return der(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))
 }
 
-/** Seven bits a byte; all but the last have the eighth set. */
+/** Writes a number with seven bits a byte. All bytes but the last have the eighth bit set. */
 function base128(value: number): number[] {
   const bytes = [value & 0x7f]
   for (let left = value >> 7; left > 0; left >>= 7) bytes.unshift((left & 0x7f) | 0x80)
   return bytes
 }
 
-/** A time before the year 2050, for example '20491231235959Z'. */
+/** Writes a time before the year 2050, for example '20491231235959Z': the year has two digits. */
 export function utcTime(text: string): Buffer {
   return der(0x17, Buffer.from(text.slice(2)))
 }

@@ -14,11 +14,11 @@ export type KnownSender = 'segment' | 'segment-actions' | 'customer.io' | 'rudde
 export interface SenderForm {
   readonly methods: readonly [DeliveryMethod, ...DeliveryMethod[]]
   readonly userAgent: string
-  /** `header` for one that does not sign, and sends the secret as a header. */
+  /** `body` if it signs the body; `header` if it sends the secret itself as a header. */
   readonly signs: 'body' | 'header'
-  /** The header with its signature, or with the secret: that one has any name. */
+  /** The header with the signature or the secret. A header with the secret may have another name. */
   readonly proofHeader: string
-  /** Fields of each message beside its own; undefined where the message is delivered as the specification shows it. */
+  /** Fields that the sender adds to each message; undefined if it delivers messages as the specification shows them. */
   readonly fields?: Json
 }
 
@@ -53,35 +53,34 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
 
 export const SENDER_NAMES: readonly KnownSender[] = Object.keys(KNOWN_SENDERS) as KnownSender[]
 
-/** Gives a message the form of a sender. What is none of the seven messages is a body of the user, and stays as it is. */
-export function dress(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {
-  if (Array.isArray(value)) return value.map((each) => dress(each, form))
+/** Gives a message, or each message of a list, the form of a sender. Anything else is a body of the user, and stays as it is. */
+export function toSenderForm(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {
+  if (Array.isArray(value)) return value.map((each) => toSenderForm(each, form))
   const { fields } = form
   if (fields === undefined || !isObject(value) || !isMessageType(value.type) || value.type === 'delete') return value
   const { 'Previous ID': previousId, 'User ID': userId, version: _, ...own } = value
   const timestamp = value.timestamp ?? new Date().toISOString()
   const times = { originalTimestamp: timestamp, receivedAt: timestamp, sentAt: timestamp }
-  const dressed: Json = { ...fields, ...times, ...own, timestamp }
-  dressed.messageId ??= randomUUID()
-  dressed.context ??= {}
-  // As it was recorded: in the spelling of the libraries.
-  if (value.type === 'alias')
-    Object.assign(dressed, { previousId: own.previousId ?? previousId, userId: own.userId ?? userId })
-  return dressed
+  const message: Json = { ...fields, ...times, ...own, timestamp }
+  message.messageId ??= randomUUID()
+  message.context ??= {}
+  if (value.type !== 'alias') return message
+  // These senders pass an alias on as it was recorded, in the spelling of the libraries.
+  return { ...message, previousId: own.previousId ?? previousId, userId: own.userId ?? userId }
 }
 
-/** Makes what proves a body: the signature of it, or the secret itself. */
-export function proofOf(body: string, secret: string, signs: SenderForm['signs']): string {
+/** Creates the value of the header that proves who sends a body: its signature, or the secret itself. */
+export function createProof(body: string, secret: string, signs: SenderForm['signs']): string {
   if (signs === 'body') return sign(body, secret)
   requireSecret('secret', secret, 'the value of the header')
   return secret
 }
 
-/** Checks a method, by default the first that a sender has. */
+/** Checks that a sender has this method. Default: the first one of the sender. */
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
   if (method === undefined) return methods[0]
-  const found = methods.find((each) => each === method)
-  if (found !== undefined) return found
+  const known = methods.find((each) => each === method)
+  if (known !== undefined) return known
   throw invalidOption(name, `must be one that ${as} sends`, kindOf(method), `Pass one of ${methods.join(', ')}.`)
 }

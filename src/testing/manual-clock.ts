@@ -31,7 +31,7 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
   return createManualClock(start, runTurns)
 }
 
-/** Creates a manual clock. `runEffects` lets the effects of a timer take place, and those of what was done before the clock moves. */
+/** Creates a manual clock. It waits for `runEffects` before it moves and after each timer, so that their effects take place at their time. */
 export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
   const timers: Timer[] = []
@@ -41,7 +41,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + Math.max(0, ms), callback }
-      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // Behind those of the same time.
+      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // Behind the timers of the same time.
       return timer
     },
     clearTimeout(timer: Timer) {

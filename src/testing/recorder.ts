@@ -98,9 +98,9 @@ export function createRecorder(): Recorder {
       const check = (): void => {
         if (requests.length >= count) resolve(requests.slice(0, count))
       }
-      const late = (): void =>
+      const giveUp = (): void =>
         reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}.`))
-      const timer = setTimeout(late, timeoutMs)
+      const timer = setTimeout(giveUp, timeoutMs)
       waiting.add(check)
       check()
       return promise.finally(() => {
@@ -111,6 +111,7 @@ export function createRecorder(): Recorder {
   }
 }
 
+/** Joins names and values in turns into an object by lower-case names. */
 export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string[]>()
   for (let index = 0; index + 1 < list.length; index += 2) {

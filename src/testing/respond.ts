@@ -32,21 +32,22 @@ export async function respond(step: Response, response: ServerResponse, reset: (
 
 async function sendAnswer(step: Extract<Response, { kind: 'answer' }>, response: ServerResponse): Promise<void> {
   const { answer, delayMs, dripMs } = step
-  if (delayMs > 0) await wait(response, delayMs)
+  if (delayMs > 0) await waitWhileOpen(response, delayMs)
   response.writeHead(answer.status, answer.headers)
   if (dripMs === undefined) response.end(answer.body)
-  else drip(response, dripMs)
+  else dripForever(response, dripMs)
 }
 
-/** Never resolves when the connection ends before that; no timer is left then. */
-function wait(response: ServerResponse, delayMs: number): Promise<void> {
+/** Waits. When the connection ends before that, the timer is cleared and the promise never settles. */
+function waitWhileOpen(response: ServerResponse, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, delayMs)
     response.on('close', () => clearTimeout(timer))
   })
 }
 
-function drip(response: ServerResponse, dripMs: number): void {
+/** Sends a dot each `dripMs` in place of a body, until the connection ends. */
+function dripForever(response: ServerResponse, dripMs: number): void {
   response.flushHeaders()
   const interval = setInterval(() => response.write('.'), dripMs)
   response.on('close', () => clearInterval(interval))

@@ -63,11 +63,14 @@ export interface ActiveScript {
   replace(script: readonly unknown[]): void
 }
 
-/** Reads the steps that one kind of endpoint adds; undefined for every other. */
-export type ReadMore = (step: unknown) => Response | undefined
+/** Reads a step that only one kind of endpoint has; undefined for any other step. */
+export type ReadExtraStep = (step: unknown) => Response | undefined
 
 /** @throws TypeError that names the step. */
-export function createScript(script: readonly unknown[] = [200], readMore: ReadMore = () => undefined): ActiveScript {
+export function createScript(
+  script: readonly unknown[] = [200],
+  readExtra: ReadExtraStep = () => undefined,
+): ActiveScript {
   let steps: readonly PlannedResponse[] = []
   let position = 0
   const active: ActiveScript = {
@@ -81,7 +84,7 @@ export function createScript(script: readonly unknown[] = [200], readMore: ReadM
         const advice = 'Pass at least one step, for example [500, 200].'
         throw invalidOption('script', 'must be a non-empty list', show(script), advice)
       }
-      steps = script.map((step, index) => planStep(step, `script[${index}]`, readMore))
+      steps = script.map((step, index) => planStep(step, `script[${index}]`, readExtra))
       position = 0
     },
   }
@@ -89,14 +92,15 @@ export function createScript(script: readonly unknown[] = [200], readMore: ReadM
   return active
 }
 
-function planStep(step: unknown, name: string, readMore: ReadMore): PlannedResponse {
-  if (typeof step !== 'function') return readStep(step, name, readMore)
-  return async (request) => readStep(await step(request), `${name}(request)`, readMore)
+/** Checks a step now; a step that a function returns, with each request. */
+function planStep(step: unknown, name: string, readExtra: ReadExtraStep): PlannedResponse {
+  if (typeof step !== 'function') return readStep(step, name, readExtra)
+  return async (request) => readStep(await step(request), `${name}(request)`, readExtra)
 }
 
-function readStep(step: unknown, name: string, readMore: ReadMore): Response {
-  const more = readMore(step)
-  if (more !== undefined) return more
+function readStep(step: unknown, name: string, readExtra: ReadExtraStep): Response {
+  const extra = readExtra(step)
+  if (extra !== undefined) return extra
   if (typeof step === 'number') return readAnswer({ status: step }, name)
   if (typeof step === 'object' && step !== null) return 'reset' in step ? readReset(step, name) : readAnswer(step, name)
   switch (step) {
@@ -120,7 +124,7 @@ function readReset(step: object & Record<'reset', unknown>, name: string): Respo
   return half === undefined ? { kind: 'reset', after } : { kind: 'reset', after, half }
 }
 
-/** The beginning of an answer that is cut off. One without a length is sent in chunks. */
+/** Answers that are cut off in the middle. An answer without a length is sent in chunks. */
 const HALF_ANSWERS: Readonly<Partial<Record<ScriptedReset['reset'], Answer>>> = {
   answer: { status: 200, headers: { 'content-length': '16' }, body: Buffer.from('Half of ') },
   chunk: { status: 200, headers: {}, body: Buffer.from('Half of ') },

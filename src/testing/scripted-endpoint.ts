@@ -121,7 +121,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   }
 }
 
-/** Reads a request to its end. Returns undefined when it has none. */
+/** Reads a request to its end. Returns undefined when the connection ends before. */
 async function readParts(request: IncomingMessage, origin: string): Promise<RequestParts | undefined> {
   const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
   if (body === undefined) return undefined

@@ -21,10 +21,11 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
   server.listen(port, host)
   await once(server, 'listening')
   const { family, address, port: taken } = server.address() as AddressInfo
-  const isSecure = server instanceof https.Server
-  const name = family === 'IPv6' ? `[${address}]` : isSecure && address === '127.0.0.1' ? 'localhost' : address
+  const protocol = server instanceof https.Server ? 'https' : 'http'
+  const isNamed = protocol === 'https' && address === '127.0.0.1'
+  const name = family === 'IPv6' ? `[${address}]` : address
   return {
-    origin: `${isSecure ? 'https' : 'http'}://${name}:${taken}`,
+    origin: `${protocol}://${isNamed ? 'localhost' : name}:${taken}`,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
@@ -33,8 +34,9 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
   }
 }
 
+/** Counts the connections of a server and their bytes, and ends them. */
 export function watchConnections(server: Server) {
-  // A TLS socket cannot send RST, but the socket below it can: both have the same remote port.
+  // By remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same port.
   const sockets = new Map<number | undefined, Socket>()
   let [count, bytes] = [0, 0]
 
@@ -43,7 +45,7 @@ export function watchConnections(server: Server) {
     const { remotePort } = socket
     sockets.set(remotePort, socket)
     socket.on('close', () => sockets.delete(remotePort))
-    socket.on('error', () => {}) // Connections that are ended on purpose.
+    socket.on('error', () => {}) // Connections are ended on purpose.
   })
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
     socket.on('data', ({ length }: Buffer) => {
@@ -58,8 +60,9 @@ export function watchConnections(server: Server) {
     get bytes(): number {
       return bytes
     },
+    /** Ends the connection of a socket with RST. */
     reset: ({ remotePort }: Socket): void => void sockets.get(remotePort)?.resetAndDestroy(),
-    /** Ends all, also those whose TLS handshake has not ended. */
+    /** Ends all connections, also those whose TLS handshake has not ended. */
     end(): void {
       for (const socket of sockets.values()) socket.destroy()
     },

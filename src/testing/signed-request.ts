@@ -5,13 +5,13 @@ import { invalidOption, isToken, requireOneOf, requireOptions, show } from '../k
 import { isObject } from '../protocol/parse.ts'
 import type { DeliveryMethod } from '../receive/delivery.ts'
 import {
-  dress,
+  createProof,
   KNOWN_SENDERS,
   type KnownSender,
-  proofOf,
   readMethod,
   SENDER_NAMES,
   type SenderForm,
+  toSenderForm,
 } from './known-senders.ts'
 
 /** What to sign, and in whose form. */
@@ -68,10 +68,9 @@ export function signedRequest(
   const { as = 'segment', method, header } = options as SignedRequestOptions & HeaderRequestOptions
   const form = KNOWN_SENDERS[requireOneOf('signedRequest: as', as, SENDER_NAMES)]
   if (header !== undefined) requireKeyHeader(header, form)
-  const dressed = dress(message, form)
-  const sent = as !== 'segment' ? dressed : Array.isArray(dressed) ? dressed.map(withId) : withId(dressed)
+  const sent = as === 'segment' ? addIds(message) : toSenderForm(message, form)
   const body = typeof sent === 'string' ? sent : JSON.stringify(sent)
-  const proof = proofOf(body, secret, form.signs)
+  const proof = createProof(body, secret, form.signs)
   return {
     method: readMethod('signedRequest: method', as, method),
     headers: {
@@ -84,8 +83,12 @@ export function signedRequest(
   }
 }
 
-/** A request to delete has no id in the specification. */
-function withId<T>(message: T): T {
+function addIds(message: object | string): unknown {
+  return Array.isArray(message) ? message.map(addId) : addId(message)
+}
+
+/** Gives a message without an id a new one. A `delete` has no id in the specification. */
+function addId(message: unknown): unknown {
   if (!isObject(message) || 'messageId' in message || message.type === 'delete') return message
   return { ...message, messageId: randomUUID() }
 }
@@ -93,11 +96,9 @@ function withId<T>(message: T): T {
 function requireKeyHeader(header: unknown, { signs }: SenderForm): void {
   const isFree = isToken(header) && !['content-type', 'user-agent'].includes(header.toLowerCase())
   if (isFree && signs === 'header') return
-  const rule = isFree ? 'needs a sender that does not sign' : 'must be the name of a header that the request has not'
-  throw invalidOption(
-    'signedRequest: header',
-    rule,
-    show(header),
-    `Pass for example { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`,
-  )
+  const rule = isFree
+    ? 'needs a sender that does not sign'
+    : 'must be the name of a header that the request does not have'
+  const advice = `Pass for example { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`
+  throw invalidOption('signedRequest: header', rule, show(header), advice)
 }

@@ -1,4 +1,4 @@
-/** Puts a platform together: a collector that listens, a destination whose queue is watched, and a clock that waits for both. */
+/** Creates a platform: a collector that listens, a destination whose queue is watched, and a clock that waits for both. */
 
 import { createServer } from 'node:http'
 import { performance } from 'node:perf_hooks'
@@ -35,16 +35,16 @@ import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { writeKey, port, timeoutMs, ...settings } = readOptions(options)
   const activity = new Activity()
-  const ledger = new Ledger()
+  const log = new CallLog()
   const clock = createManualClock(Date.now(), () => activity.calm(timeoutMs))
-  const destination = createWatched(settings.destination, clock, ledger, activity)
+  const destination = createWatchedDestination(settings.destination, clock, log, activity)
   const collector = createCollector({
-    onError: () => {}, // The ledger has it.
+    onError: () => {}, // The call log has the error.
     ...settings.collector,
     clock,
     sources: [{ name: 'test', writeKey, destinations: [destination] }],
   })
-  const server = createServer(serve({ handle: (request) => activity.track(answer(collector, ledger, request)) }))
+  const server = createServer(serve({ handle: (request) => activity.track(answerAndLog(collector, log, request)) }))
   const { origin, close: stop } = await listen(server, port).catch(async (error) => {
     await destination.close({ graceMs: 0 })
     throw error
@@ -53,11 +53,11 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
-    Error.captureStackTrace(failure, delivered) // Its first line is the one of the test.
-    const ms = readDelivered(pattern, options, timeoutMs)
-    const found = await findDelivered(ledger, activity, pattern, ms)
-    if (found !== undefined) return found as never // Its type is the one of the pattern.
-    const { messages, refused } = ledger
+    Error.captureStackTrace(failure, delivered) // The stack begins in the test, also after the waits below.
+    const waitMs = checkDelivered(pattern, options, timeoutMs)
+    const found = await findDelivered(log, activity, pattern, waitMs)
+    if (found !== undefined) return found as never // Its type is the type in the pattern.
+    const { messages, refused } = log
     const state = { now: clock.now(), isBusy: activity.isBusy, isEnabled: destination.enabled }
     const { message, stack = '' } = failure
     failure.message = describeFailure({ pattern, messages, refused, endpoint, ...state })
@@ -84,49 +84,54 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     advance,
     close,
     get messages() {
-      return ledger.messages
+      return log.messages
     },
     get refused() {
-      return ledger.refused
+      return log.refused
     },
     [Symbol.asyncDispose]: close,
   }
 }
 
-function createWatched(options: DestinationOptions, clock: Clock, ledger: Ledger, activity: Activity): Destination {
+function createWatchedDestination(
+  options: DestinationOptions,
+  clock: Clock,
+  log: CallLog,
+  activity: Activity,
+): Destination {
   const destination = createDestination({
     ...options,
     clock,
-    queue: watch(memoryQueue({ name: 'platform', clock }), ledger, activity),
+    queue: watchQueue(memoryQueue({ name: 'platform', clock }), log, activity),
     onAttempt(report) {
-      ledger.addReport(report)
+      log.addReport(report)
       return options.onAttempt?.(report)
     },
   })
-  destination.observe({ skipped: (event) => ledger.addSkipped(event) })
+  destination.observe({ skipped: (event) => log.addSkipped(event) })
   return destination
 }
 
-async function answer(collector: Collector, ledger: Ledger, request: EndpointRequest): Promise<EndpointAnswer> {
+async function answerAndLog(collector: Collector, log: CallLog, request: EndpointRequest): Promise<EndpointAnswer> {
   const { path } = request
   const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
-  for (const call of listRefused(path, status, body)) ledger.addRefused(call)
+  for (const call of listRefused(path, status, body)) log.addRefused(call)
   return { status, headers, body }
 }
 
-function watch(queue: Queue, ledger: Ledger, activity: Activity): Queue {
+function watchQueue(queue: Queue, log: CallLog, activity: Activity): Queue {
   return {
     ...queue,
     async push(jobs, options) {
-      ledger.addQueued(jobs)
+      log.addQueued(jobs)
       return queue.push(jobs, options)
     },
     work: (handle, how) => queue.work((...claimed) => activity.track(handle(...claimed)), how),
   }
 }
 
-/** Returns how long to wait. */
-function readDelivered(pattern: unknown, options: { readonly timeoutMs?: number }, timeoutMs: number): number {
+/** Checks the arguments of `delivered`. Returns how long it waits, in milliseconds. */
+function checkDelivered(pattern: unknown, options: { readonly timeoutMs?: number }, timeoutMs: number): number {
   if (typeof pattern !== 'object' || pattern === null) {
     const advice = "Pass fields, for example { type: 'track' }."
     throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
@@ -135,9 +140,12 @@ function readDelivered(pattern: unknown, options: { readonly timeoutMs?: number 
   return requireInteger('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
 }
 
-/** Finds the first message that was delivered. Returns undefined when nothing more comes before the clock moves or the time is over. */
+/**
+ * Waits for the first message that matches and was delivered. Gives up, and returns undefined, when the time is over, or when
+ * messages match and nothing is under way: then none of them is delivered before the clock moves.
+ */
 async function findDelivered(
-  ledger: Ledger,
+  log: CallLog,
   activity: Activity,
   pattern: object,
   ms: number,
@@ -145,12 +153,12 @@ async function findDelivered(
   const end = machineClock.monotonic() + ms
   let calm: Promise<boolean> | undefined
   for (let isCalm = false; ; ) {
-    const { changed, messages } = ledger
+    const { changed, messages } = log
     const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
     const found = matching.find(({ status }) => status === 'delivered')
     const leftMs = end - machineClock.monotonic()
     if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
-    const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
+    const change = changed.then(nextTurn).then(() => false) // Joins all changes of one turn.
     calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
     const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
     isCalm = (await within(next, leftMs, machineClock)) === true
@@ -169,8 +177,8 @@ function listRefused(path: string, status: number, body: string): RefusedCall[] 
   return refused.map((call: RefusedCall) => ({ path, status, code: call.code, detail: call.detail, index: call.index }))
 }
 
-/** Keeps what became of every call. */
-class Ledger {
+/** Stores each message with what has happened to it, and each refused call. */
+class CallLog {
   readonly #messages = new Map<string, PlatformMessage>()
   readonly #refused: RefusedCall[] = []
   #change = Promise.withResolvers<void>()
@@ -201,17 +209,13 @@ class Ledger {
     this.#notify()
   }
 
-  addReport({ id, status, latest, retryAt, reason }: DeliveryReport): void {
+  addReport({ id, latest, retryAt, reason }: DeliveryReport): void {
     const before = this.#messages.get(id)
     if (before === undefined) return
-    this.#messages.set(id, {
-      id,
-      message: before.message,
-      status: status === 'retrying' ? 'waiting' : status,
-      attempts: [...before.attempts, ...latest],
-      ...(retryAt !== undefined && { retryAt }),
-      ...(reason !== undefined && { reason }),
-    })
+    const message = { id, message: before.message, attempts: [...before.attempts, ...latest] }
+    if (retryAt !== undefined) this.#messages.set(id, { ...message, status: 'waiting', retryAt })
+    else if (reason !== undefined) this.#messages.set(id, { ...message, status: 'failed', reason })
+    else this.#messages.set(id, { ...message, status: 'delivered' })
     this.#notify()
   }
 
@@ -226,10 +230,10 @@ class Ledger {
   }
 }
 
-/** So many turns of the event loop without work: what has ended has had its effects. */
+/** After so many turns of the event loop without work, the effects of the last work have taken place. */
 const CALM_TURNS = 4
 
-/** Knows what is under way. */
+/** Tracks the requests and the jobs that are under way. */
 class Activity {
   readonly #works = new Map<Promise<unknown>, number>()
 
@@ -246,14 +250,14 @@ class Activity {
     }
   }
 
-  /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
+  /** Resolves when nothing is under way any more, with its effects. Work that has taken so many milliseconds is not waited for. */
   async calm(timeoutMs: number): Promise<void> {
     for (let turns = 0; turns < CALM_TURNS; turns += 1) {
       const now = machineClock.monotonic()
       const [work, since = 0] = [...this.#works].find(([, since]) => now - since < timeoutMs) ?? []
       if (work === undefined) await nextTurn()
       else {
-        turns = -1
+        turns = -1 // The count begins anew, at 0.
         const ended = work.catch(() => {})
         await within(ended, timeoutMs - (now - since), machineClock)
       }
@@ -261,7 +265,7 @@ class Activity {
   }
 }
 
-/** The clock of the machine, also in a test that replaces the global timers: sockets know no other. */
+/** The real clock, also in a test that replaces the global timers: sockets follow the real time. */
 const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [
@@ -274,7 +278,8 @@ const OPTIONS = [
   'collector',
 ] as const satisfies (keyof PlatformOptions)[]
 
-const OWN: Readonly<Record<string, string>> = {
+/** Options of the destination and the collector that the platform sets itself, with advice. */
+const FIXED: Readonly<Record<string, string>> = {
   webhooks: 'Pass the URLs as `to`.',
   sharedSecret: 'Pass it as `secret`.',
   queue: 'The platform has a queue in memory.',
@@ -293,13 +298,13 @@ function readOptions(options: PlatformOptions) {
     if (typeof given !== 'object' || given === null) {
       throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
     }
-    const [own, advice] = Object.entries(OWN).find(([key]) => Object.hasOwn(given, key)) ?? []
-    if (advice !== undefined) throw invalidOption(`${name}.${own}`, 'cannot be set', 'a value', advice)
+    const [fixed, advice] = Object.entries(FIXED).find(([key]) => Object.hasOwn(given, key)) ?? []
+    if (advice !== undefined) throw invalidOption(`${name}.${fixed}`, 'cannot be set', 'a value', advice)
   }
   if ('secret' in options) requireSecret('secret', options.secret, 'the shared secret of the endpoint')
-  const secret = 'secret' in options ? { sharedSecret: options.secret } : {}
   const webhooks = Array.isArray(to) ? to.map((one, index) => readTo(one, `to[${index}]`)) : [readTo(to, 'to')]
-  const full: DestinationOptions = { random: () => 0.5, ...destination, ...secret, webhooks }
+  const unsigned: DestinationOptions = { random: () => 0.5, ...destination, webhooks }
+  const full = 'secret' in options ? { ...unsigned, sharedSecret: options.secret } : unsigned
   return { writeKey, port, timeoutMs, collector, destination: full }
 }
 

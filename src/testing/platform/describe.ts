@@ -1,4 +1,4 @@
-/** Compares messages with a pattern, and says why none was delivered: what did arrive, what became of it, and what to do. */
+/** Compares messages with a pattern. If none was delivered, explains what arrived, what happened to it, and what to do. */
 
 import { inspect } from 'node:util'
 import { escaped } from '../../kit/warning.ts'
@@ -6,7 +6,7 @@ import type { FailureReason, SkipReason } from '../../send/destination-events.ts
 import type { Attempt } from '../../send/sender-types.ts'
 import type { PlatformMessage, RefusedCall } from './platform-types.ts'
 
-interface Known {
+interface PlatformState {
   readonly pattern: object
   readonly messages: readonly PlatformMessage[]
   readonly refused: readonly RefusedCall[]
@@ -32,8 +32,8 @@ const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
   transform_failed: 'failed: its `filter` or `transform` threw.',
 }
 
-export function describeFailure(known: Known): string {
-  const { pattern, messages, refused, endpoint } = known
+export function describeFailure(state: PlatformState): string {
+  const { pattern, messages, refused, endpoint } = state
   const wanted = Object.keys(pattern).length === 0 ? 'message' : `message like ${show(pattern)}`
   if (messages.length + refused.length === 0) {
     const advice = 'Check that the client posts there, and flush it: clients hold calls back to send several at once.'
@@ -43,14 +43,14 @@ export function describeFailure(known: Known): string {
   const others: { readonly line: string; readonly rank: number }[] = []
   for (const message of messages) {
     const difference = findDifference(message.message, pattern)
-    if (difference === undefined) matching.push(`${titleOf(message)} ${describe(message, known)}`)
+    if (difference === undefined) matching.push(`${titleOf(message)} ${describeMessage(message, state)}`)
     else {
       const { path, found, expected } = difference
       const line = `${titleOf(message)} differs: \`${path}\` is ${show(found)}, not ${show(expected)}.`
       others.push({ line, rank: ['event', 'type'].indexOf(path) })
     }
   }
-  others.sort((one, other) => one.rank - other.rank)
+  others.sort((one, other) => one.rank - other.rank) // Messages of another event come next to last, those of another type last.
   const lines = [...matching, ...refused.map(describeRefused), ...others.map(({ line }) => line)]
   const more = lines.length > MAX_LINES ? [`- … and ${lines.length - MAX_LINES} more`] : []
   const shown = lines.slice(0, MAX_LINES).map((line) => `- ${line}`)
@@ -62,16 +62,16 @@ function titleOf({ message }: PlatformMessage): string {
   return `${message.type}${name} of ${escaped(String(message.userId ?? message.anonymousId))}`
 }
 
-function describe(message: PlatformMessage, known: Known): string {
+function describeMessage(message: PlatformMessage, state: PlatformState): string {
   const { status, attempts } = message
-  if (status === 'delivered') return 'was delivered.' // At the last moment.
+  if (status === 'delivered') return 'was delivered.' // After the wait for it, before this text.
   const last = attempts.at(-1)
   const latest = attempts.filter(({ at }) => at.getTime() === last?.at.getTime()) // One for each URL.
   const count = attempts.length > latest.length ? [`${attempts.length} attempts, the last:`] : []
-  return [stateOf(message, known), ...count, ...latest.map(describeAttempt)].join(' ')
+  return [explainStatus(message, state), ...count, ...latest.map(describeAttempt)].join(' ')
 }
 
-function stateOf({ retryAt, reason }: PlatformMessage, { now, isBusy, isEnabled }: Known): string {
+function explainStatus({ retryAt, reason }: PlatformMessage, { now, isBusy, isEnabled }: PlatformState): string {
   if (reason !== undefined) return REASONS[reason]
   const leftMs = retryAt === undefined ? 0 : retryAt.getTime() - now
   if (leftMs > 0) return `waits to be retried: call platform.advance(${leftMs}).`
@@ -82,7 +82,7 @@ function stateOf({ retryAt, reason }: PlatformMessage, { now, isBusy, isEnabled 
 
 function describeAttempt({ url, status, error, reason, body }: Attempt): string {
   if (status === undefined) return `${url} did not respond: ${escaped(reason ?? String(error))}`
-  return `${url} answered ${status}${body === '' ? '.' : `: ${escaped(cut(body))}`}`
+  return `${url} answered ${status}${body === '' ? '.' : `: ${escaped(shorten(body))}`}`
 }
 
 function describeRefused({ path, status, code, detail, index }: RefusedCall): string {
@@ -90,21 +90,22 @@ function describeRefused({ path, status, code, detail, index }: RefusedCall): st
   return `a request to ${escaped(path)} was refused with ${status} ${code}: ${escaped(detail)}`
 }
 
-/** As JSON, and what JSON has no form for as JavaScript shows it: matchers, regular expressions, a BigInt. */
+/** Shows a value as JSON. Matchers, regular expressions and BigInts, which JSON lacks, are shown as text. */
 function show(value: unknown): string {
-  const plain = (_key: string, value: unknown): unknown => {
+  const replace = (_key: string, value: unknown): unknown => {
     if (isMatcher(value)) return value.toAsymmetricMatcher?.() ?? String(value)
     return value instanceof RegExp || typeof value === 'bigint' ? String(value) : value
   }
   try {
-    const shown = plain('', value)
-    return escaped(cut(shown === value ? (JSON.stringify(value, plain) ?? String(value)) : String(shown)))
+    const replaced = replace('', value)
+    const text = replaced === value ? (JSON.stringify(value, replace) ?? String(value)) : String(replaced)
+    return escaped(shorten(text))
   } catch {
-    return escaped(cut(inspect(value))) // It holds itself.
+    return escaped(shorten(inspect(value))) // The value holds itself.
   }
 }
 
-function cut(text: string): string {
+function shorten(text: string): string {
   return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 }
 
@@ -115,7 +116,7 @@ interface Difference {
   readonly expected: unknown
 }
 
-/** Finds the first difference; undefined when all that the pattern names is equal. Lists must be as long. */
+/** Finds the first difference; undefined when all fields of the pattern are equal. Lists must have the same length. */
 export function findDifference(found: unknown, expected: unknown, path = ''): Difference | undefined {
   const difference = { path, found, expected }
   if (isMatcher(expected)) return expected.asymmetricMatch(found) ? undefined : difference

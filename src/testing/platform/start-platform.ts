@@ -1,4 +1,4 @@
-/** startPlatform(): what stands between a client and an endpoint, for integration tests, on real sockets and a clock that a test moves. */
+/** startPlatform(): a collector and a destination for integration tests, on real sockets and with a clock that a test moves. */
 
 import type { Platform, PlatformOptions } from './platform-types.ts'
 
@@ -17,6 +17,6 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
  * await platform.close()
  */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { createPlatform } = await import('./create-platform.ts') // It loads the HTTP client, which the other tools do without.
+  const { createPlatform } = await import('./create-platform.ts') // Loaded when needed: it loads the HTTP client, which the other tools do without.
   return createPlatform(options)
 }

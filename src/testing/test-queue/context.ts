@@ -1,4 +1,4 @@
-/** What the tests of a queue are given, and what each of them works with: jobs, handlers, and waits that end. */
+/** The context of each test of a queue: the queue, jobs, handlers, and waits that end. */
 
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -8,7 +8,7 @@ import { within } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
-/** What is promised of a queue. The tests of what is not promised are not in the list. */
+/** What a queue promises. The tests of other promises are left out. */
 export interface TestQueueOptions {
   /** Whether the jobs are still there when the process has ended. Default true. When false, no test is named `durable: …`. */
   readonly isDurable?: boolean
@@ -59,9 +59,7 @@ export interface QueueTest {
   run(): Promise<void>
 }
 
-export type TestContext = ReturnType<typeof createContext>
-
-/** Tests by their names, which say the rule: assertions show what was found in place of it. */
+/** Tests by their names, which say the rule. A failed assertion shows what was found instead. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
 
 export type Decide = (...claimed: Parameters<HandleJob>) => Outcome | Promise<Outcome>
@@ -81,7 +79,7 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
-/** So large that what an engine stores with it does not matter. */
+/** Makes a body so large that the bytes which an engine stores with it do not matter for a limit. */
 export const large = (character: string): string => character.repeat(10_000)
 
 export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
@@ -91,29 +89,29 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** A wait looks so often in any case, whatever the time. Afterwards it leaves the processor to what it waits for. */
-const TURNS = 50
+/** A wait checks so often in a row, whatever the time. Afterwards it pauses, to leave the processor to what it waits for. */
+const MIN_CHECKS = 50
 const TIMEOUT_MS = 4_000
 
-/** Runs a test over a new queue. Closes and disposes whatever it opened, also when it fails. */
+/** Runs a test with a new queue. Closes all queues that the test opened, and disposes of the queue, also when it fails. */
 export async function runCase(
   create: () => TestedQueue | Promise<TestedQueue>,
   check: (context: TestContext) => Promise<void>,
   options: TestQueueOptions,
 ): Promise<void> {
   const tested = await create()
-  const queues = [tested.queue]
+  const opened = [tested.queue]
   try {
-    await check(createContext(tested, queues, options))
+    await check(new TestContext(tested, opened, options))
   } catch (error) {
-    await cleanUp(tested, queues).catch(() => {}) // The test's own failure is the one to report.
+    await cleanUp(tested, opened).catch(() => {}) // The test's own failure is the one to report.
     throw error
   }
-  await cleanUp(tested, queues)
+  await cleanUp(tested, opened)
 }
 
-async function cleanUp({ dispose, timeoutMs }: TestedQueue, queues: readonly Queue[]): Promise<void> {
-  const closing = begin(Promise.allSettled(queues.map((queue) => queue.close({ graceMs: 0 }))), timeoutMs)
+async function cleanUp({ dispose, timeoutMs }: TestedQueue, opened: readonly Queue[]): Promise<void> {
+  const closing = begin(Promise.allSettled(opened.map((queue) => queue.close({ graceMs: 0 }))), timeoutMs)
   try {
     for (const result of await closing.end()) if (result.status === 'rejected') throw result.reason
   } finally {
@@ -123,21 +121,21 @@ async function cleanUp({ dispose, timeoutMs }: TestedQueue, queues: readonly Que
 
 async function until(
   isTrue: () => boolean | Promise<boolean>,
-  what: () => string,
-  pass = () => nextTurn<void>(),
+  explain: () => string,
+  proceed = () => nextTurn<void>(),
   timeoutMs = TIMEOUT_MS,
 ): Promise<void> {
   const end = performance.now() + timeoutMs
-  for (let looks = 1; !(await isTrue()); looks += 1) {
-    if (looks > TURNS) {
-      if (performance.now() > end) fail(`${what()} Waited ${timeoutMs} ms.`)
+  for (let checks = 1; !(await isTrue()); checks += 1) {
+    if (checks > MIN_CHECKS) {
+      if (performance.now() > end) fail(`${explain()} Waited ${timeoutMs} ms.`)
       await delay(1)
     }
-    await pass()
+    await proceed()
   }
 }
 
-/** Begins something that must end: `end` waits for that, and resolves to its result. */
+/** Watches a promise that must settle. `end` waits until it has, and resolves or rejects as it did. */
 function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not end.') {
   let isOver = false
   const ended = Promise.allSettled([work]).then(() => {
@@ -149,91 +147,129 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not e
     },
     async end(): Promise<T> {
       await within(ended, timeoutMs, systemClock)
-      for (let turns = 0; !isOver && turns < TURNS; turns += 1) await nextTurn()
+      for (let turns = 0; !isOver && turns < MIN_CHECKS; turns += 1) await nextTurn()
       ok(isOver, `${rule} Waited ${timeoutMs} ms.`)
       return work
     },
   }
 }
 
-function createContext(
-  tested: TestedQueue,
-  queues: Queue[],
-  { isDurable = true, leaseMs = Number.POSITIVE_INFINITY }: TestQueueOptions,
-) {
-  const { timeoutMs, refresh, another, stalled, tick = () => nextTurn<void>() } = tested
+/** Its functions are fields, not methods, because tests destructure them. */
+export class TestContext {
+  readonly queue: Queue
+  readonly now: TestedQueue['now']
+  readonly advance: TestedQueue['advance']
+  readonly tick: () => Promise<void>
+  readonly dedupeWindowMs: number
+  readonly exactOrder: boolean
+  readonly isDurable: boolean
+  readonly leaseMs: number
+  readonly #tested: TestedQueue
+  readonly #opened: Queue[]
 
-  async function open(make: TestedQueue['another'], advice: string): Promise<Queue> {
-    if (make === undefined) fail(advice)
-    const queue = await make()
-    queues.push(queue)
+  /** @param opened Receives each queue that the test opens. */
+  constructor(
+    tested: TestedQueue,
+    opened: Queue[],
+    { isDurable = true, leaseMs = Number.POSITIVE_INFINITY }: TestQueueOptions,
+  ) {
+    const { queue, now, advance, tick = () => nextTurn<void>(), dedupeWindowMs, exactOrder = true } = tested
+    this.queue = queue
+    this.now = now
+    this.advance = advance
+    this.tick = tick
+    this.dedupeWindowMs = dedupeWindowMs
+    this.exactOrder = exactOrder
+    this.isDurable = isDurable
+    this.leaseMs = leaseMs
+    this.#tested = tested
+    this.#opened = opened
+  }
+
+  /** Gives a queue a handler. Returns the jobs that it has seen so far. */
+  readonly work = (decide: Decide = complete, concurrency = 10, queue: Queue = this.queue): Seen => {
+    const seen: ClaimedJob[] = []
+    const handle: HandleJob = (...claimed) => {
+      seen.push(claimed[0])
+      return Promise.resolve(decide(...claimed)) // When `decide` throws, so does the handler, as one that is not async.
+    }
+    queue.work(handle, { concurrency })
+    return seen
+  }
+
+  /** Gives a queue a handler that holds its jobs until `end`, which ends all of them. */
+  readonly hold = (concurrency?: number, queue?: Queue): { readonly seen: Seen; end(outcome: Outcome): void } => {
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    return { seen: this.work(() => promise, concurrency, queue), end: resolve }
+  }
+
+  /** Pushes a job, and waits until the handler that saw nothing so far has it. */
+  readonly run = async (seen: Seen, body = 'running'): Promise<void> => {
+    await this.queue.push([jobOf(body)])
+    await this.claimed(seen, 1)
+  }
+
+  /** Pushes jobs one by one, each when the one before has been handled, a moment apart. */
+  readonly pushEach = async (jobs: readonly Job[]): Promise<void> => {
+    for (const job of jobs) {
+      await this.queue.push([job])
+      await this.drain()
+      await this.advance(1)
+    }
+  }
+
+  /** Waits until it is true. `proceed` runs between two checks: `tick`, for example. */
+  readonly until = (
+    isTrue: () => boolean | Promise<boolean>,
+    explain: () => string,
+    proceed?: () => Promise<void>,
+  ): Promise<void> => until(isTrue, explain, proceed, this.#tested.timeoutMs)
+
+  /** Waits until a handler has seen so many jobs, and no more. */
+  readonly claimed = async (seen: Seen, count: number, proceed?: () => Promise<void>): Promise<void> => {
+    const explain = () => `${count} claims were expected. Got ${seen.length}.`
+    await this.until(() => seen.length >= count, explain, proceed)
+    ok(seen.length === count, explain())
+  }
+
+  readonly drain = (queue: Queue = this.queue): Promise<void> => {
+    const rule = 'drain() must resolve when no job is due and none is claimed.'
+    return begin(queue.drain(), this.#tested.timeoutMs, rule).end()
+  }
+
+  readonly begin = <T>(work: Promise<T>) => begin(work, this.#tested.timeoutMs)
+
+  readonly counts = async (queue: Queue = this.queue): Promise<QueueCounts> => {
+    await this.#tested.refresh?.()
+    return queue.counts()
+  }
+
+  /** Compares the counts that are given, but `retrying` only if the engine counts it. Default: nothing waits, runs or has failed. */
+  readonly expectCounts = async (
+    expected: Partial<QueueCounts> = { waiting: 0, active: 0, deadLetters: 0 },
+    queue?: Queue,
+  ): Promise<void> => {
+    const counts = await this.counts(queue)
+    const found = counts.retrying === undefined ? { ...counts, retrying: expected.retrying } : counts
+    const names = Object.keys(expected) as (keyof QueueCounts)[]
+    deepEqual(Object.fromEntries(names.map((name) => [name, found[name]])), expected)
+  }
+
+  /** Opens another queue over the same jobs. It is closed when the test ends. */
+  readonly openAnother = (): Promise<Queue> =>
+    this.#open(this.#tested.another, 'a durable queue must be tested with `another`, which opens a second queue')
+
+  /** Opens another queue over the same jobs that never renews its claims. It is closed when the test ends. */
+  readonly openStalled = (): Promise<Queue> =>
+    this.#open(
+      this.#tested.stalled,
+      'a queue with leases must be tested with `stalled`, which opens one that renews none',
+    )
+
+  async #open(create: TestedQueue['another'], advice: string): Promise<Queue> {
+    if (create === undefined) fail(advice)
+    const queue = await create()
+    this.#opened.push(queue)
     return queue
   }
-
-  const context = {
-    ...tested,
-    isDurable,
-    leaseMs,
-    async counts(queue = tested.queue): Promise<QueueCounts> {
-      await refresh?.()
-      return queue.counts()
-    },
-    work(decide: Decide = complete, concurrency = 10, queue = tested.queue): Seen {
-      const seen: ClaimedJob[] = []
-      const handle: HandleJob = (...claimed) => {
-        seen.push(claimed[0])
-        return Promise.resolve(decide(...claimed)) // What it throws, a handler that is not async throws, too.
-      }
-      queue.work(handle, { concurrency })
-      return seen
-    },
-    /** Gives a queue a handler that ends no job before `end`, and all of them then. */
-    hold(concurrency?: number, queue?: Queue): { readonly seen: Seen; end(outcome: Outcome): void } {
-      const { promise, resolve } = Promise.withResolvers<Outcome>()
-      return { seen: context.work(() => promise, concurrency, queue), end: resolve }
-    },
-    /** Waits until it is true. `pass`: what happens between two looks, such as `tick`. */
-    until: (isTrue: () => boolean | Promise<boolean>, what: () => string, pass?: () => Promise<void>): Promise<void> =>
-      until(isTrue, what, pass, timeoutMs),
-    /** Waits until a handler has seen so many jobs, and no more. */
-    async claimed(seen: Seen, count: number, pass?: () => Promise<void>): Promise<void> {
-      const what = () => `${count} claims were expected. Got ${seen.length}.`
-      await context.until(() => seen.length >= count, what, pass)
-      ok(seen.length === count, what())
-    },
-    /** Pushes a job, and waits until the handler that saw nothing so far has it. */
-    async run(seen: Seen, body = 'running'): Promise<void> {
-      await tested.queue.push([jobOf(body)])
-      await context.claimed(seen, 1)
-    },
-    /** Pushes jobs one by one, each when the one before has been handled, a moment apart. */
-    async pushEach(jobs: readonly Job[]): Promise<void> {
-      for (const job of jobs) {
-        await tested.queue.push([job])
-        await context.drain()
-        await tested.advance(1)
-      }
-    },
-    drain: (queue = tested.queue): Promise<void> =>
-      begin(queue.drain(), timeoutMs, 'drain() must resolve when no job is due and none is claimed.').end(),
-    begin: <T>(work: Promise<T>) => begin(work, timeoutMs),
-    tick,
-    /** Compares those counts that are given. Default: that nothing waits, runs or has failed. */
-    async expectCounts(
-      expected: Partial<QueueCounts> = { waiting: 0, active: 0, deadLetters: 0 },
-      queue?: Queue,
-    ): Promise<void> {
-      const { retrying = expected.retrying, ...counts } = await context.counts(queue) // An engine may not say it.
-      const found: Partial<QueueCounts> = { ...counts, ...(retrying !== undefined && { retrying }) }
-      const names = Object.keys(expected) as (keyof QueueCounts)[]
-      deepEqual(Object.fromEntries(names.map((name) => [name, found[name]])), expected)
-    },
-    /** Opens another queue over the same jobs. It is closed when the test ends. */
-    openAnother: (): Promise<Queue> =>
-      open(another, 'a durable queue must be tested with `another`, which opens a second queue'),
-    /** The same, for one that never renews its claims. */
-    openStalled: (): Promise<Queue> =>
-      open(stalled, 'a queue with leases must be tested with `stalled`, which opens one that renews none'),
-  }
-  return context
 }

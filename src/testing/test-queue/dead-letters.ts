@@ -1,4 +1,4 @@
-/** What a queue promises of what it keeps: dead letters are listed, redriven as new jobs and dropped; what matches is forgotten. */
+/** The promises about stored jobs: dead letters are listed, redriven as new jobs and dropped; jobs that match are forgotten. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -222,7 +222,7 @@ export const deadLetterCases: Cases = {
   },
 }
 
-/** Pushes jobs and makes each a dead letter, one after the other, a moment apart. `decide` replaces the handler's answer. */
+/** Pushes jobs and makes each a dead letter, one after the other, a moment apart. `decide` replaces the outcome for later jobs. */
 async function failJobs({ work, pushEach }: TestContext, bodies: readonly string[]) {
   let outcome = (job: ClaimedJob): Outcome => ({ deadLetter: `${text(job.body)} failed`, retryState: bytes('why') })
   const seen = work((job) => outcome(job), 1)

@@ -10,7 +10,7 @@ export const durableCases: Cases = {
     const { queue, now, advance, tick, work, claimed, expectCounts, openAnother } = context
     await queue.push([jobOf('later', { notBefore: new Date(now() + 5000) })])
     await queue.push([jobOf('a')])
-    await advance(1) // An engine may give out those of one time in any order.
+    await advance(1) // An engine may claim jobs of one time in any order.
     await queue.push([jobOf('b')])
     deepEqual(await queue.close({ graceMs: 0 }), [])
     const next = await openAnother()
@@ -30,7 +30,7 @@ export const durableCases: Cases = {
     for (let round = 0; round < 6; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      await Promise.resolve() // Its store is asked for jobs now. One that answers at once has its job handled.
+      await Promise.resolve() // The queue claims now. A store that answers at once has its job handled before `close`.
       await closing.close({ graceMs: 0 })
       handled += seen.length
     }
@@ -133,7 +133,7 @@ export const durableCases: Cases = {
 
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
-    await tick() // It has looked, and found none.
+    await tick() // The other queue has looked for jobs, and found none.
     await queue.push([jobOf('a'), jobOf('b')])
     await claimed(seen, 2, tick)
   },

@@ -14,7 +14,7 @@ export const groupCases: Cases = {
     await context.claimed(seen, 5)
     deepEqual(running(), ['-', '-', 'a1', 'b1', 'c1'])
     await expectCounts({ waiting: 3, active: 5, deadLetters: 0 })
-    await context.advance(1) // An engine may give out those of one time in any order.
+    await context.advance(1) // An engine may claim jobs of one time in any order.
     await queue.push(jobsOf('a4'))
     for (const [body, count] of [
       ['b1', 6],
@@ -35,7 +35,7 @@ export const groupCases: Cases = {
   },
 
   'groups: the next one keeps its place among the others': async (context) => {
-    const { queue, advance, drain, exactOrder = true } = context
+    const { queue, advance, drain, exactOrder } = context
     const seen: (string | undefined)[] = []
     queue.pause()
     queue.work(
@@ -192,11 +192,12 @@ export const durableGroupCases: Cases = {
   },
 }
 
-/** The first letter names the group. `-` has none. */
+/** Makes a job of each word. The first letter of a word names its group; `-` has none. */
 function jobsOf(bodies: string): Job[] {
   return bodies.split(' ').map((body) => jobOf(body, { group: body === '-' ? undefined : body[0] }))
 }
 
+/** Gives a queue a handler that holds each job until `end` ends it. */
 function handleByHand(context: TestContext, queue = context.queue) {
   const seen: ClaimedJob[] = []
   const held: { readonly body: string; readonly resolve: (outcome: Outcome) => void }[] = []

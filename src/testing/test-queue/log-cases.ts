@@ -1,4 +1,4 @@
-/** What a queue with a log promises: it has what its outcomes say, in its sequence, and loses only what is old. */
+/** The promises about a log: it has the jobs whose outcomes say so, in its sequence, and loses only old ones. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import type { ClaimedJob, LogEntry, LogPage, Outcome, Queue, QueueLog, WorkOptions } from '../../store/queue-types.ts'
@@ -163,7 +163,7 @@ function logOf({ log }: Queue): QueueLog {
   return log
 }
 
-/** Handles jobs one after the other, a moment apart: those that begin with `retried` twice. Those that begin with `not` are not logged. */
+/** Handles jobs one after the other, a moment apart. Jobs that begin with `retried` are handled twice; those with `not` are not logged. */
 async function handleJobs(context: TestContext, bodies: readonly string[], options: Partial<WorkOptions> = {}) {
   const { queue, pushEach } = context
   const seen: ClaimedJob[] = []

@@ -27,18 +27,19 @@ export function testQueue(
 ): readonly QueueTest[] {
   requireOptions('testQueue', options, OPTIONS)
   const { isDurable = true, leaseMs, hasLog = false, hasGroups = false } = options
-  const cases: Cases = {
-    ...pushCases,
-    ...workCases,
-    ...retryCases,
-    ...deadLetterCases,
-    ...closeCases,
-    ...(isDurable && durableCases),
-    ...(leaseMs !== undefined && leaseCases),
-    ...(hasLog && logCases),
-    ...(hasLog && isDurable && durableLogCases),
-    ...(hasGroups && groupCases),
-    ...(hasGroups && isDurable && durableGroupCases),
-  }
-  return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
+  const suites: readonly (readonly [isPromised: boolean, cases: Cases])[] = [
+    [true, pushCases],
+    [true, workCases],
+    [true, retryCases],
+    [true, deadLetterCases],
+    [true, closeCases],
+    [isDurable, durableCases],
+    [leaseMs !== undefined, leaseCases],
+    [hasLog, logCases],
+    [hasLog && isDurable, durableLogCases],
+    [hasGroups, groupCases],
+    [hasGroups && isDurable, durableGroupCases],
+  ]
+  const cases = suites.flatMap(([isPromised, cases]) => (isPromised ? Object.entries(cases) : []))
+  return cases.map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
 }

@@ -18,23 +18,40 @@ import {
   text,
 } from './context.ts'
 
-const KNOWN: readonly (readonly [rule: string, become: (context: TestContext) => Promise<Seen>, always: boolean])[] = [
-  ['a job that waits changes nothing, whatever the dedupe window', async () => [], true],
-  [
-    'a claimed job changes nothing',
-    async ({ work, claimed }) => {
+/** A state of a job in which a push of its id changes nothing. */
+interface KnownState {
+  readonly rule: string
+  /** Brings the only job into the state. Resolves to the jobs that a handler has seen. */
+  readonly reach: (context: TestContext) => Promise<Seen>
+  /** Whether the id is known also after the dedupe window. */
+  readonly isKnownForever: boolean
+}
+
+const KNOWN: readonly KnownState[] = [
+  {
+    rule: 'a job that waits changes nothing, whatever the dedupe window',
+    reach: async () => [],
+    isKnownForever: true,
+  },
+  {
+    rule: 'a claimed job changes nothing',
+    async reach({ work, claimed }) {
       const seen = work(never)
       await claimed(seen, 1)
       return seen
     },
-    false,
-  ],
-  ['a completed job changes nothing within the dedupe window', (context) => handleAll(context, complete), false],
-  [
-    'a dead letter changes nothing, whatever the dedupe window',
-    (context) => handleAll(context, () => ({ deadLetter: 'no' })),
-    true,
-  ],
+    isKnownForever: false,
+  },
+  {
+    rule: 'a completed job changes nothing within the dedupe window',
+    reach: (context) => handleAll(context, complete),
+    isKnownForever: false,
+  },
+  {
+    rule: 'a dead letter changes nothing, whatever the dedupe window',
+    reach: (context) => handleAll(context, () => ({ deadLetter: 'no' })),
+    isKnownForever: true,
+  },
 ]
 
 async function handleAll({ work, drain }: TestContext, decide: Decide): Promise<Seen> {
@@ -43,19 +60,15 @@ async function handleAll({ work, drain }: TestContext, decide: Decide): Promise<
   return seen
 }
 
-/** Pushes a job, lets it get where it should be, and pushes its id again: at once, and later. */
-async function expectKnown(
-  context: TestContext,
-  become: (context: TestContext) => Promise<Seen>,
-  always: boolean,
-): Promise<void> {
+/** Pushes a job, brings it into the state, and pushes its id again: at once, and then once more, after the window if it is known forever. */
+async function expectKnown(context: TestContext, { reach, isKnownForever }: KnownState): Promise<void> {
   const { queue, advance, counts, expectCounts, dedupeWindowMs } = context
   const job = jobOf('first')
   deepEqual((await queue.push([job])) ?? [], [])
-  const seen = await become(context)
+  const seen = await reach(context)
   const { waiting, active, deadLetters } = await counts()
-  for (const ms of [0, always ? dedupeWindowMs + 1000 : 0]) {
-    await advance(ms)
+  for (const afterMs of [0, isKnownForever ? dedupeWindowMs + 1000 : 0]) {
+    await advance(afterMs)
     deepEqual((await queue.push([{ ...job, body: bytes('second') }])) ?? [job.id], [job.id])
     await advance(0)
     await expectCounts({ waiting, active, deadLetters })
@@ -122,10 +135,7 @@ export const pushCases: Cases = {
   },
 
   ...Object.fromEntries(
-    KNOWN.map(([rule, become, always]) => [
-      `push: the id of ${rule}`,
-      (context: TestContext) => expectKnown(context, become, always),
-    ]),
+    KNOWN.map((state) => [`push: the id of ${state.rule}`, (context: TestContext) => expectKnown(context, state)]),
   ),
 
   // An engine counts the window from the push or from the completion: here a retry lies between the two.
@@ -155,11 +165,11 @@ export const pushCases: Cases = {
 export const workCases: Cases = {
   'work: as many jobs run at a time as the concurrency says': async (context) => {
     const { queue, work, claimed, drain, expectCounts } = context
-    let [running, most] = [0, 0]
+    let [running, mostRunning] = [0, 0]
     const ends: (() => void)[] = []
     const seen = work(async () => {
       running += 1
-      most = Math.max(most, running)
+      mostRunning = Math.max(mostRunning, running)
       await new Promise<void>((resolve) => ends.push(resolve))
       running -= 1
       return complete()
@@ -173,7 +183,7 @@ export const workCases: Cases = {
     }
     for (const end of ends) end()
     await drain()
-    deepEqual([most, seen.length], [3, 20])
+    deepEqual([mostRunning, seen.length], [3, 20])
     await expectCounts()
   },
 
@@ -284,15 +294,15 @@ export const workCases: Cases = {
   },
 }
 
-function expectOrder({ exactOrder = true }: TestContext, seen: Seen, bodies: readonly string[]): void {
+function expectOrder({ exactOrder }: TestContext, seen: Seen, bodies: readonly string[]): void {
   const found = bodiesOf(seen)
   deepEqual(exactOrder ? found : found.sort(), exactOrder ? bodies : bodies.toSorted())
 }
 
-/** So many claims fit into no turn of the event loop that ends by itself. */
+/** A job that is claimed so often in one turn of the event loop is claimed without end. */
 const MANY = 10_000
 
-/** What a handler may do that is no outcome. */
+/** Handlers that return no outcome. */
 const FAILURES: readonly (readonly [name: string, fail: () => Outcome | Promise<Outcome>])[] = [
   ['rejects', () => Promise.reject(new Error('no'))],
   [
@@ -331,10 +341,14 @@ export const retryCases: Cases = {
     await expectCounts({ waiting: 2, retrying: 1, active: 0, deadLetters: 0 })
     await queue.forget(({ id }) => id === delayed.id)
     await expectCounts({ waiting: 1, retrying: 1 })
-    for (const [index, ms] of [4000, 1000, 3000, 1000].entries()) {
-      await advance(ms)
-      if (index % 2 === 0) equal(seen.length, 1 + index / 2, 'a retry must not be claimed before its time')
-      else await claimed(seen, (3 + index) / 2)
+    for (const [claimsBefore, afterMs] of [
+      [1, 5000],
+      [2, 4000],
+    ] as const) {
+      await advance(afterMs - 1000)
+      equal(seen.length, claimsBefore, 'a retry must not be claimed before its time')
+      await advance(1000)
+      await claimed(seen, claimsBefore + 1)
     }
     await drain()
     const states = [undefined, 'one', undefined]
@@ -387,6 +401,7 @@ export const retryCases: Cases = {
   ),
 }
 
+/** Claim 1 stores a state; claims 2 and 3 fail; claim 4 completes. */
 async function expectRetried(
   { queue, now, advance, work, claimed, drain, expectCounts }: TestContext,
   fail: () => Outcome | Promise<Outcome>,
@@ -397,11 +412,14 @@ async function expectRetried(
   })
   await queue.push([jobOf('job')])
   await drain()
-  for (const [index, afterMs] of [2000, 4000].entries()) {
+  for (const [claimsBefore, afterMs] of [
+    [2, 2000],
+    [3, 4000],
+  ] as const) {
     await advance(afterMs - 1000)
-    equal(seen.length, index + 2, `it must not be retried before ${afterMs} ms`)
+    equal(seen.length, claimsBefore, `it must not be retried before ${afterMs} ms`)
     await advance(1000)
-    await claimed(seen, index + 3)
+    await claimed(seen, claimsBefore + 1)
     await drain()
   }
   deepEqual(
