@@ -54,45 +54,18 @@ describe('a rule', () => {
       track({ total: 2 }, 'Order Completed', 2 * DAY_MS + 1),
       { message: { type: 'page', userId: 'u1' }, at: 0 },
     ])
+
+    const ruleOf = (type: string, event: string | undefined, $comment: string, properties: object) => {
+      return { type, event, schema: { $comment, type: 'object', properties }, version: undefined }
+    }
+    const one = (type: string) => ({ $comment: 'in 1 of 1', type })
     expect(rules).toEqual([
-      {
-        type: 'track',
-        event: 'App Opened',
-        schema: { $comment: '1 message, 1 day', type: 'object', properties: {} },
-        version: undefined,
-      },
-      {
-        type: 'track',
-        event: 'Order Completed',
-        schema: {
-          $comment: '2 messages, 3 days',
-          type: 'object',
-          properties: { total: { $comment: 'in 2 of 2', type: 'number' } },
-        },
-        version: undefined,
-      },
-      {
-        type: 'identify',
-        event: undefined,
-        schema: {
-          $comment: '1 message',
-          type: 'object',
-          properties: { plan: { $comment: 'in 1 of 1', type: 'string' } },
-        },
-        version: undefined,
-      },
-      {
-        type: 'group',
-        event: undefined,
-        schema: {
-          $comment: '1 message, 1 day',
-          type: 'object',
-          properties: { seats: { $comment: 'in 1 of 1', type: 'number' } },
-        },
-        version: undefined,
-      },
+      ruleOf('track', 'App Opened', '1 message, 1 day', {}),
+      ruleOf('track', 'Order Completed', '2 messages, 3 days', { total: { $comment: 'in 2 of 2', type: 'number' } }),
+      ruleOf('identify', undefined, '1 message', { plan: one('string') }),
+      ruleOf('group', undefined, '1 message, 1 day', { seats: one('number') }),
     ])
-    expect(findings).toEqual([{ place: 'page', text: 'came once and gets no schema' }])
+    expect(findings).toEqual([{ place: 'page', text: expect.stringContaining('once') }])
   })
 
   it('says how often a property came that is not always there', () => {
@@ -111,17 +84,16 @@ describe('a rule', () => {
     expect(Object.keys(schema.properties ?? {})).toEqual(['a', 'b'])
   })
 
-  it('counts absent properties as none', () => {
-    expect(infer(times(40, (index) => (index === 39 ? track() : track({ a: 1 })))).schema).not.toHaveProperty(
-      'required',
-    )
-  })
+  it.each<[string, readonly (object | undefined)[], boolean]>([
+    ['19 messages had it', times(19, () => ({ a: 1 })), false],
+    ['20 messages had it', times(20, () => ({ a: 1 })), true],
+    ['39 of 40 had it', [...times(39, () => ({ a: 1 })), undefined], false],
+    ['20 lists in one message had it', [{ a: times(20, () => ({ b: [{ c: 1 }] })) }], false],
+  ])('requires a property that each of at least 20 messages had: %s', (_what, properties, isRequired) => {
+    const { schema } = infer(properties.map((each) => track(each)))
 
-  it.each<[number, object]>([
-    [19, { properties: { a: { $comment: 'in 19 of 19', type: 'number' } } }],
-    [20, { properties: { a: { type: 'number' } }, required: ['a'] }],
-  ])('requires a property that each of at least 20 messages had: %s', (count, keywords) => {
-    expect(infer(times(count, () => track({ a: 1 }))).schema).toMatchObject(keywords)
+    expect(JSON.stringify(schema).includes('"required":["a"]')).toBe(isRequired)
+    if (!isRequired) expect(JSON.stringify(schema)).not.toContain('required')
   })
 
   it.each<[string, unknown]>([
@@ -130,16 +102,9 @@ describe('a rule', () => {
     ['a map', { 1: { b: 1 } }],
   ])('requires a property within %s only of 20 messages', (_what, a) => {
     const inside = (count: number) =>
-      JSON.stringify(infer(times(40, (index) => track(index < count ? { a } : {}))).schema)
-    expect([inside(19), inside(20)]).toEqual([
-      expect.not.stringContaining('required'),
-      expect.stringContaining('"required":["b"]'),
-    ])
-  })
+      JSON.stringify(infer(times(40, (index) => track(index < count ? { a } : {}))).schema).includes('required')
 
-  it('counts the messages that had a list, and not its elements', () => {
-    const a = times(20, () => ({ b: [{ c: 1 }] }))
-    expect(JSON.stringify(infer([track({ a })]).schema)).not.toContain('required')
+    expect([inside(19), inside(20)]).toEqual([false, true])
   })
 
   it('of names that objects inherit has them as its own', () => {
@@ -184,19 +149,16 @@ describe('types', () => {
   })
 
   it('that differ are a finding, but for null', () => {
-    expect(findingsOf({ total: 1 }, { total: '1' }, { total: 2 }, { total: null })).toEqual([
-      'Order Completed: total came as number (2) and as text (1)',
-    ])
-    expect(findingsOf({ items: [{ sku: 1 }, { sku: [true] }, { sku: {} }] })).toEqual([
-      'Order Completed: items[].sku came as array (1), as number (1) and as object (1)',
-    ])
+    const [total] = findingsOf({ total: 1 }, { total: '1' }, { total: 2 }, { total: null })
+    const [sku] = findingsOf({ items: [{ sku: 1 }, { sku: [true] }, { sku: {} }] })
+
+    expect(total).toMatch(/^Order Completed: total .*number \(2\) .*text \(1\)$/)
+    expect(sku).toMatch(/^Order Completed: items\[\]\.sku .*array \(1\), .*number \(1\) .*object \(1\)$/)
     expect(findingsOf({ total: 1 }, { total: null }, { total: 1.5 })).toEqual([])
     const traits = [1, 'x'].map(
       (plan): Seen => ({ message: { type: 'identify', userId: 'u', traits: { plan } }, at: 0 }),
     )
-    expect(infer(traits).findings).toEqual([
-      { place: 'identify traits: plan', text: 'came as number (1) and as text (1)' },
-    ])
+    expect(infer(traits).findings).toMatchObject([{ place: 'identify traits: plan' }])
   })
 })
 
@@ -214,14 +176,8 @@ describe('the format of texts', () => {
   })
 
   it.each([
-    '2026-13-15',
-    '2026-01-15 09:30',
-    '2026-01-15T09:30',
-    'ada@example',
-    'a b@example.com',
-    'example.com',
-    'a://b c',
-    `https://${'x'.repeat(2_000)}`,
+    ...['2026-13-15', '2026-01-15 09:30', '2026-01-15T09:30', 'ada@example', 'a b@example.com', 'example.com'],
+    ...['a://b c', `https://${'x'.repeat(2_000)}`],
   ])('is none for %j', (value) => {
     expect(schemaOf([value])).toEqual({ type: 'string' })
   })
@@ -255,21 +211,13 @@ describe('an enum', () => {
 
 describe('keys that are data', () => {
   it.each([
-    'ada@example.com',
-    '7a1e1e88-6f0e-4c3e-9d59-3a1f5c2a7b10',
-    'user_7a1e1e88-6f0e-4c3e-9d59-3a1f5c2a7b10',
-    '42',
-    '2026-01-15',
-    'on 2026-01-15',
-    '5f2b8c0d9e1a4b7c',
-    '+44 20 7946 0958',
-    '192.0.2.1',
-    'x'.repeat(201),
+    ...['ada@example.com', '42', '2026-01-15', 'on 2026-01-15', '5f2b8c0d9e1a4b7c', '+44 20 7946 0958', '192.0.2.1'],
+    ...['7a1e1e88-6f0e-4c3e-9d59-3a1f5c2a7b10', 'user_7a1e1e88-6f0e-4c3e-9d59-3a1f5c2a7b10', 'x'.repeat(201)],
   ])('make a map: %s', (key) => {
     const { schema, findings } = infer([track({ seen: { home: 1 } }), track({ seen: { [key]: 'x' } })])
     const additionalProperties = { type: ['number', 'string'] }
     expect(schema.properties?.seen).toEqual({ $comment: 'in 2 of 2', type: 'object', additionalProperties })
-    expect(findings).toEqual([{ place: 'Order Completed: seen.*', text: 'came as number (1) and as text (1)' }])
+    expect(findings).toMatchObject([{ place: 'Order Completed: seen.*' }])
     expect(JSON.stringify([schema, findings])).not.toContain(key)
   })
 
@@ -318,9 +266,7 @@ describe('keys that are data', () => {
   it('are left out of the properties themselves, and counted', () => {
     const { schema, findings } = infer([track({ a: 1, 'ada@example.com': 1, 42: 1 }), track({ 'bob@example.com': {} })])
     expect(Object.keys(schema.properties ?? {})).toEqual(['a'])
-    expect(findings).toEqual([
-      { place: 'Order Completed', text: 'came 2 times with keys that are data: they are left out' },
-    ])
+    expect(findings).toEqual([{ place: 'Order Completed', text: expect.stringContaining('2 times') }])
   })
 
   it('are those of an object with more than 100 different ones', () => {
@@ -338,12 +284,7 @@ describe('keys that are data', () => {
     )
     expect(Object.keys(schema.properties ?? {})).toEqual(['often', 'some'])
     expect(schema.required).toEqual(['often'])
-    expect(findings).toEqual([
-      {
-        place: 'Order Completed',
-        text: 'came with 1 002 different keys: 1 000, each in less than 1 % of the messages, are left out',
-      },
-    ])
+    expect(findings).toEqual([{ place: 'Order Completed', text: expect.stringMatching(/1 002 .* 1 000,/) }])
   })
 
   it('in the name of an event: it gets no rule', () => {
@@ -354,9 +295,7 @@ describe('keys that are data', () => {
       track({}, 'Step 2 @ home'),
     ])
     expect(rules.map(({ event }) => event)).toEqual(['Step 2 @ home'])
-    expect(findings).toEqual([
-      { place: 'track', text: 'came 3 times with names of events that are data: they get no schema' },
-    ])
+    expect(findings).toEqual([{ place: 'track', text: expect.stringContaining('3 times') }])
   })
 })
 
@@ -367,7 +306,7 @@ describe('memory is bounded', () => {
     expect(findingsOf(nested(9))).toEqual([])
     const { schema, findings } = infer([track(nested(10)), track(nested(100_000))])
     const place = `Order Completed: ${Array(10).fill('a').join('.')}`
-    expect(findings).toEqual([{ place, text: 'nests deeper than 10 levels: its inside has no schema' }])
+    expect(findings).toEqual([{ place, text: expect.stringContaining('10 levels') }])
     const path = Array(10).fill('properties.a').join('.')
     expect(schema).toHaveProperty(path, { $comment: 'in 2 of 2' })
   })
@@ -375,43 +314,39 @@ describe('memory is bounded', () => {
   it('in events', () => {
     const { rules, findings } = infer(times(10_002, (index) => track({}, `Viewed page ${index}`)))
     expect(rules).toHaveLength(10_000)
-    expect(findings).toEqual([
-      { place: 'track', text: 'came 2 times with events behind the first 10 000: they get no schema' },
-    ])
+    expect(findings).toEqual([{ place: 'track', text: expect.stringMatching(/2 times .*10 000/) }])
   })
 
   it('in keys of an event', () => {
     const { findings } = infer([track(Object.fromEntries(times(10_001, (index) => [`k${index}`, 1])))])
-    expect(findings[1]).toEqual({
-      place: 'Order Completed',
-      text: 'came once with keys behind the first 10 000: they are left out',
-    })
+    expect(findings[1]).toEqual({ place: 'Order Completed', text: expect.stringMatching(/once .*10 000/) })
   })
 
   it('in all places together', () => {
     const inference = createInference({ enums: false })
-    for (let index = 0; index < 2_100; index += 1) inference.add(track(keysOf(100), `event ${index}`))
-    expect(inference.findings()).toEqual([
-      {
-        place: 'all messages',
-        text: 'came with more than 200 000 places in all: those that came later have no schema',
-      },
-    ])
+    const hundred = keysOf(100)
+
+    for (let index = 0; index < 2_100; index += 1) inference.add(track(hundred, `event ${index}`))
+
+    expect(inference.findings()).toEqual([{ place: 'all messages', text: expect.stringContaining('200 000') }])
     const places = inference.rules().map(({ schema }) => Object.keys(schema.properties as object).length)
     expect(places.reduce((total, each) => total + each)).toBe(200_000)
   })
 
   it('in maps, which use one place for all of their values', () => {
     const inference = createInference({ enums: false })
-    for (let index = 0; index < 5_000; index += 1) inference.add(track({ byUser: { [`u${index}`]: keysOf(60) } }))
+    const [sixty, hundred] = [keysOf(60), keysOf(100)]
+
+    for (let index = 0; index < 3_500; index += 1) inference.add(track({ byUser: { [`u${index}`]: sixty } }))
     for (let index = 0; index < 2_100; index += 1) {
-      for (const ratings of [keysOf(100), { 42: 1 }]) inference.add(track({ ratings }, `event ${index}`))
+      for (const ratings of [hundred, { 42: 1 }]) inference.add(track({ ratings }, `event ${index}`))
     }
+
     expect(inference.findings()).toEqual([])
   })
 })
 
-describe('of any messages', { timeout: 240_000 }, () => {
+describe('of any messages', () => {
   const nameOf = (index: number) => `key${String.fromCharCode(97 + (index % 26), 97 + index / 26)}`
   /** Up to 120 of 200 keys. */
   const wide = fc.record({ start: fc.nat(80), count: fc.nat(120), value: fc.constantFrom(1, 'red', null) })
@@ -441,22 +376,11 @@ describe('of any messages', { timeout: 240_000 }, () => {
     ),
     { maxLength: 12 },
   )
-  const toSeen = ({
-    type,
-    event,
-    fields,
-    at,
-  }: {
-    type: string
-    event: string
-    fields?: object
-    at?: number
-  }): Seen => ({
-    message: (type === 'track'
-      ? { type, event, ...(fields && { properties: fields }) }
-      : { type, ...(fields && { traits: fields }) }) as Message,
-    at,
-  })
+  type Drawn = { readonly type: string; readonly event: string; readonly fields?: object; readonly at?: number }
+  const toSeen = ({ type, event, fields, at }: Drawn): Seen => {
+    const sections = type === 'track' ? { event, properties: fields } : { traits: fields }
+    return { message: JSON.parse(JSON.stringify({ type, ...sections })) as Message, at }
+  }
   const shuffled = messages.chain((all) =>
     fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
   )
@@ -467,6 +391,7 @@ describe('of any messages', { timeout: 240_000 }, () => {
         const [one, other] = [all, others].map((each) => infer(each.map(toSeen), enums))
         expect(JSON.stringify(other)).toBe(JSON.stringify(one))
       }),
+      { numRuns: 20 },
     )
   })
 
@@ -486,6 +411,7 @@ describe('of any messages', { timeout: 240_000 }, () => {
           expect(validate?.(fields ?? {}), JSON.stringify(validate?.errors)).toBe(true)
         }
       }),
+      { numRuns: 12 },
     )
   })
 })

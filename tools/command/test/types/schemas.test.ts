@@ -2,7 +2,7 @@
 
 import { Validator } from '@cfworker/json-schema'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createAjv } from '../../src/types/ajv.ts'
 import { accepts, run, write } from './code.ts'
 
@@ -126,120 +126,103 @@ function valueFor(schema: unknown, next: (below: number) => number): unknown {
 
 const cases = fc.record({ schema, choices: fc.array(fc.nat(9999), { minLength: 40, maxLength: 40 }) })
 
-describe('generated code', { timeout: 240_000 }, () => {
-  it.each(['zod', 'valibot'] as const)('of %s accepts what the schema accepts, and the other way round', (format) => {
-    const seen = { accepted: 0, refused: 0 }
-    fc.assert(
-      fc.property(cases, ({ schema, choices }) => {
-        const { code, findings } = write({ type: 'object', properties: { value: schema } }, format)
-        const generated = run(code).events['Order Completed']
-        const validator = new Validator(schema, '2020-12', true)
-        let at = 0
-        const next = (below: number): number => (choices[at++ % choices.length] as number) % below
-        for (let count = 0; count < 4; count += 1) {
-          const value = valueFor(schema, next)
-          const { valid } = validator.validate(value)
-          seen[valid ? 'accepted' : 'refused'] += 1
-          if (!valid && findings.length > 0) continue // What is given up accepts any value.
-          // `v.object` of valibot accepts lists, too.
-          if (!valid && format === 'valibot' && JSON.stringify(value)?.includes('[')) continue
-          if (accepts(generated, { value }) !== valid) {
-            throw new Error(`The schema ${valid ? 'accepts' : 'refuses'} ${JSON.stringify(value)}:\n${code}`)
-          }
-        }
-      }),
-      { numRuns: 1_500 },
-    )
-    expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(1_000)
+/** Compares what judges values with what another library says of them: four values for each of so many schemas. */
+function compare(
+  numRuns: number,
+  create: (schema: Schema) => (value: unknown, isValid: boolean) => boolean | undefined,
+): { accepted: number; refused: number } {
+  const seen = { accepted: 0, refused: 0 }
+  const property = fc.property(cases, ({ schema, choices }) => {
+    const judge = create(schema)
+    const validator = new Validator(schema, '2020-12', true)
+    let at = 0
+    const next = (below: number): number => (choices[at++ % choices.length] as number) % below
+    for (let count = 0; count < 4; count += 1) {
+      const value = valueFor(schema, next)
+      const { valid } = validator.validate(value)
+      seen[valid ? 'accepted' : 'refused'] += 1
+      const accepts = judge(value, valid)
+      if (accepts !== undefined && accepts !== valid) throw new Error(`${valid}: ${JSON.stringify(value)}`)
+    }
   })
+  fc.assert(property, { numRuns })
+  return seen
+}
+
+it.each(['zod', 'valibot'] as const)(
+  'code of %s accepts what the schema accepts, and the other way round',
+  (format) => {
+    const { accepted, refused } = compare(120, (schema) => {
+      const { code, findings } = write({ type: 'object', properties: { value: schema } }, format)
+      const generated = run(code).events['Order Completed']
+      return (value, isValid) => {
+        if (!isValid && findings.length > 0) return undefined // What is given up accepts any value.
+        // `v.object` of valibot accepts lists, too.
+        if (!isValid && format === 'valibot' && JSON.stringify(value)?.includes('[')) return undefined
+        return accepts(generated, { value })
+      }
+    })
+
+    expect(Math.min(accepted, refused)).toBeGreaterThan(50)
+  },
+)
+
+it('a check accepts what the schema accepts', () => {
+  compare(40, (schema) => createAjv().compile(schema) as (value: unknown) => boolean)
 })
 
-describe('a check', { timeout: 240_000 }, () => {
-  it('accepts what the schema accepts', () => {
-    fc.assert(
-      fc.property(cases, ({ schema, choices }) => {
-        const validate = createAjv().compile(schema)
-        const validator = new Validator(schema, '2020-12', true)
-        let at = 0
-        const next = (below: number): number => (choices[at++ % choices.length] as number) % below
-        for (let count = 0; count < 4; count += 1) {
-          const value = valueFor(schema, next)
-          if (validate(value) !== validator.validate(value).valid) throw new Error(JSON.stringify(value))
-        }
-      }),
-      { numRuns: 500 },
-    )
-  })
-})
+it.each(['zod', 'valibot'] as const)('in code of %s a list stays a list where an object may be, too', (format) => {
+  const either = { type: ['object', 'array'] }
+  const properties = { a: either, b: { anyOf: [{ type: 'object' }, either] } }
 
-it('a list stays a list where an object may be, too', () => {
-  for (const format of ['zod', 'valibot'] as const) {
-    const either = { type: ['object', 'array'] }
-    const { code } = write(
-      { type: 'object', properties: { a: either, b: { anyOf: [{ type: 'object' }, either] } } },
-      format,
-    )
-    const { events } = run(code)
-    const value = { a: [1], b: [{}, []] }
-    expect(events['Order Completed']?.['~standard'].validate(value)).toMatchObject({ value })
-  }
+  const { events } = run(write({ type: 'object', properties }, format).code)
+
+  const value = { a: [1], b: [{}, []] }
+  expect(events['Order Completed']?.['~standard'].validate(value)).toMatchObject({ value })
 })
 
 it('a decimal number is a multiple of another one', () => {
-  fc.assert(
-    fc.property(
-      fc.nat(10 ** 9),
-      fc.integer({ min: 1, max: 9 }),
-      fc.integer({ min: 0, max: 4 }),
-      (times, digit, places) => {
-        const multipleOf = Number(`${digit}e-${places}`)
-        const { code } = write({ type: 'object', properties: { a: { type: 'number', multipleOf } } })
-        const validate = createAjv().compile({ multipleOf })
-        for (const [units, is] of [
-          [times * digit, true],
-          [times * digit + 0.5, false],
-        ] as const) {
-          const a = Number(`${units}e-${places}`)
-          expect([validate(a), accepts(run(code).events['Order Completed'], { a })]).toEqual([is, is])
-        }
-      },
-    ),
-  )
+  const [digit, places] = [fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 4 })]
+  const property = fc.property(fc.nat(10 ** 9), digit, places, (times, digit, places) => {
+    const multipleOf = Number(`${digit}e-${places}`)
+    const { events } = run(write({ type: 'object', properties: { a: { type: 'number', multipleOf } } }).code)
+    const validate = createAjv().compile({ multipleOf })
+    for (const [units, is] of [[times * digit, true] as const, [times * digit + 0.5, false] as const]) {
+      const a = Number(`${units}e-${places}`)
+      expect([validate(a), accepts(events['Order Completed'], { a })]).toEqual([is, is])
+    }
+  })
+  fc.assert(property, { numRuns: 30 })
 })
 
-describe('references', () => {
-  const TEXT = { type: 'string', minLength: 2 }
-  const cases: [string, Schema][] = [
-    ['by a pointer', { definitions: { a: TEXT }, properties: { x: { $ref: '#/definitions/a' } } }],
-    ['escaped', { $defs: { 'a/b~c %': TEXT }, properties: { x: { $ref: '#/$defs/a~1b~0c%20%25' } } }],
-    ['by an anchor', { $defs: { a: { ...TEXT, $anchor: 'name' } }, properties: { x: { $ref: '#name' } } }],
-    ['by an id of draft 4', { definitions: { a: { ...TEXT, id: '#name' } }, properties: { x: { $ref: '#name' } } }],
-    ['to one more', { $defs: { a: TEXT, b: { $ref: '#/$defs/a' } }, properties: { x: { $ref: '#/$defs/b' } } }],
-    [
-      'with neighbours, which count since 2019-09',
-      {
-        $schema: 'https://json-schema.org/draft/2019-09/schema',
-        $defs: { a: { type: 'string' } },
-        properties: { x: { $ref: '#/$defs/a', minLength: 2 } },
-      },
-    ],
-  ]
-  it.each(cases)('%s', (_what, schema) => {
-    const { code, findings } = write({ type: 'object', ...schema })
-    const generated = run(code).events['Order Completed']
-    expect([accepts(generated, { x: 'ab' }), accepts(generated, { x: 'a' }), accepts(generated, { x: 1 })]).toEqual([
-      true,
-      false,
-      false,
-    ])
-    expect(findings).toEqual([])
-  })
+const TEXT = { type: 'string', minLength: 2 }
 
-  it('with neighbours, which did not count before', () => {
-    const { code } = write({
-      definitions: { a: { type: 'string' } },
-      properties: { x: { $ref: '#/definitions/a', minLength: 2 } },
-    })
-    expect(accepts(run(code).events['Order Completed'], { x: 'a' })).toBe(true)
-  })
+it.each<[string, Schema]>([
+  ['by a pointer', { definitions: { a: TEXT }, properties: { x: { $ref: '#/definitions/a' } } }],
+  ['escaped', { $defs: { 'a/b~c %': TEXT }, properties: { x: { $ref: '#/$defs/a~1b~0c%20%25' } } }],
+  ['by an anchor', { $defs: { a: { ...TEXT, $anchor: 'name' } }, properties: { x: { $ref: '#name' } } }],
+  ['by an id of draft 4', { definitions: { a: { ...TEXT, id: '#name' } }, properties: { x: { $ref: '#name' } } }],
+  ['to one more', { $defs: { a: TEXT, b: { $ref: '#/$defs/a' } }, properties: { x: { $ref: '#/$defs/b' } } }],
+  [
+    'with neighbours, which count since 2019-09',
+    {
+      $schema: 'https://json-schema.org/draft/2019-09/schema',
+      $defs: { a: { type: 'string' } },
+      properties: { x: { $ref: '#/$defs/a', minLength: 2 } },
+    },
+  ],
+])('a reference is followed: %s', (_what, schema) => {
+  const { code, findings } = write({ type: 'object', ...schema })
+
+  const generated = run(code).events['Order Completed']
+  expect(['ab', 'a', 1].map((x) => accepts(generated, { x }))).toEqual([true, false, false])
+  expect(findings).toEqual([])
+})
+
+it('neighbours of a reference did not count before 2019-09', () => {
+  const properties = { x: { $ref: '#/definitions/a', minLength: 2 } }
+
+  const { code } = write({ definitions: { a: { type: 'string' } }, properties })
+
+  expect(accepts(run(code).events['Order Completed'], { x: 'a' })).toBe(true)
 })
