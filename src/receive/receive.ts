@@ -102,7 +102,7 @@ export class RequestReceiver {
     }
   }
 
-  /** Awaits only promises: a message without any takes less time. */
+  /** Hot path: awaits only promises, and spreads no object. Spreads took more than half of the time of a request. */
   async #receive(given: GivenRequest, read: ReadBody, deadline: Deadline, startedAt: number): Promise<Received> {
     const { findKeys, headerName, methods, batches, batchLimit, takesCustom } = this.#settings
     const header = headerName === undefined ? undefined : readHeader(given, headerName)
@@ -126,7 +126,18 @@ export class RequestReceiver {
       error = toError(thrown)
     }
     const { bytes, source: bodySource } = body
-    const parts = { ...proof, method: method as DeliveryMethod, headers, bytes, bodySource, receivedAt }
+    const { verified, signature, secretIndex, source } = proof
+    const parts = {
+      method: method as DeliveryMethod,
+      headers,
+      bytes,
+      bodySource,
+      receivedAt,
+      verified,
+      signature,
+      secretIndex,
+      source,
+    }
     if (error !== undefined) {
       const failed = { delivery: new ReceivedDelivery(parts), message: undefined, error }
       this.#reportRefused(failed, request)
@@ -311,7 +322,8 @@ export class RequestReceiver {
   #answerTo(ended: Ended): Received {
     const { delivery, message, error } = ended
     if (error === undefined) {
-      return { ...(ended.isDuplicate ? duplicate : accepted), ok: true, message, delivery }
+      const { status, headers, body } = ended.isDuplicate ? duplicate : accepted
+      return { status, headers, body, ok: true, message, delivery }
     }
     const isStored = this.#inbox !== undefined && mustBeKept(error, delivery)
     return isStored ? { ...accepted, ok: false, error } : refusalOf(error, this.#settings.methods)
