@@ -1,0 +1,328 @@
+/** Rules of docs/conformance.md that need the whole path: client → collector → destination → what arrives. */
+
+import { createHmac } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { ClientOptions } from '../../src/collect/client-options.ts'
+import type { CollectorDestination } from '../../src/collect/collector-types.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
+import type { CallType } from '../../src/protocol/type-table.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import { LAST_START_MS } from '../../src/send/schedule.ts'
+import { fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { watchConsole } from '../support/console.ts'
+import { CALLS, CLIENT_ADDRESS, layPath, type PathOptions } from './lay-path.ts'
+
+const CALL_TYPES = Object.keys(CALLS) as CallType[]
+const FIVE = ['identify', 'track', 'page', 'group', 'alias'] as const
+
+/** Records a call, and returns what arrives of it. */
+async function arrival(type: (typeof FIVE)[number], fields: object = {}, options: PathOptions = {}) {
+  const path = layPath(options)
+  path.client[type]({ ...CALLS[type], ...fields } as never)
+  const [message] = await path.arrive()
+  return { ...path, message }
+}
+
+async function requestOf(options: Partial<DestinationOptions>, message: object = fixtures.track) {
+  const { clock, destination, captured } = layPath({ destination: options })
+  await destination.send(message as never)
+  await clock.advance(0)
+  return captured.requests[0] as (typeof captured.requests)[0]
+}
+
+/** The bodies of each call and of a deletion. */
+async function bodiesOfAll(fields: object = {}): Promise<Record<string, unknown>[]> {
+  const { clock, destination, captured, post } = layPath()
+  for (const type of CALL_TYPES) await post(type, { ...CALLS[type], ...fields })
+  await destination.delete({ userId: 'u', ...fields })
+  await clock.advance(0)
+  return captured.requests.map(({ bytes }) => JSON.parse(String(bytes)))
+}
+
+test('a destination is selected by the name Webhooks, case sensitive, unless All is false', async () => {
+  const arrives = async (integrations: object) => (await arrival('track', { integrations })).message !== undefined
+
+  for (const selected of [{}, { Other: true }, { webhooks: false }, { All: true }, { All: false, Webhooks: true }]) {
+    expect([selected, await arrives(selected)]).toEqual([selected, true])
+  }
+  for (const other of [
+    { Webhooks: false },
+    { All: false },
+    { All: false, Other: true },
+    { All: false, webhooks: true },
+  ]) {
+    expect([other, await arrives(other)]).toEqual([other, false])
+  }
+})
+
+test('a call is forwarded at once, by a POST to each of up to five URLs', async () => {
+  const webhooks = [1, 2, 3, 4, 5].map((index) => ({ url: `https://shop.example/${index}` }))
+  const { clock, destination, captured } = layPath({ destination: { webhooks } })
+
+  await destination.track(CALLS.track)
+  await clock.advance(0)
+
+  expect(captured.requests.map(({ method, url }) => `${method} ${url}`).sort()).toEqual(
+    webhooks.map(({ url }) => `POST ${url}`),
+  )
+})
+
+test('calls of web, mobile and server sources are delivered', async () => {
+  const { post, captured } = layPath()
+  const calls = [
+    { channel: 'browser', anonymousId: 'a', context: { page: { path: '/' } } },
+    { channel: 'mobile', anonymousId: 'a', context: { device: { model: 'Pixel 9' } } },
+    { channel: 'server', userId: 'u', context: { library: { name: 'any' } } },
+  ]
+
+  for (const call of calls) await post('track', { event: 'E', ...call })
+
+  expect(captured.messages).toMatchObject(calls)
+})
+
+test('once a destination is switched on, everything of its sources is forwarded', async () => {
+  const { clock, client, destination, captured, arrive, post } = layPath({ destination: { enabled: false } })
+  client.track({ userId: 'u', event: 'before' })
+  expect(await arrive()).toEqual([])
+
+  destination.enable()
+  for (const type of CALL_TYPES) {
+    await post(type, CALLS[type])
+    await post(type, CALLS[type], 'other key')
+  }
+  await post('batch', { batch: [{ type: 'track', userId: 'u', event: 'last' }] })
+  await clock.advance(60_000)
+
+  expect(captured.messages.map(({ type }) => type)).toEqual([...CALL_TYPES, 'track'])
+})
+
+test('every message but a deletion has version 1 and a context, with the address of the client', async () => {
+  const device = { device: { model: 'Pixel 9' }, ip: '198.51.100.1' }
+
+  for (const [given, context] of [
+    [{}, { ip: CLIENT_ADDRESS }],
+    [{ context: device, version: 7 }, device],
+  ] as const) {
+    for (const { type, ...body } of await bodiesOfAll(given)) {
+      if (type === 'delete') expect(body).toEqual({ userId: 'u', timestamp: expect.any(String) })
+      else expect(body).toMatchObject({ version: 1, context })
+    }
+  }
+})
+
+test('with a shared secret every request is signed, to each URL and at each attempt, and none without', async () => {
+  const webhooks = ['a', 'b'].map((name) => ({ url: `https://${name}.example/` }))
+  for (const [secret, count] of [
+    [{ sharedSecret: 'secret' }, 4],
+    [{}, 0],
+  ] as const) {
+    const { clock, destination, captured } = layPath({ script: [500, 500, 200], destination: { ...secret, webhooks } })
+
+    await destination.send(fixtures.track)
+    await clock.advance(60_000)
+
+    expect(captured.requests).toHaveLength(4)
+    expect(captured.requests.filter(({ headers }) => 'x-signature' in headers)).toHaveLength(count)
+  }
+})
+
+test('the signature is the lowercase hexadecimal HMAC-SHA1 of the body in UTF-8', async () => {
+  for (const sharedSecret of ['secret', 'sécret', 'a secret that is longer than one block of the hash, of 64 bytes']) {
+    const { headers, bytes } = await requestOf({ sharedSecret }, { ...fixtures.track, event: 'Größe ☃' })
+
+    expect(headers['x-signature']).toBe(createHmac('sha1', sharedSecret).update(bytes).digest('hex'))
+    expect(bytes.toString('utf8')).toContain('Größe ☃')
+  }
+})
+
+test('a request has the user agent, the content type, one message, and the static headers of its URL', async () => {
+  const { clock, destination, captured } = layPath({
+    destination: { webhooks: [{ url: 'https://shop.example/a/?b=c', headers: { 'X-Team': 'growth' } }] },
+  })
+
+  await destination.submit([{ message: fixtures.page }, { message: fixtures.track }])
+  await clock.advance(0)
+
+  const headers = { 'user-agent': 'Hookline/1.0', 'content-type': 'application/json', 'x-team': 'growth' }
+  const request = { method: 'POST', url: 'https://shop.example/a/?b=c', headers }
+  expect(captured.requests).toMatchObject([request, request])
+  expect(captured.requests.map(({ bytes }) => JSON.parse(String(bytes)).type)).toEqual(['page', 'track'])
+})
+
+test('an answer counts by its status, within 5 seconds; its body decides nothing', async () => {
+  const outcomeOf = async (step: Script[number]) => {
+    const { clock, destination, reports } = layPath({ script: [step] })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(RESPONSE_TIME_MS)
+    return reports[0]?.status
+  }
+
+  expect(RESPONSE_TIME_MS).toBe(5_000)
+  expect(await outcomeOf({ status: 200, delayMs: 4_999 })).toBe('delivered')
+  expect(await outcomeOf({ status: 200, delayMs: 5_001 })).toBe('retrying')
+  expect(await outcomeOf({ status: 200, body: '{"ok":false,"error":"no"}' })).toBe('delivered')
+  expect(await outcomeOf({ status: 500, body: '{"success":true}' })).toBe('retrying')
+})
+
+test('no response within 5 seconds is logged as a timeout, and the message is sent again', async () => {
+  const printed = watchConsole()
+  const { clock, destination, captured } = layPath({ script: ['hang', 200], destination: { logger: console } })
+
+  await destination.delete({ userId: 'u' })
+  await clock.advance(RESPONSE_TIME_MS)
+  expect(printed).toEqual([{ level: 'warn', text: expect.stringContaining('timeout') }])
+
+  await clock.advance(60_000)
+  expect([captured.requests.length, printed.length]).toEqual([2, 1])
+})
+
+test('a 5xx is retried for at most 4 hours, a 4xx is not', async () => {
+  const attemptsAfter = async (status: number) => {
+    const { clock, destination, captured, reports } = layPath({ script: [status] })
+    await destination.delete({ userId: 'u' })
+    const start = clock.now()
+    await clock.advance(2 * RETRY_WINDOW_MS)
+    const starts = reports.at(-1)?.attempts.map(({ at }) => at.getTime() - start) ?? []
+    return { count: captured.requests.length, last: Math.max(...starts), reason: reports.at(-1)?.reason }
+  }
+
+  expect(RETRY_WINDOW_MS).toBe(4 * 60 * 60 * 1_000)
+  for (const status of [500, 503, 599]) {
+    const { count, ...end } = await attemptsAfter(status)
+    expect(count).toBeGreaterThan(10)
+    expect(end).toEqual({ last: LAST_START_MS, reason: 'window_over' })
+  }
+  for (const status of [400, 422]) expect(await attemptsAfter(status)).toMatchObject({ count: 1 })
+})
+
+test('of several URLs the first success ends the message for all of them', async () => {
+  let round = 0
+  const { clock, destination, captured, reports } = layPath({
+    destination: { webhooks: ['a', 'b', 'c'].map((name) => ({ url: `https://${name}.example/` })) },
+    script: [
+      ({ url }) => {
+        if (url.includes('a.example')) round++
+        if (round === 1) return 500
+        return url.includes('b.example') ? 200 : url.includes('a.example') ? 'self_signed' : 'hang'
+      },
+    ],
+  })
+
+  await destination.delete({ userId: 'u' })
+  await clock.advance(2 * RETRY_WINDOW_MS)
+
+  expect(captured.requests).toHaveLength(6)
+  expect(reports).toMatchObject([{ status: 'retrying' }, { status: 'delivered' }])
+})
+
+test('an audience and a computed trait are an identify for each user added or removed', async () => {
+  const { clock, destination, captured } = layPath()
+
+  await destination.syncAudience('Beta', ['new', 'both'], { previous: ['both', 'old'] })
+  await destination.syncTrait('Total Spent', [['new', 12]])
+  await clock.advance(0)
+
+  expect(captured.messages).toMatchObject([
+    { type: 'identify', userId: 'new', traits: { beta: true } },
+    { type: 'identify', userId: 'old', traits: { beta: false } },
+    { type: 'identify', userId: 'new', traits: { total_spent: 12 } },
+  ])
+})
+
+test('the collection service routes calls to every destination of the source', async () => {
+  const submitted: unknown[] = []
+  const other: CollectorDestination = {
+    async submit(submissions) {
+      submitted.push(...submissions.map(({ message }) => message))
+      return submissions.map(() => ({ queued: true, id: 'stored' }))
+    },
+  }
+  const { client, destination, arrive, captured } = layPath({ others: [other] })
+
+  client.track(CALLS.track)
+  await arrive()
+  destination.disable()
+  client.identify(CALLS.identify)
+  await arrive()
+
+  expect(captured.messages).toMatchObject([{ type: 'track', userId: 'u', event: 'E' }])
+  expect(submitted).toMatchObject([{ type: 'track' }, { type: 'identify' }])
+})
+
+test('each call is queued in memory, and none makes a request of its own: 20 go at once', async () => {
+  const { client, clock, requests, captured } = layPath()
+  for (let index = 0; index < 60; index++) {
+    expect(requests).toHaveLength(Math.floor(index / 20))
+    const type = FIVE[index % 5] ?? 'track'
+    expect(client[type](CALLS[type] as never)).toBeUndefined()
+    await clock.advance(0)
+  }
+
+  expect(requests).toHaveLength(3)
+  await clock.advance(0)
+  expect(captured.messages.slice(0, 5).map(({ type }) => type)).toEqual(FIVE)
+})
+
+test('a client is bound to the write key of one source', async () => {
+  const errors: { readonly status: number | undefined }[] = []
+  const onError: ClientOptions['onError'] = (error) => errors.push(error)
+  const arrivalBy = (writeKey: string) => arrival('identify', {}, { writeKey, client: { onError } })
+
+  const [own, other, wrong] = [await arrivalBy('key'), await arrivalBy('other key'), await arrivalBy('wrong')]
+
+  expect(own.requests[0]?.headers.authorization).toBe(`Basic ${btoa('key:')}`)
+  expect([own, other, wrong].map(({ requests }) => requests[0]?.answer.status)).toEqual([200, 200, 401])
+  expect([own, other, wrong].map(({ message }) => message?.type)).toEqual(['identify', undefined, undefined])
+  expect(errors).toMatchObject([{ status: 401 }])
+})
+
+test('a batch goes after 20 messages, or 5 seconds after the last one went', async () => {
+  const { client, clock, requests } = layPath()
+  for (let index = 0; index < 21; index++) client.track(CALLS.track)
+  await clock.advance(4_999)
+  expect(requests).toHaveLength(1)
+
+  await clock.advance(1)
+  expect(requests).toHaveLength(2)
+
+  await clock.advance(3_000)
+  client.track(CALLS.track)
+  await clock.advance(2_000)
+  expect(requests).toHaveLength(3)
+})
+
+test('only a destination for historical data gets a call of the past; without a timestamp its time is that of the server', async () => {
+  const past = { timestamp: '2019-05-01T12:00:00+02:00' }
+  const destination = { historicalAfterMs: 24 * 3_600_000 }
+  for (const type of FIVE) {
+    expect((await arrival(type, past)).message).toMatchObject({ type, timestamp: '2019-05-01T10:00:00.000Z' })
+    const refused = await arrival(type, past, { destination })
+    expect([refused.message, (await refused.destination.health()).skipped.historical]).toEqual([undefined, 1])
+    const now = await arrival(type, {}, { destination })
+    expect(now.message?.timestamp).toBe(new Date(now.clock.now()).toISOString())
+  }
+
+  // The clock of the collector is an hour ahead of every other.
+  const { post, captured } = layPath({ collector: { clock: manualClock(Date.UTC(2026, 0, 15, 10, 30)) } })
+  await post('track', CALLS.track)
+  expect(captured.messages[0]?.timestamp).toBe('2026-01-15T10:30:00.000Z')
+})
+
+test('the traits of a page arrive as properties', async () => {
+  const traits = { url: 'https://a/', title: 'A', referrer: 'https://b/', path: '/', other: 1 }
+
+  const { message } = await arrival('page', { traits })
+
+  expect(message).toMatchObject({ properties: traits })
+  expect(message).not.toHaveProperty('traits')
+})
+
+test('all five call types accept integrations, which must be a map', async () => {
+  for (const type of FIVE) {
+    const other = await arrival(type, { integrations: { All: false, Other: true } })
+    const chosen = await arrival(type, { integrations: { All: false, Webhooks: true } })
+
+    expect([other.message, chosen.message?.type]).toEqual([undefined, type])
+    await expect(arrival(type, { integrations: ['Webhooks'] })).rejects.toThrow(/integrations/)
+  }
+})
