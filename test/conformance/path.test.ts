@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ClientOptions } from '../../src/collect/client-options.ts'
 import type { CollectorDestination } from '../../src/collect/collector-types.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
 import type { CallType } from '../../src/protocol/type-table.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
@@ -227,6 +228,27 @@ test('an audience and a computed trait are an identify for each user added or re
     { type: 'identify', userId: 'old', traits: { beta: false } },
     { type: 'identify', userId: 'new', traits: { total_spent: 12 } },
   ])
+})
+
+test('a deletion request is one notification for each affected source that has the destination on', async () => {
+  const { clock, destination, captured } = layPath()
+  const off = layPath({ destination: { enabled: false } })
+  const sources = ['web', 'app', 'server'].map((name) => {
+    return { name, writeKey: name, destinations: [name === 'server' ? off.destination : destination] }
+  })
+  const collector = createCollector({ sources, clock })
+
+  const queued = await collector.delete('u')
+  await clock.advance(0)
+
+  expect(queued.map(({ source, queued }) => [source, queued])).toEqual([
+    ['web', 1],
+    ['app', 1],
+    ['server', 0],
+  ])
+  // Two notifications, not one that arrives twice: they differ in the only field that can.
+  const timestamps = [0, 1].map((ms) => new Date(clock.now() + ms).toISOString())
+  expect(captured.messages).toEqual(timestamps.map((timestamp) => ({ type: 'delete', userId: 'u', timestamp })))
 })
 
 test('the collection service routes calls to every destination of the source', async () => {
