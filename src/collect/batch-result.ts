@@ -107,7 +107,9 @@ function countUnlisted(accepted: unknown, calls: number, listed: number): number
 }
 
 function refusedError(code: unknown, path: unknown, calls: number, attempts: number): BatchError {
-  const details = { attempts, ...(isPrintable(code) && { code }), ...(isPrintable(path) && { path }) }
+  const details: { attempts: number; code?: string; path?: string } = { attempts }
+  if (isPrintable(code)) details.code = code
+  if (isPrintable(path)) details.path = path
   const reason = [details.code, details.path].filter((part) => part !== undefined).join(', ') || 'no reason given'
   const [refused, advice] =
     calls === 1

@@ -90,7 +90,7 @@ export function postBatch(
     if (log.enabled) log('%s: given up, %s', name, reason)
     const found = `${describeOutcome(outcome)} after ${showCount(attempts, 'attempt')}`
     const { status } = outcome
-    const details = { attempts, ...(status !== undefined && { status }) }
+    const details = status === undefined ? { attempts } : { attempts, status }
     done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${chooseAdvice(outcome)}`, details), calls }])
   }
 

@@ -43,7 +43,7 @@ export interface ClientOptions {
   /** Most bytes of those calls, as JSON in UTF-8, at least the 32 KB of one call. Default 32 MiB. */
   readonly maxQueuedBytes?: number
   /**
-   * What a method does while the buffer is full. `throw`: it throws a HooklineError `queue_full`. `drop_oldest`: it drops the
+   * Decides what a method does while the buffer is full. `throw`: it throws a HooklineError `queue_full`. `drop_oldest`: it drops the
    * oldest waiting calls, or the new one when all are being posted; `onError` gets them. Default `throw`.
    */
   readonly whenFull?: WhenFull

@@ -1,4 +1,4 @@
-/** What an observer of one collector sees. */
+/** The events of a collector. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'

@@ -29,7 +29,7 @@ export interface Source {
   readonly destinations: readonly CollectorDestination[]
 }
 
-/** What `update` changes. */
+/** The argument of `update`. */
 export interface CollectorChanges {
   /** All sources from now on, as in `createCollector`. */
   readonly sources: readonly Source[]

@@ -56,7 +56,7 @@ export function createCollector(options: CollectorOptions): Collector {
   }
 }
 
-/** What is known about a request so far. Observers get it also when a later step fails. */
+/** Facts about a request, each from the step that finds it. Observers get them also when a later step fails. */
 interface Progress {
   readonly at: number
   bytes: Uint8Array

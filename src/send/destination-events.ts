@@ -1,4 +1,4 @@
-/** What is reported of a destination: to its callbacks, on diagnostics channels, and to the observers of one destination. */
+/** The events of a destination: for its callbacks, its observers, and diagnostics channels. */
 
 import type { Message } from '../protocol/message.ts'
 import type { CircuitEvent } from './circuit.ts'
@@ -54,7 +54,7 @@ export interface DeliveryReport {
   readonly retryAt?: Date
   /** Why the message failed; set when `failed`. */
   readonly reason?: FailureReason
-  /** What `filter` or `transform` threw; set with `transform_failed`. */
+  /** The value that `filter` or `transform` threw; set with `transform_failed`. */
   readonly error?: unknown
 }
 
@@ -70,7 +70,7 @@ export interface QueuedEvent {
 
 /** A round ended, or the message failed without one. */
 export interface ObservedReport extends DeliveryReport {
-  /** What is signed and posted; the message as it was given when its functions failed. */
+  /** The bytes that are signed and posted; the message as it was given when `filter` or `transform` failed. */
   readonly bytes: Uint8Array
 }
 

@@ -39,13 +39,13 @@ export interface DestinationDeadLetter {
 
 /** Which dead letters of a destination are meant: those that match all that is given. */
 export interface DestinationLetterFilter extends LetterFilter<FailureReason> {
-  /** Those that an attempt at this URL failed for. */
+  /** Selects the messages that were posted to this URL in vain. */
   readonly url?: string
 }
 
 /** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
 export interface SyncOptions<Previous> {
-  /** What the previous sync returned. Default: nothing, for the first sync. */
+  /** The result of the previous sync. Default: nothing, for the first sync. */
   readonly previous?: Previous
 }
 

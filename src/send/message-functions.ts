@@ -8,7 +8,7 @@ import type { Message } from '../protocol/message.ts'
 import { composeMessage } from './compose-call.ts'
 import { messageBytes, readMessage, readSource } from './stored-submission.ts'
 
-/** What a destination knows about a message beside its fields. */
+/** The second argument of `filter` and `transform`: facts about a message that are not among its fields. */
 export interface MessageContext {
   /** The source of the collector that accepted it, or the `source` of its submission. */
   readonly source: string | undefined

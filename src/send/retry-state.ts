@@ -11,9 +11,9 @@ export interface RetryState {
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours began, in milliseconds since the epoch; set for a message that was held before its first round. */
   readonly startedAt?: number | undefined
-  /** What `filter` and `transform` made of the message: each attempt posts it. */
+  /** The message after `filter` and `transform`: each attempt posts it. */
   readonly body?: string | undefined
-  /** What `filter` or `transform` threw. */
+  /** The error of `filter` or `transform`. */
   readonly thrown?: StoredThrown | undefined
 }
 

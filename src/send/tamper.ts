@@ -5,7 +5,7 @@ import { SIGNATURE_LENGTH } from '../protocol/limits.ts'
 import { sign } from '../protocol/signature.ts'
 
 /**
- * How to change a request:
+ * A way to change a request:
  * `bad-signature` flips a digit of the signature; `wrong-secret` signs with another secret; `no-signature` omits the
  * signature; `truncated` cuts the body after signing; `reserialised` changes the spaces of the body after signing, as a body
  * parser in between does; `chunked` sends the body in chunks, without its length; `repeated` sends the request twice.

@@ -14,10 +14,10 @@ import { type Answer, createScript, type PlannedResponse, type Response, type Sc
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
-/** What happens to one captured request. An Error is what the connection fails with; set its `code`. */
+/** The response to one captured request. With an Error the connection fails; set its `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
 
-/** What `capture` takes. */
+/** Options of `capture`. */
 export interface CaptureOptions {
   /** One step for each request; the last is repeated. Default `[200]`. */
   readonly script?: Script<CapturedStep>
@@ -28,7 +28,7 @@ export interface CaptureOptions {
 /** The requests so far, including those that could not be sent. */
 export interface Capture extends Recorded {
   /**
-   * For the option `dispatcher` of `createSender`, `createDestination` and `createClient`, and of other users of undici 8.
+   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or of other users of undici 8.
    * Node's own `fetch` uses an older undici: it fails with a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>

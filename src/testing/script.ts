@@ -9,7 +9,7 @@ import type { RecordedRequest } from './recorder.ts'
 export interface ScriptedAnswer {
   /** 200 to 599. Default 200. */
   readonly status?: number
-  /** For instance `{ 'Retry-After': '120' }`. */
+  /** Example: `{ 'Retry-After': '120' }`. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
   /** Default: empty. */
   readonly body?: string | Uint8Array
@@ -29,7 +29,7 @@ export interface ScriptedReset {
 }
 
 /**
- * What happens to one request: a status; an answer in full; or
+ * The response to one request: a status; an answer in full; or
  *
  * - `hang`: it is read and never answered;
  * - `drip`: the headers of an answer, then a byte each 100 ms, without end;

@@ -10,7 +10,7 @@ import { respond } from './respond.ts'
 import { createScript, type Script } from './script.ts'
 import { listen, watchConnections } from './server.ts'
 
-/** What `startEndpoint` takes. */
+/** Options of `startEndpoint`. */
 export interface EndpointOptions {
   /** One step for each request; the last is repeated. Default `[200]`. */
   readonly script?: Script
@@ -101,8 +101,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     if (faults.length > 0) throw faults[0]
   }
 
-  return {
-    ...(certificate !== undefined && { ca: certificate.ca }),
+  const endpoint: ScriptedEndpoint = {
     url: origin + path,
     requests: recorder.requests,
     received: recorder.received,
@@ -119,6 +118,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     close,
     [Symbol.asyncDispose]: close,
   }
+  return certificate === undefined ? endpoint : Object.assign(endpoint, { ca: certificate.ca })
 }
 
 /** Reads a request to its end. Returns undefined when the connection ends before. */

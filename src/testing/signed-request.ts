@@ -14,7 +14,7 @@ import {
   toSenderForm,
 } from './known-senders.ts'
 
-/** What to sign, and in whose form. */
+/** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /**
    * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, which is that of the

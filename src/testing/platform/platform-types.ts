@@ -58,13 +58,13 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
   readonly reason?: FailureReason | SkipReason
 }
 
-/** A request to the collector that was refused, or a call of it. */
+/** A request that the collector refused, or one call of a request. */
 export interface RefusedCall {
   readonly path: string
-  /** What the request was answered. 200 when other calls of a batch were taken. */
+  /** The status of the answer: 200 when other calls of a batch were accepted. */
   readonly status: number
   readonly code: string
-  /** What is wrong, what was found, what to do. */
+  /** Says what is wrong and what to do. */
   readonly detail: string
   /** Index of the call in its batch; absent when the request was refused as a whole. */
   readonly index?: number
@@ -89,9 +89,9 @@ export interface Platform extends AsyncDisposable {
   readonly refused: readonly RefusedCall[]
   /** The platform's time, which begins now and stands still until {@link advance}. Give it to what should share it. */
   readonly clock: Clock
-  /** For what only it does: `collector.delete('user-1')`. */
+  /** Does what the platform does not: `collector.delete('user-1')`. */
   readonly collector: Collector
-  /** For what only it does: `destination.disable()`, `redrive`, `syncAudience`. */
+  /** Does what the platform does not: `destination.disable()`, `redrive`, `syncAudience`. */
   readonly destination: Destination
   /**
    * Resolves to the first message that matches and was delivered, before this call or after it. Waits while a call or an attempt

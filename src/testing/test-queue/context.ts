@@ -8,7 +8,7 @@ import { within } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
-/** What a queue promises. The tests of other promises are left out. */
+/** The promises of a queue. Tests of other promises are left out. */
 export interface TestQueueOptions {
   /** Whether the jobs are still there when the process has ended. Default true. When false, no test is named `durable: …`. */
   readonly isDurable?: boolean

@@ -1,4 +1,4 @@
-/** What a durable queue promises: jobs outlive the process, and of processes that share them, one handles each. */
+/** The promises of a durable queue: jobs outlive the process, and of processes that share them, one handles each. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** What a queue with groups promises: of one group one job is claimed at a time, in the order of the pushes. */
+/** The promises of a queue with groups: of each group one job is claimed at a time, in the order of the pushes. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../store/queue-types.ts'

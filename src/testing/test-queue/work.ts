@@ -1,4 +1,4 @@
-/** What push and work promise: each job is stored once, reaches the handler as it was pushed, and is retried as its outcome says. */
+/** The promises of push and work: each job is stored once, reaches the handler as it was pushed, and is retried as its outcome says. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
