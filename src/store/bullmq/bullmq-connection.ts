@@ -1,4 +1,4 @@
-/** The connection to Redis, which sends nothing later that its caller was refused, and the errors of it. */
+/** The connection to Redis, and its errors. A call that is rejected because it took too long is not sent later. */
 
 import { randomUUID } from 'node:crypto'
 import { createRedisBackend, Queue, Worker } from 'bullmq'
@@ -32,7 +32,7 @@ export class Connection {
   readonly #channel: string
   readonly #self = randomUUID()
   #engine: Promise<Engine> | undefined
-  /** Pending while calls wait for the client. */
+  /** Set while calls wait for the client to connect. */
   #ready: PromiseWithResolvers<void> | undefined
   #checking: Promise<void> | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -81,15 +81,15 @@ export class Connection {
     }
   }
 
-  /** Wakes the other processes. One that misses it finds the job within `pollMs`. */
+  /** Wakes the other processes. A process that misses it finds the job within `pollMs`. */
   announcePush(): void {
     this.#client.publish(this.#channel, this.#self).catch(() => {})
   }
 
-  /** Calls back when another process has pushed, and whenever one may have. */
+  /** Calls back when another process has pushed, and after each connection: a process may have pushed before. */
   onPush(listener: () => void): void {
     const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
-    subscriber.on('error', () => {}) // The other connection reports it.
+    subscriber.on('error', () => {}) // The other connection reports the same error.
     subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))
     subscriber.on('message', (_channel, sender) => sender !== this.#self && listener())
     subscriber.connect().catch(() => {})
@@ -110,7 +110,7 @@ export class Connection {
     if (!this.#isClosed) this.#settings.onError(this.#failed(error))
   }
 
-  /** Prefers the last error of the connection to that of a command without one, in which ioredis names no cause. */
+  /** Explains an error. A command that failed without a connection names no cause: the last error of the connection does. */
   #failed(error: unknown): HooklineError {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) return refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN)
@@ -119,7 +119,7 @@ export class Connection {
 
   async #untilReady(ms: number): Promise<void> {
     const client = this.#client
-    if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
+    if (client.status === 'wait') client.connect().catch(() => {}) // The event `error` reports it.
     this.#ready ??= Promise.withResolvers()
     await within(this.#ready.promise, ms, systemClock)
     if (client.status !== 'ready') throw this.#lastError
@@ -130,7 +130,7 @@ export class Connection {
     this.#ready = undefined
   }
 
-  /** Lets the next call open another one when it fails: BullMQ gives up for good when its first commands fail. */
+  /** Opens the engine. When that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
   #open(): Promise<Engine> {
     const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
     opened.catch(() => {
@@ -148,7 +148,7 @@ export class Connection {
   }
 }
 
-/** The keys of Hookline for a queue begin with this. Those below `<prefix>:<name>:` are BullMQ's, and its tools delete others there. */
+/** Returns how the keys of Hookline for a queue begin: not with `<prefix>:<name>:`, where the tools of BullMQ delete keys that are not BullMQ's. */
 export function keyOf(prefix: string, name: string): string {
   return `${namesKeyOf(prefix)}:${name}`
 }
@@ -160,25 +160,25 @@ export function namesKeyOf(prefix: string): string {
 const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
-  const own = {
+  const required = {
     lazyConnect: true, // A build that imports the module must end, and needs no Redis.
-    // A command that is not awaited any more must not be sent later.
+    // A command whose caller has given up must not be sent later.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // A silent connection ends, and with it all that waits on it.
+    // A silent connection ends, and with it all calls that wait on it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    disconnectTimeout: 100, // A timer of ioredis keeps the process so long.
+    disconnectTimeout: 100, // For as long, a timer of ioredis keeps the process alive.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
-    reconnectOnError: isOfReplica,
+    reconnectOnError: comesFromReplica,
     replyMapping: 'legacy',
   } as const
-  if (isInstance(connection)) return connection.duplicate(own)
-  return typeof connection === 'string' ? new Redis(connection, own) : new Redis({ ...connection, ...own })
+  if (isInstance(connection)) return connection.duplicate(required)
+  return typeof connection === 'string' ? new Redis(connection, required) : new Redis({ ...connection, ...required })
 }
 
-/** After a planned failover, the server of an open connection is a replica. */
-function isOfReplica({ message }: Error): boolean {
+/** Returns whether a server refused to write: after a planned failover, the server of an open connection is a replica. */
+function comesFromReplica({ message }: Error): boolean {
   return message.includes('READONLY')
 }
 
@@ -193,13 +193,13 @@ async function createEngine(
     autorun: false,
     name: randomUUID(), // BullMQ stores it with each job that it claims.
     lockDuration: leaseMs,
-    // Of all processes of the queue the longest counts, so that one with a long lease does not delay the others.
+    // BullMQ uses the longest interval of all processes of the queue: a process with a long lease must not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
     maxStalledCount: 2 ** 31 - 1, // The handler decides how often is too often.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
-  // Without the factory a worker opens a second connection, to wait for jobs on.
+  // Without this factory, a worker opens a second connection, on which it waits for jobs.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )
@@ -209,12 +209,15 @@ async function createEngine(
   return { queue, worker, client }
 }
 
-/** For BullMQ's own tools: Hookline does not read the events. */
+/** How many events BullMQ keeps for its own tools. Hookline does not read them. */
 const MAX_EVENTS = 1_000
 
-/** What Redis, BullMQ or the connection threw, without commands, which hold passwords and bodies. `undefined`: nothing within the time. */
+/**
+ * Returns an error of Redis, BullMQ or the connection for users, without commands, which hold passwords and bodies. `undefined` stands for a
+ * timeout.
+ */
 function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
-  // Its message quotes the data, so it is no cause.
+  // The message of a SyntaxError quotes the data, so it is not passed on as the cause.
   if (error instanceof SyntaxError) return refused(name, 'a job is unreadable', 'data that is not JSON', UNREADABLE)
   const found = codeOf(error) ?? 'no answer'
   if (isReply(error)) return refused(name, 'Redis refused a command', found, REFUSED, error)
@@ -230,12 +233,12 @@ const UNREACHABLE = 'Check that `connection` points to a running server, for exa
 const REFUSED = "Check the password of `connection`, the user's rights, and the server's memory and role."
 const UNREADABLE = "Repair or remove the job with BullMQ's tools."
 
-/** Whether BullMQ refused because the job is not where it was. */
+/** Returns whether BullMQ refused because the job is not where it was. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 
-/** BullMQ refuses when the job is not where it was: then the claim is over. */
+/** Resolves to undefined when BullMQ refuses because the job is not where it was: then the claim is over. */
 export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -245,17 +248,18 @@ export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefine
   }
 }
 
+/** Returns whether Redis itself answered with an error. */
 export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-/** The reply of Redis begins with a code; the rest of it may quote the command. */
+/** Returns the code of an error. The reply of Redis begins with it; the rest of the reply may quote the command. */
 function codeOf(error: unknown): string | undefined {
   if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error'
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** The error without the command that failed: it holds passwords and bodies. */
+/** Returns the error without the command that failed, which holds passwords and bodies. */
 function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error) || !('command' in error)) return error
   const { name, message, stack = '' } = error

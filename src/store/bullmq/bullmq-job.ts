@@ -1,28 +1,28 @@
-/** A job as BullMQ stores it: its data, and in its progress what is known of claims that have not ended. */
+/** A job as BullMQ stores it: its data and, in its progress, what is known of claims that have not ended. */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
 import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
 
-/** Bytes are in base64: each of its characters stands for itself in JSON. */
+/** The data of a job. Bytes are in base64, whose characters need no escapes in JSON. */
 interface Data {
   readonly body: string
   readonly retryState?: string | undefined
   readonly dueAt?: number | undefined
 }
 
-/** An outcome replaces it; a claim that ends without one leaves it to the next. */
+/** What is known of claims. An outcome replaces it; a claim that ends without an outcome leaves it to the next claim. */
 interface Progress {
   /** How many claims have begun. */
   readonly claims?: number
   readonly firstAt?: number
-  /** When it was redriven. */
+  /** When the job was redriven. */
   readonly dueAt?: number
 }
 
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob<Data>
   readonly token: string
-  /** By the monotonic clock. */
+  /** When it was claimed, by the monotonic clock. */
   readonly claimedAt: number
   /** Whether the progress counts this claim. */
   isCounted: boolean
@@ -33,26 +33,25 @@ export type BulkJob = { readonly name: string; readonly data: Data; readonly opt
 
 const JOB_NAME = 'hookline'
 
-/** While a job exists its id is taken; once it is complete the deduplication remembers the id. */
+/** Writes a job. While it exists its id is taken; once it is complete, the deduplication of BullMQ remembers the id. */
 export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
   const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
   const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs }, ...(delay > 0 && { delay }) }
   return { name: JOB_NAME, data: { body: encode(body) }, opts }
 }
 
-/** Undefined for a job that Hookline did not write. */
+/** Returns a claim; undefined for a job that Hookline did not write. */
 export function toClaim(job: StoredJob, token: string, claimedAt: number): BullmqClaim | undefined {
   if (!isOurs(job)) return undefined
   const { id = '', processedOn = 0 } = job
   const { claims = 0, firstAt = processedOn } = progressOf(job)
-  const retryState = decode(job.data.retryState)
-  const times = { firstAt: new Date(firstAt), dueAt: new Date(dueAtOf(job)) }
   return {
     id,
     body: bodyOf(job),
     claimCount: claims + 1,
-    ...times,
-    retryState,
+    firstAt: new Date(firstAt),
+    dueAt: new Date(dueAtOf(job)),
+    retryState: decode(job.data.retryState),
     job,
     token,
     claimedAt,
@@ -76,18 +75,18 @@ export function dueAtOf(job: StoredJob): number {
   return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** What the data becomes. Undefined: the job begins anew once it is redriven. */
+/** Returns the data for an outcome. @param dueAt When a retry is due. Undefined: a dead letter is due anew once it is redriven. */
 export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
   return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
 }
 
-/** @param isCounted Whether this claim counts for the next one. */
+/** Returns the progress for a claim. @param isCounted Whether the claim is among those that have begun. */
 export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
   const claims = isCounted ? claimCount : claimCount - 1
   return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
 }
 
-/** BullMQ would store its stack as well, which tells nothing. */
+/** Returns the error that makes a job a dead letter. BullMQ would store its stack, too, which tells nothing. */
 export function failure(reason: string): Error {
   return Object.assign(new UnrecoverableError(reason), { stack: '' })
 }

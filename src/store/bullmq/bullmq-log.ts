@@ -1,4 +1,4 @@
-/** The log of a queue: a Redis stream beside the keys of BullMQ. It is written before a job completes. */
+/** The log of a queue: a Redis stream beside the keys of BullMQ. An entry is written before its job completes. */
 
 import { createBatcher } from '../../kit/batcher.ts'
 import type { LogStore } from '../queue-store.ts'
@@ -6,7 +6,7 @@ import type { LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
 import type { Connection } from './bullmq-connection.ts'
 
-/** The cursor begins with the time, or with the latest one so far: what was handled since a time is behind it. */
+/** Appends entries. A cursor begins with the time, or with the latest cursor's when the clock went back: so entries since a time follow it. */
 const APPEND = `
   local last = redis.call('HMGET', KEYS[1], 'ms', 'seq')
   local ms, seq, bytes = math.max(ARGV[1], last[1] or 0), 0, 0
@@ -19,6 +19,7 @@ const APPEND = `
     redis.call('XADD', KEYS[2], cursor, 'at', ARGV[1], 'id', ARGV[i], 'body', ARGV[i + 1], 'note', ARGV[i + 2])
   end`
 
+/** Drops the oldest entries, whose fields are: at, id, body, note. */
 const TRIM = `
   local bytes, count = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0), 0
   while count < tonumber(ARGV[3]) do
@@ -40,6 +41,7 @@ const REMOVE = `
   end
   return count`
 
+/** How many entries one call reads at most. */
 const MAX_READ = 512
 const MANY_BYTES = 1024 * 1024
 
@@ -53,7 +55,7 @@ export interface BullmqLog extends LogStore {
   append(id: string, body: Uint8Array, note: Uint8Array): Promise<void>
 }
 
-/** @param key Of the hash that counts: the entries are in a stream beside it. */
+/** @param key The key of a hash, which counts. The entries are in a stream beside it. */
 export function createLog(connection: Connection, key: string, now: () => number): BullmqLog {
   const stream = `${key}:log`
 

@@ -30,7 +30,7 @@ type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
-/** Jobs that take so long are counted as claimed while their handlers run, in case that their process dies. */
+/** How long a handler runs until its claim is counted in Redis: then it counts although its process dies. */
 export const COUNT_AFTER_MS = 50
 
 interface Push {
@@ -49,7 +49,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Store
   return new BullmqStore(settings, clock)
 }
 
-/** Its calls are properties: whoever wraps a store spreads it. */
+/** Its calls are properties, so that a store can be wrapped by spreading it. */
 class BullmqStore implements Store {
   readonly isDurable = true
   readonly leaseMs: number
@@ -66,18 +66,19 @@ class BullmqStore implements Store {
     concurrency: 4,
     isFaultOfItems: (error) => error instanceof Error && isReply(error.cause),
   })
-  /** The claims whose ends are not recorded. */
+  /** The claims whose outcome is not recorded, by the id of the job. */
   readonly #held = new Map<string, BullmqClaim>()
-  /** Of claims whose answers did not come. */
+  /** The tokens of claims whose answers did not come. */
   readonly #lostTokens = new Set<string>()
   readonly #tokenPrefix = randomUUID()
   #tokens = 0
-  /** As the last claim found it, until the next call of nextDueAt. */
+  /** Whether the last claim found no further job. Undefined once `nextDueAt` has used it. */
   #isDrained: boolean | undefined
-  /** How many jobs to ask for: an idle look costs one command. */
-  #reach = 1
-  #freedAt = Number.NEGATIVE_INFINITY
-  #counting: unknown
+  /** How many jobs the next claim asks for: one after a look that found none, and more while there are many. */
+  #nextLimit = 1
+  #freedStalledAt = Number.NEGATIVE_INFINITY
+  /** The timer that counts long claims. */
+  #countTimer: unknown
   #reportUnreadable: OnUnreadable
 
   constructor(settings: BullmqSettings, clock: Clock) {
@@ -105,7 +106,7 @@ class BullmqStore implements Store {
     return this.#call(async (engine) => {
       await this.#freeStalled(engine)
       await this.#releaseLost(engine)
-      return this.#fetch(engine, Math.min(limit, this.#reach))
+      return this.#fetch(engine, Math.min(limit, this.#nextLimit))
     })
   }
 
@@ -139,7 +140,7 @@ class BullmqStore implements Store {
     const { job, token } = claim
     await this.#append(claim, note)
     return this.#call(async ({ worker }) => {
-      const answer = await this.#unlessLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
+      const answer = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
       const [data, id] = answer ?? []
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
@@ -149,7 +150,7 @@ class BullmqStore implements Store {
   readonly release: Store['release'] = async (claims, { wereHandled }) => {
     const counted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
     await Promise.all(counted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
-    const lastFirst = [...claims].reverse() // Each goes before the others.
+    const lastFirst = claims.toReversed() // Each goes to the head of the jobs that wait.
     await this.#call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
     for (const { id } of claims) this.#held.delete(id)
   }
@@ -158,11 +159,11 @@ class BullmqStore implements Store {
     const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
     await this.#call(async (engine) => {
       await engine.worker.extendJobLocks(ids, locks, this.leaseMs)
-      await this.#freeStalled(engine) // While each job that completes claims the next, nothing else is claimed.
+      await this.#freeStalled(engine) // While each job that completes claims the next one, `claim` is not called.
     })
   }
 
-  /** The next look finds a job that comes due: a claim makes BullMQ move it. */
+  /** Does not tell of jobs that come due later: each claim makes BullMQ move them, and the queue claims every `pollMs`. */
   readonly nextDueAt: Store['nextDueAt'] = async () => {
     const wasDrained = this.#isDrained
     this.#isDrained = undefined
@@ -172,7 +173,7 @@ class BullmqStore implements Store {
 
   readonly onChange = (listener: () => void): void => this.#connection.onPush(listener)
 
-  /** Without `retrying`: BullMQ delays a retry as it delays a job for later, and counts a retry that is due with all that wait. */
+  /** Counts no `retrying`: BullMQ delays a retry as it delays a job for later, and counts a retry that is due with all that wait. */
   readonly counts = (): Promise<QueueCounts> =>
     this.#call(async ({ queue }) => {
       const [found, waiting, delayed] = await Promise.all([
@@ -194,7 +195,7 @@ class BullmqStore implements Store {
   readonly remove: Store['remove'] = (ids) => this.#stored.remove(ids)
 
   readonly close: Store['close'] = async () => {
-    this.#clock.clearTimeout(this.#counting)
+    this.#clock.clearTimeout(this.#countTimer)
     this.#held.clear()
     await this.#connection.close()
     return []
@@ -210,14 +211,15 @@ class BullmqStore implements Store {
     this.#connection.announcePush()
   }
 
+  /** Makes jobs wait again whose leases are over, a few times in each lease. */
   async #freeStalled({ worker }: Engine): Promise<void> {
     const now = this.#clock.monotonic()
-    if (now - this.#freedAt < this.leaseMs / 4) return
+    if (now - this.#freedStalledAt < this.leaseMs / 4) return
     await worker.getBackend().moveStalledJobsToWait()
-    this.#freedAt = now
+    this.#freedStalledAt = now
   }
 
-  /** Releases what was claimed by calls that were not answered. No handler saw it. */
+  /** Releases jobs that were claimed by calls without an answer. No handler saw them. */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
     if (this.#lostTokens.size === 0) return
     const lost = [...this.#lostTokens]
@@ -229,12 +231,12 @@ class BullmqStore implements Store {
     for (const token of lost) this.#lostTokens.delete(token)
   }
 
-  /** Asks for jobs in one round trip. */
-  async #fetch({ worker }: Engine, most: number): Promise<readonly BullmqClaim[]> {
-    const answers = await Promise.allSettled(Array.from({ length: most }, () => this.#fetchOne(worker)))
+  /** Claims jobs by as many commands, in one round trip. */
+  async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
+    const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
-    this.#isDrained = found.length < most
-    this.#reach = this.#isDrained ? Math.max(1, found.length) : Math.max(this.#reach, 2 * most)
+    this.#isDrained = found.length < limit
+    this.#nextLimit = this.#isDrained ? Math.max(1, found.length) : Math.max(this.#nextLimit, 2 * limit)
     const claims = await this.#readAll(found)
     const failed = answers.find((answer) => answer.status === 'rejected')
     if (claims.length === 0 && failed !== undefined) throw failed.reason
@@ -244,11 +246,12 @@ class BullmqStore implements Store {
   async #fetchOne(worker: Worker): Promise<Found | undefined> {
     this.#tokens += 1
     const token = `${this.#tokenPrefix}:${this.#tokens}`
-    const job = await this.#unlessLost(token, worker.getNextJob(token, { block: false }))
+    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false }))
     return job && { job, token }
   }
 
-  async #unlessLost<T>(token: string, claimed: Promise<T>): Promise<T> {
+  /** Remembers the token of a claim whose answer did not come. An error of Redis or BullMQ is an answer. */
+  async #noteIfLost<T>(token: string, claimed: Promise<T>): Promise<T> {
     try {
       return await claimed
     } catch (error) {
@@ -257,15 +260,16 @@ class BullmqStore implements Store {
     }
   }
 
+  /** Makes claims of jobs that were found, and dead letters of those that Hookline did not write. */
   async #readAll(found: readonly Found[]): Promise<readonly BullmqClaim[]> {
     const claims = found.flatMap(({ job, token }) => toClaim(job, token, this.#clock.monotonic()) ?? [])
     for (const claim of claims) this.#held.set(claim.id, claim)
     if (claims.length > 0) this.#countLater()
     if (claims.length < found.length) await Promise.all(found.map((job) => this.#removeForeign(job)))
-    // An earlier claim ended without an outcome: these count from their start, so that no job ends every process.
+    // When an earlier claim ended without an outcome, this one counts from its start: otherwise a job might end every process, uncounted.
     const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
     for (const claim of stalled) this.#count(claim)
-    if (stalled.length > 0) await nextTurn() // It is sent then.
+    if (stalled.length > 0) await nextTurn() // The commands are sent before the handlers run.
     return claims
   }
 
@@ -276,23 +280,24 @@ class BullmqStore implements Store {
       const failedAt = new Date(this.#clock.now())
       this.#reportUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt })
     } catch {
-      // Its claim lapses, and it is claimed again.
+      // The claim lapses, and the job is claimed again.
     }
   }
 
-  /** Is not waited for: an answer that is lost must not count a claim that no handler saw. */
+  /** Counts a claim, without waiting: else a lost answer would reject a claim that counts although no handler saw it. */
   #count(claim: BullmqClaim): void {
     this.#call(() => this.#setProgress(claim, true)).catch(() => {})
   }
 
   #countLater(): void {
-    this.#counting ??= unref(this.#clock.setTimeout(() => this.#countLong(), COUNT_AFTER_MS))
+    this.#countTimer ??= unref(this.#clock.setTimeout(() => this.#countLong(), COUNT_AFTER_MS))
   }
 
+  /** Counts the claims whose handlers have run for {@link COUNT_AFTER_MS}. */
   #countLong(): void {
     const before = this.#clock.monotonic() - COUNT_AFTER_MS
     for (const claim of this.#held.values()) if (!claim.isCounted && claim.claimedAt <= before) this.#count(claim)
-    this.#counting = undefined
+    this.#countTimer = undefined
     if (this.#held.size > 0) this.#countLater()
   }
 
@@ -301,14 +306,14 @@ class BullmqStore implements Store {
     await claim.job.updateProgress(progressWith(claim, isCounted))
   }
 
-  /** BullMQ moves a job under its lock, but stores without it: a whole lease is time enough for both. */
+  /** Acts while the claim is current. BullMQ checks its lock to move a job, but not to store: so a lock is extended to a whole lease before. */
   async #whileHeld({ job, token }: BullmqClaim, act: () => Promise<unknown>): Promise<void> {
     await this.#call(async () => {
       if ((await job.extendLock(token, this.leaseMs)) === 1) await unlessRefused(act())
     })
   }
 
-  /** Runs before a job completes: one that is complete and not in the log would be missed. One whose process dies before it is complete is there twice. */
+  /** Appends a job to the log before it completes, so that none is missed. When the process dies between, the log has the job twice. */
   async #append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return
     await this.log.append(claim.id, claim.body, note)

@@ -10,7 +10,7 @@ import { bodyOf, toDeadLetter } from './bullmq-job.ts'
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const READ_AT_ONCE = 20
-/** By so many places, dead letters may move between two pages before the ids of all are read. */
+/** By how many places a dead letter may have moved since the last page. One that moved further is looked for among all. */
 const NEAR = 100
 
 interface Range {
@@ -21,8 +21,8 @@ interface Range {
 export class StoredJobs {
   readonly #connection: Connection
   readonly #now: () => number
-  /** Where the last page of dead letters ended. */
-  #ended: { readonly id: string; readonly rank: number } | undefined
+  /** The last dead letter of the last page, and its place. */
+  #lastListed: { readonly id: string; readonly rank: number } | undefined
 
   constructor(connection: Connection, now: () => number) {
     this.#connection = connection
@@ -37,7 +37,7 @@ export class StoredJobs {
         : await this.#findAfter(after, limit, !newestFirst)
     for await (const page of this.#readPages(ids, bounds, toDeadLetter)) {
       const id = page.at(-1)?.id ?? ''
-      this.#ended = { id, rank: first + ids.indexOf(id) }
+      this.#lastListed = { id, rank: first + ids.indexOf(id) }
       return page
     }
     return []
@@ -66,7 +66,7 @@ export class StoredJobs {
     )
   }
 
-  /** BullMQ says of a job that is gone, too, that it was removed: one that was handled has left its id in the dedupe window. */
+  /** Removes jobs. BullMQ says of a job that is gone that it was removed, too; but a handled job has left its id in the dedupe window. */
   remove(ids: readonly string[]): Promise<number> {
     return this.#countEach(
       ids,
@@ -78,9 +78,9 @@ export class StoredJobs {
     return this.#connection.call(({ queue }) => queue.getRanges(['failed'], first, last, isAscending))
   }
 
-  /** BullMQ has no place of an id: it is near where the page with it ended, or is looked for among all. */
+  /** Finds the ids after one. BullMQ does not know the place of an id: it is near the end of the page before, or is looked for among all. */
   async #findAfter(after: string, limit: number, isAscending: boolean): Promise<Range> {
-    const near = this.#ended?.id === after ? this.#ended.rank : 0
+    const near = this.#lastListed?.id === after ? this.#lastListed.rank : 0
     for (const [first, last] of [[Math.max(0, near - NEAR), near + NEAR + limit] as const, [0, -1] as const]) {
       const ids = await this.#failedIds(first, last, isAscending)
       const start = ids.indexOf(after) + 1

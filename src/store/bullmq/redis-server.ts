@@ -1,4 +1,4 @@
-/** What a Redis must be like before a queue uses it: one that keeps what it acknowledges, and this queue to this version. */
+/** Checks a Redis before a queue uses it: that it keeps what it acknowledges, and that the queue there is of this version. */
 
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue-types.ts'

@@ -1,4 +1,4 @@
-/** The transactions of handlers: a client of `pg` each, in which the job is completed, too. */
+/** The transactions of handlers. Each has a client of `pg`, and completes the job, too. */
 
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
@@ -9,10 +9,10 @@ import { type Connection, codeOf, createSockets, limitsOf, survive, unavailable 
 import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
-/** How long a ROLLBACK may take. A statement that runs takes longer: then its server process is ended. */
+/** How long a ROLLBACK may take. It waits for the statement that runs: when that takes longer, its server process is ended. */
 const ROLLBACK_MS = 500
-/** The greatest limit of PostgreSQL, in milliseconds. */
-const MAX_LIMIT = 2 ** 31 - 1
+/** The greatest time limit of PostgreSQL. */
+const MAX_LIMIT_MS = 2 ** 31 - 1
 const ignore = (): void => {}
 
 type Complete = (
@@ -43,12 +43,12 @@ export class Transactions {
       connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
-    client.on('error', ignore) // A lost connection: the next statement fails, and says so.
+    client.on('error', ignore) // When the connection is lost, the next statement fails, and says so.
     const complete: CompleteJob = async (log, db) =>
       this.#complete([{ claim, log }], await this.#connection.opened(), db)
     const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
-    await transaction.begin(Math.min(limitMs, MAX_LIMIT))
-    const { db } = transaction // A plain object: the queue copies it to add to `commit`.
+    await transaction.begin(Math.min(limitMs, MAX_LIMIT_MS))
+    const { db } = transaction // The queue spreads what this returns, so it is a plain object.
     return { db, commit: (log) => transaction.commit(log), rollback: () => transaction.rollback() }
   }
 
@@ -83,7 +83,7 @@ class HandlerTransaction {
     this.db = this.#guarded.client
   }
 
-  /** @param limitMs Ends the transaction when the process stops or is cut off. */
+  /** @param limitMs After this time, PostgreSQL ends the transaction itself: the process may have stopped, or be cut off. */
   async begin(limitMs: number): Promise<void> {
     try {
       await this.#run(`BEGIN; ${limitsOf(limitMs, limitMs)}`)
@@ -93,6 +93,7 @@ class HandlerTransaction {
     }
   }
 
+  /** Completes the job and commits. A rollback that comes meanwhile wins: no later statement runs, and this rejects. */
   async commit(log: Uint8Array | undefined): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
@@ -119,7 +120,7 @@ class HandlerTransaction {
       await this.#run('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // Over our own connection. Before the pool gets the client: it would report the end of its connection.
+      // The statement goes over our own connection, before the pool gets the client: the pool would report the end of its connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -131,7 +132,7 @@ class HandlerTransaction {
     return this.#connection.inTime(this.#guarded.run(statement), limitMs)
   }
 
-  /** What comes after ROLLBACK would be a transaction of its own, or part of that of the next who has the client. */
+  /** Refuses statements after ROLLBACK: they would run outside of a transaction, or in that of the next handler that gets the client. */
   #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
     return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
   }
@@ -142,11 +143,11 @@ class HandlerTransaction {
   }
 }
 
-/** pg-boss brings `pg`, but gives out no client. */
+/** Opens a pool of its own, because pg-boss gives out no client. */
 async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<Pool> {
   const { default: pg } = await import('pg').catch(() => {
     const advice = 'Run npm install pg, or pass your own pool as `db`.'
-    throw new TypeError(`\`inbox.transactional\` needs the package pg. Got none. ${advice}`)
+    throw new TypeError(`\`inbox.transactional\` needs the package pg. ${advice}`)
   })
   const pool = new pg.Pool({
     connectionString,
@@ -157,15 +158,16 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
     stream,
   })
   pool.on('connect', survive)
-  pool.on('error', ignore) // Of a connection that is idle: the pool opens another one.
+  pool.on('error', ignore) // An idle connection was lost: the pool opens another one.
   return pool as never
 }
 
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * The client as handlers see it, for this message alone: a query that comes later is refused, and a library may release it. Queries of
- * several handlers meet, and `pg` takes one at a time; its own queue has those with a callback and cursors.
+ * Returns the client as handlers see it: usable for this message alone, and not released when a library releases it. Handlers may send
+ * queries at the same moment, but `pg` takes one at a time: here, each waits for the one before. Queries with a callback, and cursors, wait
+ * in the queue of `pg`.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query
@@ -179,8 +181,9 @@ function guard(client: PoolClient) {
   }
 
   const query: Query = (...args) => {
-    const isPlain = typeof args.at(-1) !== 'function' && typeof (args[0] as { submit?: unknown }).submit !== 'function'
-    if (isPlain) return isOpen ? run(...args) : Promise.reject(new Error(OVER))
+    const returnsPromise =
+      typeof args.at(-1) !== 'function' && typeof (args[0] as { submit?: unknown }).submit !== 'function'
+    if (returnsPromise) return isOpen ? run(...args) : Promise.reject(new Error(OVER))
     if (!isOpen) throw new Error(OVER)
     return direct(...args)
   }
@@ -201,7 +204,7 @@ function guard(client: PoolClient) {
   }
 }
 
-const OVER = 'The transaction of this message is over. Got a query. Await each query in the handler.'
+const OVER = 'The transaction of this message is over. Await each query in the handler.'
 
 function explain(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
@@ -209,7 +212,7 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: no statement of a handler may fail unseen. Got one that failed. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      ? `Queue ${name}: a statement of a handler failed unseen. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
       : `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
   return new HooklineError('handler_failed', message)
 }

@@ -1,4 +1,4 @@
-/** What pg-boss cannot keep of a job between its claims, in a table of Hookline's own: it changes no job that is claimed. */
+/** Keeps in a table of Hookline's own what pg-boss cannot keep of a job between its claims: pg-boss changes no job that is claimed. */
 
 import type { Db } from 'pg-boss'
 import type { Settings } from './pg-boss-options.ts'
@@ -27,13 +27,8 @@ export function createNotes({ name, schema }: Settings) {
     async write(notes: ReadonlyMap<string, Note>, db: Db): Promise<void> {
       if (notes.size === 0) return
       const rows = [...notes].map(([id, { first, uncounted, state }]) => {
-        return {
-          queue: name,
-          id,
-          first_at: first,
-          uncounted,
-          state: state && `\\x${Buffer.from(state).toString('hex')}`,
-        }
+        const bytes = state && `\\x${Buffer.from(state).toString('hex')}`
+        return { queue: name, id, first_at: first, uncounted, state: bytes }
       })
       await db.executeSql(
         `INSERT INTO ${table} SELECT * FROM json_populate_recordset(null::${table}, $1)

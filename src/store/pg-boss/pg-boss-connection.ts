@@ -1,4 +1,4 @@
-/** The connection to pg-boss: starts it at the first call, starts it again when that failed, and bounds every wait. */
+/** The connection to pg-boss: starts pg-boss at the first call, starts it again when that failed, and bounds every wait. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
@@ -11,27 +11,31 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
+/** A start, which may create the schema, may take this many times as long as a call. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
-/** The schema was dropped. The next call creates it again. */
+/** PostgreSQL's code when the schema was dropped. The next call creates it again. */
 const UNDEFINED_TABLE = '42P01'
-/** Where transactions are serializable by default: pg-boss does the same again when it supervises next. It listens again by itself, too. */
+/** PostgreSQL's code for a conflict of transactions, which are serializable by default in some databases. */
 const SERIALIZATION_FAILURE = '40001'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
 class NoResponse extends Error {}
 
+/** Creates or checks the queues in pg-boss, before the first call. */
 type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
 
 export class Connection {
   readonly #settings: Settings
   readonly #prepare: Prepare
-  readonly #sockets = createSockets() // Of a pg-boss of ours.
+  /** The sockets of a pg-boss that this connection starts. */
+  readonly #sockets = createSockets()
   readonly #pending = createPending()
   readonly #channel: string
   readonly #self: string = randomUUID()
-  #ours: PgBoss | undefined
+  #ownBoss: PgBoss | undefined
   #starting: Promise<PgBoss> | undefined
+  /** Resolves when pg-boss has started and its queues are prepared. */
   #opening: Promise<PgBoss> | undefined
   #use: QueueUse | undefined
   #onPush: (() => void) | undefined
@@ -50,18 +54,19 @@ export class Connection {
     this.#opening = undefined
   }
 
+  /** Resolves when pg-boss is ready. */
   opened(): Promise<PgBoss> {
     return this.call(async (boss) => boss)
   }
 
-  /** Calls what needs no transaction. */
+  /** Makes a call without a transaction. */
   call<T>(make: (boss: PgBoss) => Promise<T>, limitMs = this.#settings.timeoutMs): Promise<T> {
     return this.#attempt((boss) => this.inTime(make(boss), limitMs), limitMs)
   }
 
   /**
-   * Runs statements in a transaction. One half of the time is for the statements, and one for the end: PostgreSQL itself ends each that
-   * takes longer, so that nothing is done after its caller has given up. What is rejected is not done, unless the answer to COMMIT was lost.
+   * Runs statements in a transaction. Half of the time is for the statements, and half for the end. PostgreSQL itself ends a statement that
+   * takes longer, so that nothing is done after the caller has given up. When this rejects, nothing is done, unless the answer to COMMIT was lost.
    */
   transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
@@ -95,6 +100,7 @@ export class Connection {
     }, limitMs)
   }
 
+  /** Waits for an answer. @throws An error when none comes in time, or when the queue closes. */
   async inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
     const result = await this.#pending.wait(answer, limitMs)
     if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
@@ -107,56 +113,60 @@ export class Connection {
     this.#opening?.then((boss) => this.#listen(boss)).catch(() => {})
   }
 
-  /** Wakes the workers of other processes; in a transaction, once it commits, which must see the queue: without it, pg-boss stores nothing. */
+  /**
+   * Wakes the workers of other processes: with a `db`, once its transaction commits. Rejects when the transaction does not see the queue,
+   * because pg-boss has stored nothing then.
+   */
   async notify(db?: Db): Promise<void> {
     const { name, schema } = this.#settings
     const statement = `SELECT pg_notify($1, $2) FROM ${schema}.hookline_queue WHERE name = $3`
     const send = (to: Db) => to.executeSql(statement, [this.#channel, this.#self, name])
     const { rows } = await (db === undefined ? this.call((boss) => send(boss.getDb())) : send(db))
-    if (rows.length === 0) throw unseen(name)
+    if (rows.length === 0) throw doesNotSeeQueue(name)
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#finish()
+    this.#closing ??= this.#close()
     return this.#closing
   }
 
+  /** Opens the connection, and makes a call. A failure that a fresh start may repair closes it. */
   async #attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
     try {
       if (this.#closing !== undefined) throw new Error(CLOSED)
       return await make(await this.inTime(this.#open(), limitMs))
     } catch (error) {
       if (error instanceof NoResponse) this.#sockets.destroy()
-      if (this.#opening !== undefined && codeOf(error) === UNDEFINED_TABLE) this.#startAnew()
+      if (this.#opening !== undefined && codeOf(error) === UNDEFINED_TABLE) this.#reset()
       throw unavailable(this.#settings.name, error)
     }
   }
 
-  /** Starts and prepares it; again after a failure. */
+  /** Starts pg-boss and prepares its queues, once. After a failure, the next call tries again. */
   #open(): Promise<PgBoss> {
-    this.#opening ??= this.inTime(this.#prepared(), this.#settings.timeoutMs * START_FACTOR).catch((error) => {
-      this.#startAnew()
+    this.#opening ??= this.inTime(this.#startAndPrepare(), this.#settings.timeoutMs * START_FACTOR).catch((error) => {
+      this.#reset()
       throw error
     })
     return this.#opening
   }
 
-  async #prepared(): Promise<PgBoss> {
+  async #startAndPrepare(): Promise<PgBoss> {
     this.#starting ??= this.#start()
-    const running = await this.#starting
-    await this.#prepare(running, this.#use)
-    this.#listen(running)
-    return running
+    const boss = await this.#starting
+    await this.#prepare(boss, this.#use)
+    this.#listen(boss)
+    return boss
   }
 
   async #start(): Promise<PgBoss> {
     if (this.#settings.boss !== undefined) return this.#settings.boss
     const boss = createBoss(this.#settings, () => this.#createSocket())
-    this.#ours = boss.on('error', (error) => this.#reportError(error))
-    return this.#ours.start()
+    this.#ownBoss = boss.on('error', (error) => this.#reportError(error))
+    return this.#ownBoss.start()
   }
 
-  #startAnew(): void {
+  #reset(): void {
     void this.#stop()
     this.#sockets.destroy()
     this.#opening = undefined
@@ -164,25 +174,26 @@ export class Connection {
   }
 
   async #stop(): Promise<void> {
-    const stopping = [this.#listening?.then((handle) => handle.close()), this.#ours?.stop({ graceful: false })]
+    const stopping = [this.#listening?.then((handle) => handle.close()), this.#ownBoss?.stop({ graceful: false })]
     this.#listening = undefined
     await Promise.allSettled(stopping)
   }
 
-  async #finish(): Promise<void> {
+  async #close(): Promise<void> {
     this.#pending.rejectAll(new Error(CLOSED))
     await within(this.#stop(), CLOSE_MS, systemClock)
     this.#sockets.destroy()
   }
 
-  /** Over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what others push. */
+  /** Listens over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what other processes push. */
   #listen(boss: PgBoss): void {
     const wake = this.#onPush
     if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
     this.#listening = boss.getDb().listen?.(this.#channel, (pusher) => pusher !== this.#self && wake(), wake)
-    this.#listening?.catch(() => {}) // Not tried again before the next start.
+    this.#listening?.catch(() => {}) // It is tried again at the next start only.
   }
 
+  /** Reports an error of pg-boss, but not those after which it tries again by itself. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
@@ -199,13 +210,16 @@ export function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
-/** Whatever the defaults of the database are. A process that stops in the middle holds its rows no longer than others wait. */
+/**
+ * Returns the statements that begin each transaction: its isolation and limits do not depend on the defaults of the database. A process that
+ * stops in the middle holds its rows no longer than others wait.
+ */
 export function limitsOf(statementMs: number, idleMs: number): string {
   return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
     SET LOCAL lock_timeout = ${statementMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`
 }
 
-/** The sockets of a pool. One that stays silent would be in the way of all calls that follow, and keep the process alive. */
+/** Creates the sockets of a pool, to destroy all of them: a silent one would be in the way of later calls, and keep the process alive. */
 export function createSockets() {
   const open = new Set<Socket>()
   return {
@@ -228,7 +242,7 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
     application_name: 'hookline',
     connectionTimeoutMillis: timeoutMs,
     schedule: false,
-    migrate: !observe, // Then pg-boss checks the version of its tables.
+    migrate: !observe, // Without it, pg-boss checks the version of its tables.
     supervise: !observe,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
@@ -237,12 +251,12 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
   })
 }
 
-/** Without a listener, PostgreSQL ends the process when it closes a connection that is new. Those who use it learn from their next statement. */
+/** Ignores errors of a client: one that PostgreSQL closes just after it was opened would end the process. Its next statement fails, too. */
 export function survive(client: Pick<EventEmitter, 'on'>): void {
   client.on('error', () => {})
 }
 
-/** What PostgreSQL, pg-boss or the connection threw, without the rows, bodies and passwords that it may hold. */
+/** Returns an error of PostgreSQL, pg-boss or the connection for users, without the rows, bodies and passwords that it may hold. */
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
@@ -252,25 +266,26 @@ export function unavailable(name: string, error: unknown): HooklineError {
 }
 
 function adviceOn(found: string): string {
-  return ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
+  return OBSERVER_ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
 }
 
-/** By what pg-boss says to an observer, which creates and migrates nothing. */
-const ADVICE: ReadonlyMap<string, string> = new Map([
+/** Advice by the message of pg-boss to an observer, which creates and migrates nothing. */
+const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
   ['pg-boss is not installed', 'Check the schema, or start what pushes to the queue first.'],
   ['pg-boss database requires migrations', 'Install the pg-boss of the workers.'],
 ])
 
-/** Whether one of the jobs is at fault: the others can be done without it. */
+/** Returns whether one of the jobs of a batch is at fault: then the others can be tried without it. */
 export function isFaultOfItems(error: unknown): boolean {
-  return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isOfData(codeOf(error.cause)))
+  return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
 
-function isOfData(code: unknown): boolean {
+/** Returns whether a code is one of PostgreSQL for bad data, a constraint, or a limit of the program. */
+function isDataError(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
 }
 
-function unseen(name: string): HooklineError {
+function doesNotSeeQueue(name: string): HooklineError {
   const found = 'a `db` of another database, or a snapshot from before the queue was opened'
   const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
   return new HooklineError('queue_unavailable', message)
@@ -287,6 +302,6 @@ function redact(error: unknown): Error {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return new Error(describeError(first))
   const code = codeOf(first)
-  const text = isOfData(code) ? `SQLSTATE ${code}` : first.message
+  const text = isDataError(code) ? `SQLSTATE ${code}` : first.message
   return Object.assign(new Error(text), code === undefined ? {} : { code })
 }

@@ -1,4 +1,4 @@
-/** A job as pg-boss has it, and as a worker holds it. */
+/** A job as pg-boss stores it, and as a worker holds it. */
 
 import type { Job as FetchedJob, JobInsert } from 'pg-boss'
 import type { Clock } from '../../kit/clock.ts'
@@ -18,7 +18,7 @@ interface Data {
   readonly state?: string | undefined
 }
 
-/** With its `retryCount`: the calls of pg-boss change nothing once this attempt is over. */
+/** A claimed job. pg-boss gets its `retryCount` with each call, and changes nothing once this attempt is over. */
 export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
   readonly lane: string
@@ -27,10 +27,11 @@ export interface PgBossClaim extends ClaimedJob {
   /** Whether a handler of Hookline can read it. */
   readonly isOurs: boolean
   note: Note
-  /** Whether the table has a note of it. */
+  /** Whether the table of notes has the note. */
   isNoted: boolean
 }
 
+/** The values of `part`. */
 export const PARTS = '0123456789abcdef'
 
 /** A job for one of the two queues of pg-boss. */
@@ -49,7 +50,7 @@ export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8
   return { id, data: { at, body: encode(body), part: id.charAt(0), state: state ? encode(state) : undefined } }
 }
 
-/** The key is for the policy of the queue; the group comes back with the job. */
+/** Puts a job into a group. pg-boss orders jobs by their key, and gives the group back with the job. */
 export function inGroup(job: Pushed, digest: string): Pushed {
   return { ...job, singletonKey: digest, group: { id: digest } }
 }
@@ -64,15 +65,15 @@ export function isOurs({ id, data }: FetchedJob<unknown>): boolean {
   return typeof at === 'number' && typeof body === 'string' && part === id.charAt(0)
 }
 
-/** @param stored The note of its earlier claims. One that lapsed left none: then its first time is about that of its lease. */
+/** @param stored The note of earlier claims. A claim that lapsed left none: then the first time is about when its lease began. */
 export function toClaim(
   job: FetchedJob<unknown>,
   { lane, leaseMs, stored, now }: { lane: string; leaseMs: number; stored: Note | undefined; now: number },
 ): PgBossClaim {
   const { id, retryCount, groupId } = job
   const isKnown = isOurs(job)
-  const foreign = (): Data => ({ at: now * 1000, body: encode(JSON.stringify(job.data ?? null)), part: id.charAt(0) })
-  const data = isKnown ? (job.data as Data) : foreign()
+  const asForeign = (): Data => ({ at: now * 1000, body: encode(JSON.stringify(job.data ?? null)), part: id.charAt(0) })
+  const data = isKnown ? (job.data as Data) : asForeign()
   const pushedAt = data.at / 1000
   const { uncounted = 0, state = data.state === undefined ? null : decode(data.state) } = stored ?? {}
   const unseenMs = (retryCount - uncounted) * leaseMs
@@ -94,12 +95,12 @@ export function toClaim(
   return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim
 }
 
-/** How long until a time, in seconds. PostgreSQL adds it to its own time, so that the clocks need not agree. */
+/** Returns how long it is until a time. PostgreSQL adds the seconds to its own time, so that the clocks need not agree. */
 export function secondsUntil(at: Date, clock: Clock): number {
   return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
 }
 
-/** A hundred years: the dates of PostgreSQL end. */
+/** A hundred years. The dates of PostgreSQL end earlier than those of JavaScript. */
 const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {

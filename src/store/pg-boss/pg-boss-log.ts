@@ -27,14 +27,15 @@ export async function append(
   )
 }
 
-/** By the name of the queue, `$1`. */
+/** Returns the lock of the log of a queue, whose name is the parameter `$1`. */
 function lockOf(schema: string): string {
   return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
-  let excess: string | undefined // The last entry that does not fit, while they are dropped.
+  /** The number of the last entry that does not fit into `maxBytes`, while entries are dropped up to it. */
+  let lastExcess: string | undefined
 
   async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return connection.transact(
@@ -43,7 +44,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     )
   }
 
-  /** Reads the index alone. */
+  /** Finds the newest entry that does not fit, in the index alone. Returns its number. */
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
     const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM (${newest}) AS entry WHERE total > $2`
@@ -73,11 +74,11 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       return rows
     },
     async trim({ before, maxBytes, limit }) {
-      if (maxBytes < Number.MAX_SAFE_INTEGER) excess ??= await findExcess(maxBytes)
+      if (maxBytes < Number.MAX_SAFE_INTEGER) lastExcess ??= await findExcess(maxBytes)
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
-      const { length } = await run(statement, [timeOf(before), excess ?? '0', limit])
-      if (length < limit) excess = undefined
+      const { length } = await run(statement, [timeOf(before), lastExcess ?? '0', limit])
+      if (length < limit) lastExcess = undefined
       return length
     },
     remove: async (cursors) =>
@@ -87,7 +88,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]
 
-/** PostgreSQL writes the years of other times in another form. */
+/** Returns a time for PostgreSQL. Times outside of its four digits of a year are written as infinite. */
 function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
   if (date === undefined) return null
   if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'

@@ -27,7 +27,7 @@ export interface PoolClient {
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
   readonly connection?: unknown
-  /** Of its server process. */
+  /** The id of the process in the server that serves this client. */
   readonly processID?: number | null
 }
 
@@ -185,7 +185,7 @@ function requireName(_option: string, name: unknown): void {
   if (!/^[\w.\-/]+$/.test(name)) {
     throw invalidOption('name', 'must be letters, digits and _ . - / only', show(name), "Pass one such as 'orders'.")
   }
-  // pg-boss looks names up in an object.
+  // pg-boss looks names up in a plain object, which has names of its own.
   if (name in {}) {
     throw invalidOption('name', 'must not be a name that every object has', show(name), "Pass one such as 'orders'.")
   }
@@ -199,7 +199,7 @@ function requireName(_option: string, name: unknown): void {
   }
 }
 
-/** As pg-boss accepts it: a bare name, or one in double quotes. */
+/** Requires what pg-boss accepts: a bare name, or one in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
   const rule = 'must be letters, digits and _, 50 at most, or a name in double quotes'

@@ -31,14 +31,16 @@ interface End {
   readonly claim: PgBossClaim
   readonly note: Note
   readonly retryAt?: Date
-  /** Why the job becomes a dead letter. */
+  /** Why the job becomes a dead letter. Undefined for a job that waits again. */
   readonly reason?: string
 }
 
+/** About how many bytes a job has beside its body. */
 const ROW_BYTES = 100
 const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
-const LOOK_EVERY_MS = 1_000
+/** How often to look for jobs of groups while this process has seen none. */
+const LOOK_FOR_GROUPS_MS = 1_000
 const NEVER = new Date(0)
 
 /** Does something to all claims of a batch in a transaction, or to none. */
@@ -75,16 +77,20 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   })
   readonly #ends = createBatcher<End>({
     send: (batch) => this.#unlessLapsed(batch, this.#endAll),
-    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // Round trips of its own: all of them must be over in time.
+    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // The round trips of an end: all of a batch must be over in time.
     maxWeight: 20,
     concurrency: 2,
     isFaultOfItems,
   })
+  /** The two queues of pg-boss, in the order of the next look. */
   #lanes: readonly string[]
-  #sawGroups = false // As far as this process has seen.
-  #lookedAt = Number.NEGATIVE_INFINITY
-  #lost: readonly PgBossClaim[] = [] // The answer to their COMMIT was lost: nobody knows whether they are claimed.
-  #foundAll = false // The last claim came short: nothing else was due.
+  /** Whether this process has seen a job of a group. */
+  #sawGroups = false
+  #lookedForGroupsAt = Number.NEGATIVE_INFINITY
+  /** The claims whose answer to COMMIT was lost: they may have been made. */
+  #lostClaims: readonly PgBossClaim[] = []
+  /** Whether the last claim found fewer jobs than it might: no other job was due. */
+  #foundAll = false
 
   constructor(connection: Connection, settings: Settings) {
     const place = placeOf(settings)
@@ -111,7 +117,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#sawGroups ||= jobs.some(({ group }) => group !== undefined)
     if (options?.db !== undefined) {
       const db = readTransaction(options.db)
-      await insert(name, rows, await this.#connection.opened(), db) // Over our own connection: the queue must exist before.
+      await insert(name, rows, await this.#connection.opened(), db) // Our own connection creates the queue before.
       await this.#connection.notify(db)
     } else {
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -119,7 +125,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
   }
 
-  /** In a transaction: of a claim whose answer does not come, nothing is claimed. */
+  /** Claims in a transaction, so that a claim whose answer does not come claims nothing. */
   async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly PgBossClaim[]> {
     await this.#releaseLost()
     let claims: readonly PgBossClaim[] = []
@@ -128,7 +134,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
         claims = await this.#fetch(limit, boss, db)
       })
     } catch (error) {
-      this.#lost = claims
+      this.#lostClaims = claims
       throw error
     }
     this.#foundAll = claims.length < limit
@@ -144,9 +150,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
       return
     }
     const note = { ...claim.note, state: outcome.retryState ?? null }
-    await this.#end(
-      'deadLetter' in outcome ? { claim, note, reason: outcome.deadLetter } : { claim, note, retryAt: outcome.retryAt },
-    )
+    if ('deadLetter' in outcome) await this.#end({ claim, note, reason: outcome.deadLetter })
+    else await this.#end({ claim, note, retryAt: outcome.retryAt })
   }
 
   save(claim: PgBossClaim, retryState: Uint8Array): Promise<void> {
@@ -159,7 +164,9 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   async release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
-    await Promise.all(claims.map((claim) => this.#end({ claim, note: wereHandled ? claim.note : unseen(claim) })))
+    await Promise.all(
+      claims.map((claim) => this.#end({ claim, note: wereHandled ? claim.note : noteOfUncounted(claim) })),
+    )
   }
 
   renew(claims: readonly PgBossClaim[]): Promise<void> {
@@ -170,7 +177,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   async nextDueAt(): Promise<Date | undefined> {
     const isKnown = this.#foundAll
-    this.#foundAll = false // It is true of the moment only.
+    this.#foundAll = false // It holds for this moment only.
     return isKnown ? undefined : this.#firstDue()
   }
 
@@ -219,7 +226,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return []
   }
 
-  /** What has waited for others all its time is refused, and is not stored later. */
+  /** Stores pushed jobs. A push that has waited behind others for all of its time is refused instead: its caller has given up. */
   async #pushAll(batch: readonly Push[]): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const now = performance.now()
@@ -228,15 +235,18 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
     const rounds = roundsOf(batch.flatMap(({ jobs }) => jobs))
     for (const round of rounds) await this.#connection.transact((boss, db) => insert(name, round, boss, db))
-    this.#connection.notify().catch(() => {}) // The next look of the others finds the jobs.
+    this.#connection.notify().catch(() => {}) // Other processes find the jobs when they look next.
   }
 
-  /** Looks at both lanes by turns once there was a job of a group, and until then now and then: a look takes PostgreSQL a millisecond. */
+  /**
+   * Claims jobs of both lanes, each first by turns, once there was a job of a group. Until then, looks for one now and then: a look takes
+   * PostgreSQL a millisecond.
+   */
   async #fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
     const { name, leaseMs, clock } = this.#settings
-    const looksAtBoth = this.#sawGroups || performance.now() - this.#lookedAt >= LOOK_EVERY_MS
+    const looksAtBoth = this.#sawGroups || performance.now() - this.#lookedForGroupsAt >= LOOK_FOR_GROUPS_MS
     if (looksAtBoth) {
-      this.#lookedAt = performance.now()
+      this.#lookedForGroupsAt = performance.now()
       this.#lanes = this.#lanes.toReversed()
     }
     const found: { readonly lane: string; readonly job: FetchedJob<unknown> }[] = []
@@ -273,7 +283,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     await this.#notes.delete(idsOf(noted), db)
   }
 
-  /** `fail` makes the jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
+  /** Ends claims that are not complete. `fail` makes their jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
   readonly #endAll: Change<End> = async (batch, boss, db) => {
     await this.#change('fail', batch, boss, db)
     const [letters, retries] = [batch.filter(isLetter), batch.filter((end) => !isLetter(end))]
@@ -288,7 +298,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     await this.#notes.delete(idsOf(letters), db)
   }
 
-  /** A claim that is over changes nothing. Of several, each is tried alone. */
+  /** Changes claims; does nothing for a single claim that is over. With several, this rejects, and the batcher tries each alone. */
   async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {
       await this.#connection.transact((boss, db) => change(batch, boss, db))
@@ -303,8 +313,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   async #releaseLost(): Promise<void> {
-    await this.release(this.#lost, { wereHandled: false })
-    this.#lost = []
+    await this.release(this.#lostClaims, { wereHandled: false })
+    this.#lostClaims = []
   }
 
   /** Makes a job that others wrote a dead letter, with its data as body. If that fails, the claim lapses and the job is claimed again. */
@@ -317,7 +327,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     )
   }
 
-  /** When the first of the due jobs was pushed. The fetch that finds it is undone. */
+  /** Returns when the first of the due jobs came due. Fetches it, and undoes that. */
   async #firstDue(): Promise<Date | undefined> {
     const find = async (boss: PgBoss, db: Db): Promise<number[]> => {
       const found = []
@@ -342,8 +352,8 @@ function isLetter(end: End): end is End & { readonly reason: string } {
   return end.reason !== undefined
 }
 
-/** No handler saw it: its claim does not count, and is not the first one. */
-function unseen({ note, claimCount }: PgBossClaim): Note {
+/** Returns the note of a claim that no handler saw: it does not count, and is not the first one. */
+function noteOfUncounted({ note, claimCount }: PgBossClaim): Note {
   return { ...note, uncounted: note.uncounted + 1, first: claimCount === 1 ? null : note.first }
 }
 

@@ -10,10 +10,10 @@ import { decode, inGroup, isOurs, laneOf, PARTS, type PgBossClaim, type Pushed, 
 import type { Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
 
-/** Each job takes some round trips, and a transaction has to end in time. */
+/** How many jobs a transaction changes: each takes some round trips, and a transaction has to end in time. */
 const BATCH = 50
 
-/** Moves a job that waits to the list. Its row stays without its data, so that the id stays known. */
+/** Moves a job that waits to the dead letters. Its row stays without its data, so that the id stays known. */
 export async function addLetter(
   { id, lane, group, body }: PgBossClaim,
   { reason, state }: { readonly reason: string; readonly state: Uint8Array | null },
@@ -83,7 +83,7 @@ export class StoredJobs {
     return this.#inBatches(ids, async (batch, boss, db) => (await this.#takeLetters(batch, boss, db)).length)
   }
 
-  /** What is claimed comes first and last: a job may wait again meanwhile. Of other processes, it is not seen. */
+  /** Lists claimed jobs first and last, because one of them may wait again meanwhile. Jobs that other processes have claimed are not seen. */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     yield [...this.#held]
     for (const lane of lanesOf(this.#settings.name)) {
@@ -127,7 +127,7 @@ export class StoredJobs {
     return rows.sort((one, other) => Number(one.seq) - Number(other.seq))
   }
 
-  /** The rows of the jobs, which keep their ids known, make place for new ones. */
+  /** Deletes the rows that kept the ids known, and adds the jobs anew. */
   async #redriveSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     const { name, clock } = this.#settings
     const letters = await this.#takeLetters(ids, boss, db)
@@ -140,7 +140,10 @@ export class StoredJobs {
     return jobs.length
   }
 
-  /** A job that waits is locked until the transaction ends: no worker claims it meanwhile. Sorted: two who lock the same do so in one order. */
+  /**
+   * Deletes jobs that wait. The update locks each, so that no worker claims it before the transaction ends. The ids are sorted, because two
+   * transactions that lock the same jobs in different orders would wait for each other.
+   */
   async #removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     let count = 0
     for (const lane of lanesOf(this.#settings.name)) {
@@ -167,6 +170,7 @@ export class StoredJobs {
   }
 }
 
+/** A dead letter that was taken out of the list. */
 interface Taken {
   readonly id: string
   readonly group: string | null

@@ -1,4 +1,4 @@
-/** Hookline's own tables beside those of pg-boss, in the same schema, and the two queues of pg-boss that it uses. */
+/** The tables of Hookline beside those of pg-boss, in the same schema, and the two queues of pg-boss that it uses. */
 
 import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'
@@ -11,7 +11,7 @@ const VERSION = 2
 const MAX_CLAIM_SECONDS = 24 * 60 * 60
 const FOREVER_SECONDS: number = 2 ** 31 - 1
 
-/** The two queues in pg-boss: jobs without a group, and jobs of groups, whose policy gives out one of each at a time. */
+/** Returns the two queues in pg-boss: that of jobs without a group, and that of jobs of groups, whose policy orders each group. */
 export function lanesOf(name: string): readonly [alone: string, grouped: string] {
   return [name, `${name}-groups`]
 }
@@ -31,7 +31,7 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
       retryDelay: 0,
       retentionSeconds: FOREVER_SECONDS,
     })
-    await remember(boss, lane)
+    await makeBossRemember(boss, lane)
   }
   const db = boss.getDb()
   await createTables(db, schema)
@@ -43,14 +43,14 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   requireNote(name, VERSION, rows[0], use)
 }
 
-/** pg-boss remembers the queue from now on: a call in a transaction would need a second connection to look it up. */
-async function remember(boss: PgBoss, lane: string): Promise<void> {
+/** Makes pg-boss remember the queue: in a transaction, it would need a second connection to look it up. */
+async function makeBossRemember(boss: PgBoss, lane: string): Promise<void> {
   await boss.findJobs(lane, { id: randomUUID() })
 }
 
 async function createTables(db: Db, schema: string): Promise<void> {
   if (await hasTables(db, schema)) return
-  // One statement list is one transaction.
+  // A list of statements is one transaction.
   await db.executeSql(`
     SELECT pg_advisory_xact_lock(hashtext('${schema}.hookline'));
     CREATE TABLE IF NOT EXISTS ${schema}.hookline_queue (name text PRIMARY KEY, version int NOT NULL, use text);
@@ -65,19 +65,19 @@ async function createTables(db: Db, schema: string): Promise<void> {
       PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at))`)
 }
 
-/** The last one: they were created together. */
+/** Looks for one table only: they are created together. */
 async function hasTables(db: Db, schema: string): Promise<boolean> {
   const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_log`])
   return rows[0].found
 }
 
-/** Refuses what is not there: an observer creates nothing. */
+/** Checks that the queues of an observer exist: it creates nothing. @throws HooklineError for a name that does not exist. */
 export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   const names = await findNames(boss, schema)
   if (!names.includes(name)) throw doesNotExist(name, names)
   const note = `SELECT version, use FROM ${schema}.hookline_queue WHERE name = $1`
   requireNote(name, VERSION, (await boss.getDb().executeSql(note, [name])).rows[0])
-  for (const lane of lanesOf(name)) await remember(boss, lane)
+  for (const lane of lanesOf(name)) await makeBossRemember(boss, lane)
 }
 
 async function findNames(boss: PgBoss, schema: string): Promise<string[]> {

@@ -9,6 +9,7 @@ interface Client {
   getTransactionStatus?(): 'I' | 'T' | 'E' | null
 }
 
+/** Returns a `db` as pg-boss uses it. @throws TypeError for one that is no transaction. */
 export function readTransaction(db: object): Db {
   const run = readRun(db as Partial<Db & Client>)
   return {

@@ -1,10 +1,11 @@
-/** What errors say about a SQLite file that cannot be used. */
+/** Errors for a SQLite file that cannot be used. */
 
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HooklineError } from '../../protocol/error.ts'
 import { BUSY, CORRUPT, resultOf, UnusableFile } from './database.ts'
 
+// Result codes of SQLite.
 const READONLY = 8
 const IOERR = 10
 const FULL = 13

@@ -1,20 +1,20 @@
-/** Statements on a SQLite file that wait for the disk, such as checkpoints and copies: a thread of their own runs them. */
+/** Runs statements on a SQLite file that wait for the disk, such as checkpoints and copies, in a thread of their own. */
 
 import { Worker } from 'node:worker_threads'
 import { connectTo } from './database.ts'
 
 export interface Aside {
-  /** Runs one statement, and then the next. Resolves to its first row; rejects with the error of SQLite. */
+  /** Runs a statement after those before it. Resolves to its first row; rejects with the error of SQLite. */
   run(sql: string, ...values: readonly string[]): Promise<Readonly<Record<string, unknown>> | undefined>
   close(): Promise<unknown>
 }
 
-interface Asked {
+interface Pending {
   readonly resolve: (row: Readonly<Record<string, unknown>> | undefined) => void
   readonly reject: (error: Error) => void
 }
 
-/** A text, and no file: a bundler has nothing to find. */
+/** The program is a text, because a bundler would not find its file. */
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { DatabaseSync } = require('node:sqlite')
@@ -28,31 +28,34 @@ const PROGRAM = `
     }
   })`
 
-/** Where no thread may be started, as under Node's permission model, statements run in the thread of the caller. */
+/**
+ * Starts the thread, which keeps the process alive while statements run. Where no thread may be started, as under Node's permission model,
+ * statements run in the thread of the caller.
+ */
 export function createAside(path: string): Aside {
   let worker: Worker
   try {
     worker = new Worker(PROGRAM, { eval: true, workerData: path, name: 'hookline sqlite', execArgv: ['--no-warnings'] })
   } catch {
-    return createHere(path)
+    return runHere(path)
   }
-  const asked: Asked[] = []
+  const pending: Pending[] = [] // The thread answers in their order.
   worker.on('message', ({ row, failure }) => {
-    const { resolve, reject } = asked.shift() as Asked
-    if (asked.length === 0) worker.unref()
+    const { resolve, reject } = pending.shift() as Pending
+    if (pending.length === 0) worker.unref()
     if (failure === undefined) resolve(row)
     else reject(Object.assign(new Error(), failure))
   })
-  const fail = (error: Error): void => {
-    for (const { reject } of asked.splice(0)) reject(error)
+  const rejectAll = (error: Error): void => {
+    for (const { reject } of pending.splice(0)) reject(error)
   }
-  worker.on('error', fail).on('exit', () => fail(new Error('The thread has ended.')))
+  worker.on('error', rejectAll).on('exit', () => rejectAll(new Error('The thread has ended.')))
   worker.unref()
   return {
     run(sql, ...values) {
       return new Promise((resolve, reject) => {
         worker.ref()
-        asked.push({ resolve, reject })
+        pending.push({ resolve, reject })
         worker.postMessage([sql, values])
       })
     },
@@ -60,7 +63,7 @@ export function createAside(path: string): Aside {
   }
 }
 
-function createHere(path: string): Aside {
+function runHere(path: string): Aside {
   const database = connectTo(path)
   return {
     async run(sql, ...values) {

@@ -1,15 +1,16 @@
-/** Opens a SQLite file that several processes of one machine share, and waits while another one writes. */
+/** Opens SQLite files that several processes of one machine share, and waits while another process writes. */
 
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
+/** Says why a file cannot be used, and what to do; the errors of Hookline add its path. */
 export class UnusableFile extends Error {}
 
 export function connectTo(path: string): DatabaseSync {
   const { DatabaseSync } = requireSqlite()
   if (path.startsWith('file:')) {
-    throw new UnusableFile("SQLite reads it as a URL. Got a path that begins with 'file:'. Pass the path of a file.")
+    throw new UnusableFile("SQLite reads a path that begins with 'file:' as a URL. Pass the path of a file.")
   }
   if (existsSync(path) && isMountPoint(realPathOf(path))) {
     throw new UnusableFile(
@@ -20,11 +21,14 @@ export function connectTo(path: string): DatabaseSync {
   return new DatabaseSync(path, { timeout: 0 })
 }
 
-/** SQLite gives the files beside it the same mode. One that exists is not opened: to close it would drop the locks of this process. */
+/**
+ * Creates a file that only this user may read; SQLite gives the files beside it the same mode. Does not open a file that exists: closing it
+ * would drop the locks of this process.
+ */
 function createForThisUser(path: string): void {
   if (existsSync(path)) return
   try {
-    closeSync(openSync(path, 'a', 0o600)) // Also through a symbolic link to a file that does not exist.
+    closeSync(openSync(path, 'a', 0o600)) // The path may be a symbolic link to a file that does not exist.
   } catch {
     // SQLite says what is wrong with the path.
   }
@@ -35,22 +39,23 @@ function isMountPoint(file: string): boolean {
   try {
     mounts = readFileSync('/proc/self/mountinfo', 'utf8')
   } catch {
-    return statSync(file).dev !== statSync(dirname(file)).dev // Not Linux.
+    return statSync(file).dev !== statSync(dirname(file)).dev // Only Linux lists its mounts.
   }
+  // The list writes blanks and backslashes in octal.
   const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
-/** The one path of a file that exists, by whichever path it is found: also in another case, where the file system ignores case. */
+/** Returns the one path of a file that exists, whichever path it is given: links are resolved, and case where the file system ignores it. */
 export function realPathOf(path: string): string {
   try {
     return realpathSync.native(path)
   } catch {
-    return realpathSync(path) // Windows does not know that of a file on a disk in memory.
+    return realpathSync(path) // The native call fails for a disk in memory on Windows.
   }
 }
 
-/** Identifies the file at a path; undefined if it does not exist. Its number does not fit into a double on Windows. */
+/** Identifies the file at a path; undefined if it does not exist. Reads big integers, because inodes of Windows do not fit into a double. */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
@@ -65,14 +70,15 @@ export function removeIfPossible(file: string): void {
 }
 
 export function requireSqlite(): typeof import('node:sqlite') {
-  // Not an import: Node 22 would print a warning to everybody who loads this module, used or not.
+  // An import would make Node 22 print a warning in each process that loads this module, even without a queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // workerd has the names alone.
+  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the names have no methods.
   throw new UnusableFile(
     'this runtime has no SQLite. Got one without the module node:sqlite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.',
   )
 }
 
+/** Prepares a connection, and closes it when that throws. */
 export function closeIfFails(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
   try {
     prepare(database)
@@ -111,11 +117,12 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
   }
 }
 
+/** Writes the WAL into the file, in this thread. @throws Error of SQLite, as one that is busy when another user of the file is in the way. */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED
 }
 
-/** The result code of an SQLite error: the lowest byte of the extended one. Undefined for other errors. */
+/** Returns the result code of an SQLite error: the lowest byte of its extended code. Undefined for other errors. */
 export function resultOf(error: unknown): number | undefined {
   const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
   return typeof errcode === 'number' ? errcode & 0xff : undefined

@@ -1,6 +1,6 @@
 /**
- * Owners: the processes that claim jobs of a file. Each keeps a lock on a side file of its own, which the operating system frees when the
- * process ends, however it ends, and never before: so a lock that is free tells a dead owner.
+ * Owners are the processes that claim jobs of a file. Each keeps a lock on a side file of its own, which the operating system frees when the
+ * process ends, however it ends, and never before: an owner whose lock is free is dead.
  */
 
 import { randomInt } from 'node:crypto'
@@ -24,7 +24,7 @@ export interface OwnerLock {
   readonly owner: number
   /** @throws UnusableFile when another process could take this one for dead. */
   requireHeld(): void
-  /** Whether it still holds for the file at the path; takes it again where this process has dropped it, and no other one took it. */
+  /** Returns whether the lock is held for the file at the path. Takes it again when this process dropped it and no other process took it. */
   isHeld(): boolean
   release(): void
 }
@@ -39,21 +39,21 @@ export function lockOwner(path: string): OwnerLock {
     return lockOwner(path)
   }
   const inode = inodeOf(path)
-  const wasLocked = isLocked(file)
+  const wasLocked = hasLockOn(file)
   const isLockGone = watchLock(file)
-  removeStrays(path, owner)
+  removeSideFilesOfDead(path, owner)
   return {
     owner,
     requireHeld() {
       if (existsSync(file) && !isLockGone()) return
       throw new UnusableFile(
-        `the lock on ${basename(file)}, which tells other processes that this one lives, is gone: the file was removed, or this process copied or opened it. Got no lock. Call again: the next call takes it again. Jobs that another process has taken meanwhile are handled twice.`,
+        `the lock on ${basename(file)}, which tells other processes that this one lives, is gone: the file was removed, or this process copied or opened it. Call again: the next call takes it again. Jobs that another process has taken meanwhile are handled twice.`,
       )
     },
     isHeld() {
-      if (inodeOf(path) !== inode) return false // In a restored backup, its claims are those of a process that is gone.
+      if (inodeOf(path) !== inode) return false // A restored backup is there: its claims count as those of a dead process.
       try {
-        if (wasLocked && isLocked(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
+        if (wasLocked && hasLockOn(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
       } catch {
         return false
       }
@@ -61,14 +61,14 @@ export function lockOwner(path: string): OwnerLock {
     },
     release() {
       connection.close()
-      removeIfPossible(file) // Another process may be looking whether it is locked, and then removes it.
+      removeIfPossible(file) // On Windows, another process that looks at it keeps it open, and removes it then.
     },
   }
 }
 
 function lock(file: string, timeoutMs: number): DatabaseSync {
   return closeIfFails(connectTo(file), (connection) => {
-    // In memory, else the journal would be one more file.
+    // The journal is kept in memory: a file of its own would stay when the process dies.
     retryWhileBusy(() => connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'), timeoutMs)
   })
 }
@@ -77,44 +77,45 @@ function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-/** Whether the process of an owner has died. Removes its side file then. */
+/** Returns whether the process of an owner has died, and removes its side file then. */
 export function isDead(path: string, owner: number): boolean {
   const file = sideFileOf(path, owner)
   if (!existsSync(file)) return true
   try {
     const connection = lock(file, 0)
-    removeIfPossible(file) // While it is locked: an owner that locks it next sees that it is gone.
+    removeIfPossible(file) // It is locked now: an owner that waits for the lock sees that the file is gone.
     connection.close()
-    removeIfPossible(file) // Windows removes no open file.
+    removeIfPossible(file) // Windows removes no file that is open.
     return true
   } catch {
     return false // It is locked, or this process may not open it.
   }
 }
 
-function removeStrays(path: string, own: number): void {
+/** Removes the side files of other owners that are dead. */
+function removeSideFilesOfDead(path: string, self: number): void {
   const prefix = `${basename(path)}-owner-`
   for (const name of readdirSync(dirname(path))) {
     const owner = name.startsWith(prefix) ? name.slice(prefix.length) : ''
-    if (/^[0-9a-f]+$/.test(owner) && owner !== own.toString(16)) isDead(path, Number.parseInt(owner, 16))
+    if (/^[0-9a-f]+$/.test(owner) && owner !== self.toString(16)) isDead(path, Number.parseInt(owner, 16))
   }
 }
 
 const LOOK_EVERY_MS = 1_000
 
-/** Returns what tells whether this process has lost its lock on a file. It looks once a second, and only where locks can be seen. */
+/** Returns a function that says whether this process has lost its lock on a file. It looks once a second, and only where locks can be seen. */
 export function watchLock(file: string): () => boolean {
-  let lookedAt = isLocked(file) ? performance.now() : Number.POSITIVE_INFINITY
+  let lookedAt = hasLockOn(file) ? performance.now() : Number.POSITIVE_INFINITY
   return () => {
     const now = performance.now()
     if (now - lookedAt < LOOK_EVERY_MS) return false
     lookedAt = now
-    return isLocked(file) === false
+    return hasLockOn(file) === false
   }
 }
 
-/** Whether this process has a lock on a file. Undefined when that cannot be seen: without a file descriptor, or not on Linux. */
-function isLocked(file: string): boolean | undefined {
+/** Returns whether this process has a lock on a file. Undefined when that cannot be seen: where no file descriptor is left, or the system is not Linux. */
+function hasLockOn(file: string): boolean | undefined {
   try {
     const inode = `:${statSync(file).ino}`
     const locks = readFileSync('/proc/locks', 'utf8').split('\n')

@@ -82,7 +82,7 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
   })
   let aside: Aside | undefined
   try {
-    if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+    if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
     aside = createAside(path)
     await aside.run('VACUUM INTO ?', backupTo)
     await file.sync()

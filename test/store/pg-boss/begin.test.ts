@@ -114,7 +114,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     const [letter] = await receiver.deadLetters()
     expect([letter?.reason, letter?.error.message]).toEqual([
       'handler_failed',
-      expect.stringContaining('no statement of a handler may fail unseen. Got one that failed.'),
+      expect.stringContaining('a statement of a handler failed unseen'),
     ])
     expect(await effects()).toEqual([])
   })
@@ -334,8 +334,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     await send()
     await until(() => refused.length === 1)
     await queue.drain()
-    const over = 'The transaction of this message is over. Got a query. Await each query in the handler.'
-    expect(refused.map((error) => (error as Error).message)).toEqual([over])
+    expect(refused).toEqual([new Error('The transaction of this message is over. Await each query in the handler.')])
   })
 
   it('whose commit is given up leave the message to another attempt', async () => {

@@ -1,0 +1,53 @@
+import type { PgBoss } from 'pg-boss'
+import { expect, it } from 'vitest'
+import { Transactions } from '../../../src/store/pg-boss/begin.ts'
+import { Connection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
+import type { PgBossClaim } from '../../../src/store/pg-boss/pg-boss-job.ts'
+import { type PoolClient, readOptions } from '../../../src/store/pg-boss/pg-boss-options.ts'
+
+/** The client keeps its statements; the job is completed once `goOn` is called. */
+async function begin() {
+  const statements: string[] = []
+  const client: PoolClient = {
+    async query(text) {
+      statements.push(text)
+      return { rows: [] }
+    },
+    release() {},
+    on() {},
+    off() {},
+  }
+  const boss = { getDb: () => ({ beginTransaction() {} }) } as unknown as PgBoss
+  const settings = readOptions({ name: 'orders', boss, db: { connect: async () => client } })
+  const { promise: going, resolve: goOn } = Promise.withResolvers<void>()
+  const transactions = new Transactions(
+    new Connection(settings, async () => {}),
+    settings,
+    async (_batch, _boss, db) => {
+      await going
+      await db.executeSql('COMPLETE')
+    },
+  )
+  const transaction = await transactions.begin({} as PgBossClaim, 1_000)
+  return { statements, goOn, transaction, db: transaction.db as PoolClient }
+}
+
+it('a handler that goes on after ROLLBACK runs no statement outside of its transaction', async () => {
+  const { statements, transaction, db } = await begin()
+
+  await transaction.rollback()
+
+  await expect(db.query('INSERT')).rejects.toThrow('The transaction of this message is over.')
+  expect(statements).toEqual([expect.stringMatching(/^BEGIN/), 'ROLLBACK'])
+})
+
+it('a commit that is rolled back meanwhile rejects, and runs no statement outside of its transaction', async () => {
+  const { statements, goOn, transaction } = await begin()
+  const committing = transaction.commit()
+
+  await transaction.rollback()
+  goOn()
+
+  await expect(committing).rejects.toMatchObject({ code: 'queue_unavailable' })
+  expect(statements).toEqual([expect.stringMatching(/^BEGIN/), 'ROLLBACK'])
+})
