@@ -1,4 +1,4 @@
-/** The order of the jobs of a queue in memory: due ones first in, first out, one of each group at a time; the others in a heap. */
+/** The order of the jobs of a queue in memory. Due jobs: first in, first out, one of each group at a time. The others: a heap by their times. */
 
 import type { Clock } from '../../kit/clock.ts'
 import { createFifo, type Fifo } from '../../kit/fifo.ts'
@@ -7,19 +7,19 @@ import { createTimeHeap } from './time-heap.ts'
 export interface Waiting {
   readonly group: string | undefined
   dueAt: number
-  /** Whether the others of its group wait behind it: it is due, claimed or held. */
+  /** Whether the others of its group wait behind it, while it is due, is claimed, or waits for its retry. */
   isFirst: boolean
-  /** Its place among those that are due. */
+  /** Its place among the due jobs. */
   place: number
 }
 
 export class DueJobs<Entry extends Waiting> {
   readonly #clock: Clock
   readonly #due = createFifo<Entry>()
-  /** Due, too: those that were behind others of their groups, by their places. */
-  readonly #next = createTimeHeap<Entry>()
+  /** The due jobs that were behind others of their groups, by their places: they are older than the end of `#due`. */
+  readonly #advanced = createTimeHeap<Entry>()
   readonly #later = createTimeHeap<Entry>()
-  /** By group, while one of its jobs is due, claimed or held. */
+  /** The jobs behind the first one of each group that has one. */
   readonly #behind = new Map<string, Fifo<Entry>>()
   #places = 0
 
@@ -27,19 +27,19 @@ export class DueJobs<Entry extends Waiting> {
     this.#clock = clock
   }
 
-  /** How many are due, as of the last {@link moveDue}. */
+  /** How many jobs are due, as of the last {@link moveDue}. */
   get size(): number {
-    return this.#due.size + this.#next.size
+    return this.#due.size + this.#advanced.size
   }
 
-  /** A job that comes due goes behind those that are due by then. */
+  /** Adds a job behind those that are due by then. */
   add(entry: Entry): void {
     this.moveDue()
     if (entry.dueAt <= this.#clock.now()) this.#join(entry)
     else this.#later.push(entry, entry.dueAt)
   }
 
-  /** Makes those due whose time has come. */
+  /** Makes the jobs due whose time has come. */
   moveDue(): void {
     const now = this.#clock.now()
     for (let at = this.#later.nextAt(); at !== undefined && at <= now; at = this.#later.nextAt()) {
@@ -48,36 +48,36 @@ export class DueJobs<Entry extends Waiting> {
     }
   }
 
-  /** Removes the first of those that are due. */
+  /** Removes and returns the first due job. */
   shift(): Entry | undefined {
-    const place = this.#next.nextAt()
-    const isNext = place !== undefined && place < (this.#due.peek()?.place ?? Number.POSITIVE_INFINITY)
-    return isNext ? this.#next.pop() : this.#due.shift()
+    const place = this.#advanced.nextAt()
+    const isAdvanced = place !== undefined && place < (this.#due.peek()?.place ?? Number.POSITIVE_INFINITY)
+    return isAdvanced ? this.#advanced.pop() : this.#due.shift()
   }
 
-  /** Lets the next one of its group be due, when it was the first one. */
-  leave(entry: Entry): void {
+  /** Takes a job out of its group. If it was the first, the next one becomes due. */
+  leaveGroup(entry: Entry): void {
     const { group } = entry
     if (group === undefined || !entry.isFirst) return
     entry.isFirst = false
-    const first = this.#behind.get(group)?.shift()
-    if (first === undefined) return void this.#behind.delete(group)
-    first.isFirst = true
-    this.#next.push(first, first.place)
+    const next = this.#behind.get(group)?.shift()
+    if (next === undefined) return void this.#behind.delete(group)
+    next.isFirst = true
+    this.#advanced.push(next, next.place)
   }
 
-  filter(stays: (entry: Entry) => boolean): void {
-    for (const jobs of [this.#due, this.#next, this.#later, ...this.#behind.values()]) jobs.filter(stays)
+  filter(keep: (entry: Entry) => boolean): void {
+    for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** When the next one comes due that is not due yet. */
+  /** Returns when the next job comes due that is not due yet. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }
 
-  /** When the one came due that has been due longest, undefined when none is due. */
+  /** Returns when the job came due that has been due longest; undefined when none is due. */
   oldestDueAt(): number | undefined {
-    const dueAt = [this.#due.peek(), this.#next.peek()].flatMap((entry) => entry?.dueAt ?? [])
+    const dueAt = [this.#due.peek(), this.#advanced.peek()].flatMap((entry) => entry?.dueAt ?? [])
     return dueAt.length === 0 ? undefined : Math.min(...dueAt)
   }
 

@@ -8,6 +8,7 @@ import type { ClaimedJob, DeadLetter, Job, LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
 import { DueJobs, type Waiting } from './due-jobs.ts'
 
+/** A job that waits or is claimed. */
 interface Entry extends Waiting {
   readonly id: string
   body: Uint8Array
@@ -49,7 +50,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** Not the time when it came due: the machine's clock may have been set back since. */
+/** Stands for the time at which a due job came due: that would lie ahead after the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -59,28 +60,28 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): Store {
   return new MemoryStore(options)
 }
 
-/** Its calls are properties: whoever wraps a store spreads it. */
+/** Its calls are properties, so that a store can be wrapped by spreading it. */
 class MemoryStore implements Store {
   readonly isDurable = false
   readonly hasGroups = true
   readonly #settings: Required<Omit<MemoryQueueOptions, 'deadLetterRetentionMs'>>
   readonly #clock: Clock
-  /** All that wait or are claimed, the oldest first. */
+  /** The jobs that wait or are claimed, the oldest first. */
   readonly #entries = new Map<string, Entry>()
   readonly #due: DueJobs<Entry>
-  /** The oldest first. */
+  /** The dead letters, the oldest first. */
   readonly #letters = new Map<string, Letter>()
-  /** In the dedupe window. */
+  /** The ids in the dedupe window. */
   readonly #completedIds = new Set<string>()
   readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
-  /** In their sequence, which is their cursor. */
+  /** The entries of the log by their sequence, which is their cursor. */
   readonly #log = new Map<number, LogEntry>()
-  #logged = 0
+  #lastSequence = 0
   #logBytes = 0
   #entryBytes = 0
   #letterBytes = 0
   #active = 0
-  /** How many of those that wait were claimed before. */
+  /** How many jobs that wait were claimed before. */
   #retrying = 0
 
   constructor(options: MemoryQueueOptions) {
@@ -93,12 +94,13 @@ class MemoryStore implements Store {
 
   readonly push: Store['push'] = (jobs) => {
     this.#forgetCompleted()
-    const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (this.#isKnown(id) ? 'known' : 'fresh'))
+    const fresh = jobs.filter(({ id }) => !this.#isKnown(id))
+    const known = jobs.filter(({ id }) => this.#isKnown(id)).map(({ id }) => id)
     const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
     this.#requireRoom(fresh.length, bytes)
     this.#shrink(bytes)
     for (const job of fresh) this.#add(job)
-    return known.map(({ id }) => id)
+    return known
   }
 
   readonly claim: Store['claim'] = (limit) => {
@@ -118,7 +120,7 @@ class MemoryStore implements Store {
     this.#active -= 1
     if ('retryAt' in outcome) return this.#retry(entry, outcome.retryAt, outcome.retryState)
     this.#remove(entry)
-    this.#due.leave(entry)
+    this.#due.leaveGroup(entry)
     const { id, group } = entry
     if ('complete' in outcome) {
       const { maxJobs, dedupeWindowMs } = this.#settings
@@ -176,7 +178,7 @@ class MemoryStore implements Store {
     return found.length
   }
 
-  /** In one page: their bodies are in memory already. */
+  /** Lists all in one page, because their bodies are in memory already. */
   readonly jobs: Store['jobs'] = () => [[...this.#entries.values()]]
 
   readonly remove: Store['remove'] = (ids) => {
@@ -184,7 +186,7 @@ class MemoryStore implements Store {
     this.#due.filter((entry) => !found.has(entry))
     for (const entry of found) {
       this.#remove(entry)
-      this.#due.leave(entry)
+      this.#due.leaveGroup(entry)
       if (entry.claimCount > 0) this.#retrying -= 1
     }
     return found.size
@@ -211,7 +213,8 @@ class MemoryStore implements Store {
   readonly close: Store['close'] = () => {
     const now = this.#clock.now()
     const left = [...this.#entries.values()].map(({ id, body, dueAt, group }) => ({
-      ...{ id, body },
+      id,
+      body,
       ...(dueAt > now && { notBefore: new Date(dueAt) }),
       ...(group !== undefined && { group }),
     }))
@@ -223,10 +226,11 @@ class MemoryStore implements Store {
     return this.#entries.has(id) || this.#letters.has(id) || this.#completedIds.has(id)
   }
 
-  #forgetCompleted(most = Number.POSITIVE_INFINITY): void {
+  /** Forgets ids whose dedupe window is over, and the oldest ones while there are more than `maxIds`. */
+  #forgetCompleted(maxIds = Number.POSITIVE_INFINITY): void {
     const now = this.#clock.monotonic()
     for (let oldest = this.#completed.peek(); oldest !== undefined; oldest = this.#completed.peek()) {
-      if (this.#completed.size <= most && oldest.until > now) return
+      if (this.#completed.size <= maxIds && oldest.until > now) return
       this.#completed.shift()
       this.#completedIds.delete(oldest.id)
     }
@@ -240,15 +244,25 @@ class MemoryStore implements Store {
     if (allBytes > maxBytes) throw this.#full('maxBytes', maxBytes, `${allBytes} bytes`)
   }
 
-  #full(bound: string, most: number, found: string): HooklineError {
-    const message = `Queue ${this.#settings.name} is full: its ${bound} is ${most}. Got ${found}. Push again later, or raise ${bound}.`
+  #full(bound: string, limit: number, found: string): HooklineError {
+    const message = `Queue ${this.#settings.name} is full: its ${bound} is ${limit}. Got ${found}. Push again later, or raise ${bound}.`
     return new HooklineError('queue_full', message)
   }
 
   #add({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
     const dueAt = notBefore?.getTime() ?? this.#clock.now()
-    const unclaimed = { isClaimed: false, claimCount: 0, firstAt: LONG_AGO }
-    const entry = { id, body, retryState, ...unclaimed, dueAt, group, isFirst: false, place: 0 }
+    const entry: Entry = {
+      id,
+      body,
+      retryState,
+      dueAt,
+      group,
+      isClaimed: false,
+      claimCount: 0,
+      firstAt: LONG_AGO, // Its first claim sets it.
+      isFirst: false,
+      place: 0,
+    }
     this.#entries.set(id, entry)
     this.#entryBytes += bytesOf(entry)
     this.#due.add(entry)
@@ -297,9 +311,9 @@ class MemoryStore implements Store {
   }
 
   #append({ id, body }: Entry, note: Uint8Array): void {
-    this.#logged += 1
+    this.#lastSequence += 1
     const handledAt = new Date(this.#clock.now())
-    this.#log.set(this.#logged, { id, body: unpooled(body), note, handledAt, cursor: `${this.#logged}` })
+    this.#log.set(this.#lastSequence, { id, body: unpooled(body), note, handledAt, cursor: `${this.#lastSequence}` })
     this.#logBytes += body.byteLength
     this.#shrink(0)
   }
@@ -335,7 +349,7 @@ function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Ar
   return job.body.byteLength + (job.retryState?.byteLength ?? 0)
 }
 
-/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
+/** Copies bytes that stay for long, unless they are all of their memory: a small Buffer is a view of a pool, which it keeps in memory. */
 function unpooled(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

@@ -1,4 +1,4 @@
-/** Things that wait for their time: a binary heap, the earliest on top; of several at one time, the one that was pushed first. */
+/** Items that wait for their time, in a binary heap: the earliest on top and, of several at one time, the one that was pushed first. */
 
 interface Node<T> {
   readonly item: T
@@ -45,8 +45,8 @@ export function createTimeHeap<T>() {
         index = child
       }
     },
-    filter(stays: (item: T) => boolean): void {
-      nodes = nodes.filter(({ item }) => stays(item)).sort((a, b) => a.at - b.at || a.order - b.order) // A sorted list is a heap.
+    filter(keep: (item: T) => boolean): void {
+      nodes = nodes.filter(({ item }) => keep(item)).sort((a, b) => a.at - b.at || a.order - b.order) // A sorted list is a heap.
     },
   }
 }
