@@ -74,7 +74,7 @@ export function readJobs(jobs: readonly Job[], name: string, hasGroups = false):
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
   if (!hasGroups && jobs.some(({ group }) => group !== undefined)) {
-    throw invalidOption('group', 'needs an engine with groups', `queue ${name}, whose engine has none`, GROUP_ADVICE)
+    throw new TypeError(`\`group\` needs an engine with groups. Queue ${name} has another engine. ${GROUP_ADVICE}`)
   }
   const ids = new Set<string>()
   return jobs.filter(({ id }) => !ids.has(id) && ids.add(id))
@@ -102,7 +102,7 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   }
   if (hasTransactions) return db
   const advice = 'Use pgBossQueue or sqliteQueue, or leave `db` out.'
-  throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
+  throw new TypeError(`\`db\` needs an engine with transactions. Queue ${name} has another engine. ${advice}`)
 }
 
 /** Returns each id once; undefined for 'all'. */
@@ -122,8 +122,7 @@ export function readFilter(which: StoredDeadLetterFilter): StoredDeadLetterFilte
   refuseUnknown(which, ['olderThan', 'reason', 'matches'])
   const { olderThan, reason, matches } = which
   if (olderThan === undefined && reason === undefined && matches === undefined) {
-    const advice = "To drop all dead letters, pass 'all'."
-    throw invalidOption('drop', 'must be given `olderThan` or `reason`', 'neither', advice)
+    throw new TypeError("`drop` must be given `olderThan` or `reason`. To drop all dead letters, pass 'all'.")
   }
   requireTime('olderThan', olderThan)
   if (reason !== undefined) requireText('reason', reason, 'handler_failed')
@@ -164,7 +163,7 @@ export function readHistory(name: string, history: HistoryOptions, { log }: Pick
   requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
   if (log === undefined) {
     const advice = 'Use a queue of Hookline, or give the store a `log`.'
-    throw invalidOption(name, 'needs a queue with a log', 'a queue without a log', advice)
+    throw new TypeError(`\`${name}\` needs a queue with a log. ${advice}`)
   }
   requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
   if (history.maxBytes !== undefined) requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)

@@ -9,8 +9,7 @@ import type { Queue } from './queue-types.ts'
 export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Queue): void {
   if (groupBy === undefined) return
   requireFunction(`${place}groupBy`, groupBy)
-  if (hasGroups !== true)
-    throw invalidOption(`${place}groupBy`, 'needs a queue with groups', 'another one', GROUP_ADVICE)
+  if (hasGroups !== true) throw new TypeError(`\`${place}groupBy\` needs a queue with groups. ${GROUP_ADVICE}`)
 }
 
 /** Reads what a `groupBy` returned. Undefined: the job has no group. */

@@ -42,7 +42,7 @@ describe.each(CALLS)('%s', (_name, call) => {
   it('refuses one where the queue has no transactions, and stores nothing', async () => {
     const { clock, captured, destination } = setUp()
     const message =
-      '`db` needs an engine with transactions. Got queue destination, whose engine has none. ' +
+      '`db` needs an engine with transactions. Queue destination has another engine. ' +
       'Use pgBossQueue or sqliteQueue, or leave `db` out.'
     await expect(call(destination, { db: {} })).rejects.toThrow(new TypeError(message))
     await clock.advance(60_000)
@@ -60,6 +60,6 @@ it('BullMQ has no transactions', needs('Redis'), () =>
 
 async function expectNoTransactions(queue: Queue): Promise<void> {
   const refused = queue.push([], { db: {} })
-  await expect(refused).rejects.toThrow('`db` needs an engine with transactions. Got queue orders')
+  await expect(refused).rejects.toThrow('`db` needs an engine with transactions. Queue orders')
   await queue.close({ graceMs: 0 })
 }

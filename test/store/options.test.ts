@@ -119,7 +119,7 @@ describe.each(Object.entries(engines))('%s refuses', (name, { create, valid, wro
 
 it.each([
   [{ connectionString: undefined }, '`connectionString` is required. Got undefined. Pass the address of PostgreSQL'],
-  [{ boss }, '`boss` must not be given with a `connectionString`. Got both. Pass one of the two.'],
+  [{ boss }, '`boss` must not be given with a `connectionString`. Pass one of the two.'],
   [{ leaseMs: 1 }, '`leaseMs` must be a whole number from 10000 to 86400000. Got 1. Pass a number in that range.'],
 ])('says what is wrong: %j', (options, message) => {
   expect(() => pgBossQueue({ name: 'x', connectionString, ...options } as never)).toThrow(message)

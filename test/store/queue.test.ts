@@ -311,6 +311,6 @@ it('refuses a group where the store has none', async () => {
   const { hasGroups, ...store } = watchStore(manualClock()).store
   const queue = createQueue(store, { name: 'orders' })
   await expect(queue.push([{ ...jobOf(), group: 'ada' }])).rejects.toThrow(
-    '`group` needs an engine with groups. Got queue orders, whose engine has none.',
+    '`group` needs an engine with groups. Queue orders has another engine.',
   )
 })

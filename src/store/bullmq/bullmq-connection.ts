@@ -66,7 +66,7 @@ export class Connection {
   async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) {
-      const message = `Queue ${name} is closed. Got a call after close(). Create a new queue.`
+      const message = `Queue ${name} is closed. Create a new queue.`
       throw new HooklineError('shutting_down', message)
     }
     try {

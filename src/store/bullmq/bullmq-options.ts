@@ -122,7 +122,7 @@ function requireConnection(connection: unknown): asserts connection is Where {
   const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)
   if (keyPrefix === undefined || keyPrefix === '') return
   const advice = 'Remove it from the options of ioredis, and pass it as `prefix` to bullmqQueue.'
-  throw invalidOption('connection', 'must have no keyPrefix', 'one', advice)
+  throw new TypeError(`\`connection\` must have no keyPrefix. ${advice}`)
 }
 
 function isRedisUrl(text: string): boolean {

@@ -286,14 +286,13 @@ function isDataError(code: unknown): boolean {
 }
 
 function doesNotSeeQueue(name: string): HooklineError {
-  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
-  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
+  const reason = 'It is in another database, or its snapshot is from before the queue was opened'
+  const message = `The transaction of \`db\` must see queue ${name}. ${reason}. Roll back, and begin again in the database of the queue.`
   return new HooklineError('queue_unavailable', message)
 }
 
 export function lapsed(name: string): HooklineError {
-  const rule = 'a claim must last until its job is completed'
-  const message = `Queue ${name}: ${rule}. Got one whose lease has ended. Another worker handles the job.`
+  const message = `Queue ${name}: a lease ended before its job was completed. Another worker handles the job.`
   return new HooklineError('lease_lapsed', message)
 }
 

@@ -156,13 +156,13 @@ function requireConnectionString(value: unknown): void {
     throw invalidOption('connectionString', 'is required', kindOf(value), advice)
   }
   if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return
-  const found = typeof value === 'string' ? 'no such URL' : kindOf(value)
+  const found = typeof value === 'string' ? 'another string' : kindOf(value)
   throw invalidOption('connectionString', 'must be a full URL that begins with postgres://', found, advice)
 }
 
 function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOptions): void {
   if (connectionString !== undefined) {
-    throw invalidOption('boss', 'must not be given with a `connectionString`', 'both', 'Pass one of the two.')
+    throw new TypeError('`boss` must not be given with a `connectionString`. Pass one of the two.')
   }
   if (max !== undefined) {
     throw invalidOption('max', 'must not be given with a `boss`', show(max), 'Set it in the options of the boss.')
@@ -172,8 +172,8 @@ function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOption
     throw invalidOption('boss', 'must be a PgBoss', kindOf(boss), 'Pass one of pg-boss 12.35 or later.')
   }
   if (typeof (boss as PgBoss).getDb().beginTransaction === 'function') return
-  const rule = 'must have a database adapter with beginTransaction'
-  throw invalidOption('boss', rule, 'an adapter without it', 'Create it from a connection string, or add the method.')
+  const rule = '`boss` must have a database adapter with beginTransaction'
+  throw new TypeError(`${rule}. Create it from a connection string, or add the method.`)
 }
 
 function requirePool(option: string, db: unknown): void {

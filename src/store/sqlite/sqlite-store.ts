@@ -243,10 +243,11 @@ function requireTransaction(db: object, path: string): asserts db is DatabaseSyn
   // Two libraries of SQLite in one process do not see each other's locks, and would write over each other.
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
   const [main] = db.prepare('PRAGMA database_list').all()
-  if (typeof main?.file !== 'string') throw noTransaction('one that reads rows as arrays')
-  if (main.file === '' || realPathOf(main.file) !== path) throw noTransaction('one to another file')
-  if (!db.isTransaction) throw noTransaction('one outside of a transaction')
-  if (typeof db.prepare('SELECT 1 AS one').get()?.one !== 'number') throw noTransaction('one that reads big integers')
+  if (typeof main?.file !== 'string') throw noTransaction('a connection that reads rows as arrays')
+  if (main.file === '' || realPathOf(main.file) !== path) throw noTransaction('a connection to another file')
+  if (!db.isTransaction) throw noTransaction('a connection outside of a transaction')
+  if (typeof db.prepare('SELECT 1 AS one').get()?.one !== 'number')
+    throw noTransaction('a connection that reads big integers')
 }
 
 function noTransaction(found: string): TypeError {

@@ -127,8 +127,8 @@ describe('a Redis', needs('redis-server'), () => {
     const connection = `redis://shop:secret@127.0.0.1:${redis.port}`
     await openQueue({ connection }).queue.push([jobOf()])
     expect(warn.mock.calls).toEqual([
-      [expect.stringContaining('Got no maxmemory-policy. Make sure'), { code: 'HOOKLINE_REDIS_EVICTION' }],
-      [expect.stringContaining('Got no aof_enabled. Make sure'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }],
+      [expect.stringContaining('Make sure that its maxmemory-policy'), { code: 'HOOKLINE_REDIS_EVICTION' }],
+      [expect.stringContaining('whether it keeps jobs'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }],
     ])
   })
 

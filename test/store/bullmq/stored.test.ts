@@ -179,7 +179,9 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(calls).toBeGreaterThanOrEqual(5) // More on a machine that is itself late.
     const [letter, ...others] = await receiver.deadLetters()
     expect([letter?.reason, letter?.attempts, others]).toEqual(['lease_lapsed', 0, []])
-    expect(letter?.error.message).toMatch(/Got \d+ claims that ended before: event loop blocked for \d\.\d s\./)
+    expect(letter?.error.message).toMatch(
+      /\d+ claims of the message ended before its handlers: event loop blocked for \d\.\d s\./,
+    )
     expect(reported).toMatchObject([{ code: 'lease_lapsed' }])
     expect(errors.length).toBeGreaterThanOrEqual(5)
     for (const error of errors) expect(error).toMatchObject({ code: 'lease_lapsed' })

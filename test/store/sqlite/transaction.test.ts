@@ -117,9 +117,9 @@ it('are refused with a sentence where they could not be in the transaction, and 
   const elsewhere = new DatabaseSync(':memory:')
   for (const each of [bigIntegers, elsewhere]) each.exec('BEGIN')
   for (const [given, found] of [
-    [db, 'one outside of a transaction'],
-    [elsewhere, 'one to another file'],
-    [bigIntegers, 'one that reads big integers'],
+    [db, 'a connection outside of a transaction'],
+    [elsewhere, 'a connection to another file'],
+    [bigIntegers, 'a connection that reads big integers'],
     [{ prepare() {}, inTransaction: true }, 'an object'],
   ] as const) {
     const message = `\`db\` must be a connection of node:sqlite in a transaction on the file of the queue. Got ${found}.`
