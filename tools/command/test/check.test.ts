@@ -8,7 +8,7 @@ import { startEndpoint } from '../../../src/testing/scripted-endpoint.ts'
 import { hosts } from '../../../test/support/hosts.ts'
 import { until } from '../../../test/support/until.ts'
 import { ENDPOINT_CASES, SENDER_CASES } from '../src/check/cases.ts'
-import { expectUsage, hookline, start } from './command.ts'
+import { expectUsage, hookline, like, start } from './command.ts'
 import {
   check,
   ESCAPED,
@@ -131,7 +131,7 @@ describe('what is printed', () => {
 
     expect(await ended).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^Interrupted: 2 .* 2 passed, 0 fail/m),
+      stderr: like(/^Interrupted: 2 .* 2 passed, 0 fail/m),
     })
   })
 })

@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { createStore, openStore } from '../src/request-store.ts'
-import { bin, createFolder, hookline, root, spawnHookline } from './command.ts'
+import { bin, createFolder, hookline, like, root, spawnHookline } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -47,7 +47,7 @@ it('listen ends quietly when what reads its lines ends', needs('POSIX'), async (
   child.stdout?.destroy()
   await fetch(url, signed).catch(() => {})
 
-  expect(await ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Listening on .*\n$/) })
+  expect(await ended).toMatchObject({ code: 0, stderr: like(/^Listening on .*\n$/) })
 })
 
 it('send reads stdin, and ends with 1 on Ctrl-C', needs('POSIX'), async () => {
@@ -58,7 +58,7 @@ it('send reads stdin, and ends with 1 on Ctrl-C', needs('POSIX'), async () => {
   await endpoint.received(2)
   interrupt()
 
-  expect(await ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Interrupted/) })
+  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted/) })
 })
 
 it('send sends no faster than --rate says', async () => {
@@ -87,7 +87,7 @@ it('show --raw writes the exact bytes', async () => {
 it('an stdout that cannot be written is an error', needs('Linux'), async () => {
   const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
 
-  await expect(ran).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: .*ENOSPC.*\n$/) })
+  await expect(ran).rejects.toMatchObject({ code: 2, stderr: like(/^error: .*ENOSPC.*\n$/) })
 })
 
 it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', needs('util-linux'), async () => {

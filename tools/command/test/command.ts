@@ -43,6 +43,11 @@ export function jsonLines<T = unknown>(stdout: string): T[] {
   return lines.map((line) => JSON.parse(line))
 }
 
+/** A text that matches, within an object. */
+export function like(pattern: RegExp): string {
+  return expect.stringMatching(pattern)
+}
+
 /** Expects wrong usage: exit code 2, no data, and an error with these names and values, without a stack. */
 export function expectUsage({ code, stdout, stderr }: Ran, ...names: readonly string[]): void {
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: .+\n/) })

@@ -235,22 +235,22 @@ it('an id may be shortened, as long as one dead letter is meant', async () => {
 })
 
 describe('wrong usage', () => {
-  it.each<[string[], ...string[]]>([
-    [[], 'LOCATION', 'HOOKLINE_QUEUE'],
-    [['dead'], 'LOCATION', 'HOOKLINE_QUEUE'],
-    [['x.sqlite', 'ded'], "'ded'", 'dead?'],
-    [['x.sqlite', 'show'], 'show'],
-    [['x.sqlite', 'backup'], 'backup'],
-    [['x.sqlite', 'drop', '--limit', '5', '--yes'], '--limit', 'drop'],
-    [['x.sqlite', 'dead', '--reason', 'crashed'], 'x.sqlite'],
-    [['mysql://bob:hunter2@localhost/x'], 'LOCATION'],
-    [['postgres:/bob:hunter2@localhost'], 'LOCATION', 'postgres://'],
-    [['dead', 'redis://bob:hunter2@127.0.0.1:1'], 'hookline queue LOCATION dead'],
-    [['package.json'], 'package.json', 'not a SQLite database'],
-  ])('%j', async (args, ...names) => {
-    const ran = await hookline(['queue', ...args])
+  it.each([
+    ['', 'LOCATION HOOKLINE_QUEUE'],
+    ['dead', 'LOCATION HOOKLINE_QUEUE'],
+    ['x.sqlite ded', "'ded' dead?"],
+    ['x.sqlite show', 'show'],
+    ['x.sqlite backup', 'backup'],
+    ['x.sqlite drop --limit 5 --yes', '--limit drop'],
+    ['x.sqlite dead --reason crashed', 'x.sqlite'],
+    ['mysql://bob:hunter2@localhost/x', 'LOCATION'],
+    ['postgres:/bob:hunter2@localhost', 'LOCATION postgres://'],
+    ['dead redis://bob:hunter2@127.0.0.1:1', 'hookline queue LOCATION dead'],
+    ['package.json', 'package.json SQLite'],
+  ])('%j is named: %s', async (words, names) => {
+    const ran = await hookline(['queue', ...words.split(' ').filter(Boolean)])
 
-    expectUsage(ran, ...names)
+    expectUsage(ran, ...names.split(' '))
     expect(ran.stderr).not.toMatch(/hunter2|\bbob\b/)
   })
 

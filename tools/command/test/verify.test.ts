@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sign } from '../../../src/protocol/signature.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { expectUsage, hookline, type Ran, type Running } from './command.ts'
+import { expectUsage, hookline, like, type Ran, type Running } from './command.ts'
 
 const SECRET = 'correct horse battery staple'
 const TEXT = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -53,13 +53,10 @@ it.each<[string, string[], Options]>([
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 })
 
+const written = JSON.stringify(JSON.parse(TEXT), null, 2)
 it.each([
   ['explained', sign(`${TEXT}\n`, SECRET), ['line break']],
-  [
-    'explained by three causes',
-    `sha1=${sign(JSON.stringify(JSON.parse(TEXT), null, 2), `${SECRET}\n`)}`,
-    ['\n1. ', '`sha1=`', '\n2. ', '\n3. '],
-  ],
+  ['explained by three causes', `sha1=${sign(written, `${SECRET}\n`)}`, ['\n1. ', '`sha1=`', '\n2. ', '\n3. ']],
   ['not explained, and what was tried is listed', sign(TEXT, 'another'), ['\nTried:\n- ', 'JavaScript', 'Python']],
 ])('a wrong signature ends with 1, and is %s', async (_how, signature, texts) => {
   const { code, stdout, stderr } = await verify([...BODY, '--signature', signature])
@@ -76,10 +73,7 @@ it('nothing of a body or a signature reaches the terminal as it is', async () =>
 })
 
 it('an empty body is noted', async () => {
-  expect(await verify(['--body', '-', '--signature', RIGHT])).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/empty/),
-  })
+  expect(await verify(['--body', '-', '--signature', RIGHT])).toMatchObject({ code: 1, stderr: like(/empty/) })
 })
 
 it('the right signature is printed with --expected only', async () => {
@@ -104,43 +98,23 @@ it('a terminal that is read from is told so', async () => {
   expect(stderr).toMatch(/Ctrl-[DZ]/)
 })
 
-it.each<[string[], readonly string[], Options?]>([
-  [
-    ['--body', 'none', '--signature', 'x'],
-    ['--body', 'none'],
-  ],
-  [SIGNED, ['HOOKLINE_SECRET', '--secret-file', '--secret'], { env: {} }],
-  [
-    [...SIGNED, '--secret', 'x', '--secret-file', 'x'],
-    ['--secret', '--secret-file'],
-  ],
-  [SIGNED, ['HOOKLINE_SECRET', 'empty'], { env: { HOOKLINE_SECRET: '' } }],
-  [
-    [...SIGNED, '--secret', ''],
-    ['--secret', 'empty'],
-  ],
-  [
-    [...SIGNED, '--secret-file', 'empty.txt'],
-    ['--secret-file', 'empty'],
-  ],
-  [[...SIGNED, '--secret-file', 'none'], ['--secret-file']],
-  [
-    [...SIGNED, '--secret-file', 'latin1.txt'],
-    ['--secret-file', 'UTF-8'],
-  ],
-  [BODY, ['--signature']],
-  [
-    [...SIGNED, '--expcted'],
-    ['--expcted', '--expected'],
-  ],
-  [
-    ['--bdy', 'x', '--signature', 'y'],
-    ['--bdy', '--body'],
-  ],
-  [[...SIGNED, `--secrt=${SECRET}`], ['--secrt']],
-  [[...SIGNED, '--secret', 'x', SECRET], ['verify']],
-])('%j is wrong usage', async (args, names, options) => {
-  expectUsage(await verify(args, options), ...names)
+const SIGN = SIGNED.join(' ')
+it.each<[string, string, env?: Running['env']]>([
+  ['--body none --signature x', '--body none'],
+  [SIGN, 'HOOKLINE_SECRET --secret-file --secret', {}],
+  [`${SIGN} --secret x --secret-file x`, '--secret --secret-file'],
+  [SIGN, 'HOOKLINE_SECRET empty', { HOOKLINE_SECRET: '' }],
+  [`${SIGN} --secret `, '--secret empty'],
+  [`${SIGN} --secret-file empty.txt`, '--secret-file empty'],
+  [`${SIGN} --secret-file none`, '--secret-file'],
+  [`${SIGN} --secret-file latin1.txt`, '--secret-file UTF-8'],
+  ['--body body.json', '--signature'],
+  [`${SIGN} --expcted`, '--expcted --expected'],
+  ['--bdy x --signature y', '--bdy --body'],
+  [`${SIGN} --secrt=${SECRET.replaceAll(' ', '-')}`, '--secrt'],
+  [`${SIGN} --secret x ${SECRET.replaceAll(' ', '-')}`, 'verify'],
+])('%s is wrong usage, and named: %s', async (words, names, env) => {
+  expectUsage(await verify(words.split(' '), env && { env }), ...names.split(' '))
 })
 
 it('a body without an end is wrong usage', needs('POSIX'), async () => {

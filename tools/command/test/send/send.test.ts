@@ -10,7 +10,7 @@ import { serve } from 'hookline/node'
 import { fixtures, type RecordedRequest, type Script, startEndpoint } from 'hookline/testing'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { createFolder, expectUsage, hookline, jsonLines, listenHere, start } from '../command.ts'
+import { createFolder, expectUsage, hookline, jsonLines, like, listenHere, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -197,7 +197,7 @@ it('Ctrl-C ends it with the summary so far', async () => {
 
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^Interrupted.* 1\.\n2 sent, all taken: /),
+    stderr: like(/^Interrupted.* 1\.\n2 sent, all taken: /),
   })
 })
 
@@ -237,7 +237,7 @@ it('nothing is sent to another machine without a yes: of the arguments, or on a 
   const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
 
   expectUsage(piped, '3 messages', '192.0.2.1', '--yes')
-  expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/192\.0\.2\.1\? \[y\/N\]/) })
+  expect(asked).toMatchObject({ code: 2, stdout: '', stderr: like(/192\.0\.2\.1\? \[y\/N\]/) })
   expect(piped.stderr + asked.stderr).not.toContain('hidden')
 })
 
@@ -252,18 +252,20 @@ it('it asks for a name under localhost that is of another machine', async () => 
   expectUsage(await send('track', 'http://app.localhost:9/'), 'app.localhost:9', '--yes')
 })
 
-it.each<[string[], ...string[]]>([
-  [['trakc'], 'trakc', 'track?'],
-  [['missing.json'], 'missing.json'],
-  [['src'], 'src', 'directory'],
-  [['README.md'], 'JSON'],
-  [['package.json'], '`type`'],
-  [['track', '--set', 'event.name=1'], '--set', 'event.name'],
-  [['track', '--set', 'event'], '--set', "'event'"],
-  [['track', '--tamper', 'all'], '--tamper', 'bad-signature'],
-  [['track', '--to', 'localhost'], 'localhost', 'http://localhost'],
-])('%j is wrong usage', async (args, ...names) => {
-  expectUsage(await hookline(['send', '--to', 'http://127.0.0.1:9/', ...args], { env }), ...names)
+it.each([
+  ['trakc', 'trakc track?'],
+  ['missing.json', 'missing.json'],
+  ['src', 'src directory'],
+  ['README.md', 'JSON'],
+  ['package.json', '`type`'],
+  ['track --set event.name=1', '--set event.name'],
+  ['track --set event', "--set 'event'"],
+  ['track --tamper all', '--tamper bad-signature'],
+  ['track --to localhost', 'localhost http://localhost'],
+])('%s is wrong usage, and named: %s', async (words, names) => {
+  const args = ['send', '--to', 'http://127.0.0.1:9/', ...words.split(' ')]
+
+  expectUsage(await hookline(args, { env }), ...names.split(' '))
 })
 
 it('it needs a secret', async () => {

@@ -4,11 +4,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import ts from 'typescript'
 import { expect, it, onTestFinished } from 'vitest'
-import { hookline } from '../command.ts'
+import { hookline, root } from '../command.ts'
 import { plans } from './plans.ts'
 
 it('they compile under --strict, and give handlers their types', { timeout: 240_000 }, async () => {
-  const cache = join(import.meta.dirname, '../../.cache/tmp') // In the project, so that the compiler finds the packages.
+  const cache = join(root, '.cache/tmp') // In the project, so that the compiler finds the packages.
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'types-'))
   onTestFinished(() => rm(folder, { recursive: true, maxRetries: 9 }))
@@ -28,7 +28,7 @@ it('they compile under --strict, and give handlers their types', { timeout: 240_
   const receiver = join(folder, 'receiver.ts')
   await writeFile(
     receiver,
-    `import { createReceiver } from '../../../../src/index.ts'
+    `import { createReceiver } from '../../../src/index.ts'
 ${receivers.join('\n')}
 import { events, traits } from './plan-${nested}-zod.ts'
 const receiver = createReceiver({ secret: 'x', events, traits })
