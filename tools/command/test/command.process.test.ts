@@ -105,16 +105,6 @@ it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', n
   expect(plain).toMatchObject({ code: 0, stdout: expect.not.stringContaining('\u001b[32m') })
 })
 
-it('send asks on a terminal before it sends to another machine', needs('util-linux'), async () => {
-  const args = ['send', 'track', '--to', 'http://192.0.2.1/webhooks']
-  const { stdin, printed, ended } = spawnHookline(args, { env, isTerminal: true })
-
-  await until(() => printed.stdout.includes('[y/N]'))
-  stdin.write('n\n')
-
-  expect((await ended).code).toBe(2)
-})
-
 it('prints its help soon', () => {
   const [none, help]: [number[], number[]] = [[], []]
   const time = (...args: string[]) => {

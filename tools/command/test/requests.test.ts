@@ -163,11 +163,11 @@ describe('hookline replay', () => {
   it('ends on Ctrl-C, and says that the request may have been taken', async () => {
     await using endpoint = await startEndpoint({ script: ['hang'] })
 
-    const { interrupt, ended } = await start(['replay', 'bbbb', '--to', endpoint.url, '--store', store])
+    const { interrupt, ended } = await start(['replay', 'bbbb', 'bbbb', '--to', endpoint.url, '--store', store])
     await endpoint.received(1)
     interrupt()
 
-    expect(await ended).toEqual({ code: 1, stdout: like(/^bbbb0000 {2}interrupted/), stderr: '' })
+    expect(await ended).toEqual({ code: 1, stdout: like(/^bbbb0000 {2}interrupted.*\n$/), stderr: '' })
   })
 
   it('fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
