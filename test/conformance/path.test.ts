@@ -68,6 +68,13 @@ test('a call is forwarded at once, by a POST to each of up to five URLs', async 
   )
 })
 
+test('a destination has at most five URLs, also after an update', () => {
+  const webhooks = [1, 2, 3, 4, 5, 6].map((index) => ({ url: `https://shop.example/${index}` }))
+
+  expect(() => layPath({ destination: { webhooks } })).toThrow(/`webhooks`/)
+  expect(() => layPath().destination.update({ webhooks })).toThrow(/`webhooks`/)
+})
+
 test('calls of web, mobile and server sources are delivered', async () => {
   const { post, captured } = layPath()
   const calls = [
@@ -111,6 +118,16 @@ test('every message but a deletion has version 1 and a context, with the address
   }
 })
 
+test('the time of every message is ISO 8601 in UTC, with milliseconds', async () => {
+  for (const [timestamp, sent] of [
+    ['2026-01-15T10:30:00+01:00', '2026-01-15T09:30:00.000Z'],
+    ['2026-01-15T09:30:00Z', '2026-01-15T09:30:00.000Z'],
+    ['1969-07-20T20:17:40.123999Z', '1969-07-20T20:17:40.123Z'],
+  ]) {
+    expect((await bodiesOfAll({ timestamp })).map(({ timestamp }) => timestamp)).toEqual(Array(7).fill(sent))
+  }
+})
+
 test('with a shared secret every request is signed, to each URL and at each attempt, and none without', async () => {
   const webhooks = ['a', 'b'].map((name) => ({ url: `https://${name}.example/` }))
   for (const [secret, count] of [
@@ -128,7 +145,7 @@ test('with a shared secret every request is signed, to each URL and at each atte
 })
 
 test('the signature is the lowercase hexadecimal HMAC-SHA1 of the body in UTF-8', async () => {
-  for (const sharedSecret of ['secret', 'sécret', 'a secret that is longer than one block of the hash, of 64 bytes']) {
+  for (const sharedSecret of ['secret', 'sécret', 'x'.repeat(65)]) {
     const { headers, bytes } = await requestOf({ sharedSecret }, { ...fixtures.track, event: 'Größe ☃' })
 
     expect(headers['x-signature']).toBe(createHmac('sha1', sharedSecret).update(bytes).digest('hex'))
@@ -138,13 +155,16 @@ test('the signature is the lowercase hexadecimal HMAC-SHA1 of the body in UTF-8'
 
 test('a request has the user agent, the content type, one message, and the static headers of its URL', async () => {
   const { clock, destination, captured } = layPath({
-    destination: { webhooks: [{ url: 'https://shop.example/a/?b=c', headers: { 'X-Team': 'growth' } }] },
+    destination: {
+      userAgent: 'Shop',
+      webhooks: [{ url: 'https://shop.example/a/?b=c', headers: { 'X-Team': 'growth' } }],
+    },
   })
 
   await destination.submit([{ message: fixtures.page }, { message: fixtures.track }])
   await clock.advance(0)
 
-  const headers = { 'user-agent': 'Hookline/1.0', 'content-type': 'application/json', 'x-team': 'growth' }
+  const headers = { 'user-agent': 'Shop/1.0', 'content-type': 'application/json', 'x-team': 'growth' }
   const request = { method: 'POST', url: 'https://shop.example/a/?b=c', headers }
   expect(captured.requests).toMatchObject([request, request])
   expect(captured.requests.map(({ bytes }) => JSON.parse(String(bytes)).type)).toEqual(['page', 'track'])
@@ -170,7 +190,7 @@ test('no response within 5 seconds is logged as a timeout, and the message is se
   const { clock, destination, captured } = layPath({ script: ['hang', 200], destination: { logger: console } })
 
   await destination.delete({ userId: 'u' })
-  await clock.advance(RESPONSE_TIME_MS)
+  await clock.advance(5_000)
   expect(printed).toEqual([{ level: 'warn', text: expect.stringContaining('timeout') }])
 
   await clock.advance(60_000)
@@ -313,6 +333,31 @@ test('a batch goes after 20 messages, or 5 seconds after the last one went', asy
   expect(requests).toHaveLength(3)
 })
 
+test('flushAt, size and flushAfterMs say when a batch goes', async () => {
+  const sizesOf = async (calls: number, options: Partial<ClientOptions>) => {
+    const { client, clock, requests } = layPath({ client: options })
+    for (let index = 0; index < calls; index++) client.track(CALLS.track)
+    await clock.advance(0)
+    return requests.map(({ body }) => JSON.parse(String(body)).batch.length)
+  }
+  expect(await sizesOf(40, {})).toEqual([20, 20])
+  expect(await sizesOf(6, { flushAt: 3 })).toEqual([3, 3])
+  expect(await sizesOf(2, { flushAt: 1 })).toEqual([1, 1])
+  expect(await sizesOf(2, { size: 1 })).toEqual([1, 1])
+
+  const { client, clock, requests } = layPath({ client: { flushAfterMs: 100 } })
+  for (const [waitMs, count] of [
+    [99, 0],
+    [1, 1],
+    [60, 1],
+    [40, 2],
+  ] as const) {
+    client.track(CALLS.track)
+    await clock.advance(waitMs)
+    expect(requests).toHaveLength(count)
+  }
+})
+
 test('only a destination for historical data gets a call of the past; without a timestamp its time is that of the server', async () => {
   const past = { timestamp: '2019-05-01T12:00:00+02:00' }
   const destination = { historicalAfterMs: 24 * 3_600_000 }
@@ -322,6 +367,8 @@ test('only a destination for historical data gets a call of the past; without a 
     expect([refused.message, (await refused.destination.health()).skipped.historical]).toEqual([undefined, 1])
     const now = await arrival(type, {}, { destination })
     expect(now.message?.timestamp).toBe(new Date(now.clock.now()).toISOString())
+    const recent = new Date(now.clock.now() - 3_600_000).toISOString()
+    expect((await arrival(type, { timestamp: recent }, { destination })).message?.timestamp).toBe(recent)
   }
 
   // The clock of the collector is an hour ahead of every other.
@@ -334,9 +381,42 @@ test('the traits of a page arrive as properties', async () => {
   const traits = { url: 'https://a/', title: 'A', referrer: 'https://b/', path: '/', other: 1 }
 
   const { message } = await arrival('page', { traits })
+  const { post, captured } = layPath()
+  await post('page', { ...CALLS.page, traits })
 
-  expect(message).toMatchObject({ properties: traits })
-  expect(message).not.toHaveProperty('traits')
+  for (const page of [message, ...captured.messages]) {
+    expect(page).toMatchObject({ properties: traits })
+    expect(page).not.toHaveProperty('traits')
+  }
+})
+
+test('optional fields arrive as they are, and each must be of its type', async () => {
+  for (const [type, field, value, wrong] of [
+    ['identify', 'traits', { plan: 'pro' }, ['pro']],
+    ['identify', 'traits', {}, 'pro'],
+    ['track', 'properties', { 'Coupon Code': 'X' }, ['X']],
+    ['track', 'properties', {}, 'X'],
+    ['page', 'category', 'Docs', 1],
+    ['page', 'name', 'Pricing', 1],
+    ['page', 'context', { locale: 'de' }, ['de']],
+    ['page', 'context', {}, 'de'],
+    ['group', 'traits', { 'Employee Count': 12 }, ['large']],
+    ['group', 'traits', {}, 'large'],
+  ] as const) {
+    expect((await arrival(type, { [field]: value })).message).toMatchObject({ [field]: value })
+    await expect(arrival(type, { [field]: wrong })).rejects.toThrow(field)
+  }
+})
+
+test('an anonymousId may stand in the place of a userId, and one of them must be a string', async () => {
+  for (const type of ['identify', 'track', 'page', 'group'] as const) {
+    const { message } = await arrival(type, { userId: undefined, anonymousId: 'a' })
+
+    expect(message).toMatchObject({ type, anonymousId: 'a' })
+    for (const wrong of [{ userId: undefined }, { userId: 7 }])
+      await expect(arrival(type, wrong)).rejects.toThrow(/userId/)
+    await expect(arrival(type, { anonymousId: 7 })).rejects.toThrow(/anonymousId/)
+  }
 })
 
 test('all five call types accept integrations, which must be a map', async () => {

@@ -10,7 +10,11 @@ export const TIME = '2026-01-15T09:30:00.123Z'
 
 export const CALLS = {
   identify: { userId: 'user-1', traits: { plan: 'pro', logins: 5 } },
-  track: { userId: 'user-1', event: 'Order Completed', properties: { total: 39.95, note: 'Größe ☃' } },
+  track: {
+    userId: 'user-1',
+    event: 'Order Completed',
+    properties: { total: 39.95, note: 'Größe ☃', 'Coupon Code': 'X' },
+  },
   page: { userId: 'user-1', name: 'Pricing', properties: { path: '/pricing', title: 'Pricing' } },
   screen: { userId: 'user-1', name: 'Basket', properties: { items: 2 } },
   group: { userId: 'user-1', groupId: 'group-1', traits: { 'Employee Count': 12 } },

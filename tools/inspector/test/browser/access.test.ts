@@ -15,38 +15,39 @@ const VIEWS = {
   Messages: '.message-row',
 } as const
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  for (const width of [1_280, 360]) {
-    test(`${colorScheme}, ${width} px: every view can be used by everyone, and fits`, async ({ start, open }) => {
-      const app = await start({ isManual: true })
-      const { page } = await open(undefined, { colorScheme, viewport: { width, height: 800 } })
-      await page.goto(app.url)
-      await page.getByText('No messages yet').waitFor()
-      await expectFit(page, 'no messages')
-      await makeTraffic(app)
-      expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toContain(colorScheme)
+for (const [colorScheme, width] of [
+  ['light', 1_280],
+  ['dark', 360],
+] as const) {
+  test(`${colorScheme}, ${width} px: every view can be used by everyone, and fits`, async ({ start, open }) => {
+    const app = await start({ isManual: true })
+    const { page } = await open(undefined, { colorScheme, viewport: { width, height: 800 } })
+    await page.goto(app.url)
+    await page.getByText('No messages yet').waitFor()
+    await expectFit(page, 'no messages')
+    await makeTraffic(app)
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toContain(colorScheme)
 
-      for (const [view, content] of Object.entries(VIEWS)) {
-        await goToView(page, view)
-        await page.locator(content).first().waitFor()
-        await expectFit(page, view)
-        if (view === 'Dead letters') await expectDialogFit(page)
+    for (const [view, content] of Object.entries(VIEWS)) {
+      await goToView(page, view)
+      await page.locator(content).first().waitFor()
+      await expectFit(page, view)
+      if (view === 'Dead letters') await expectDialogFit(page)
+    }
+    for (const row of ['Dead', 'Refused', 'partner']) {
+      await rows(page).filter({ hasText: row }).first().click()
+      await message(page).getByRole('heading', { name: 'Timeline' }).waitFor()
+      for (const tab of ['Text', 'Bytes', 'Difference', 'Tree']) {
+        await message(page).getByRole('tab', { name: tab }).click()
+        await expectFit(page, `message, ${row}, ${tab}`)
       }
-      for (const row of ['Dead', 'Refused', 'partner']) {
-        await rows(page).filter({ hasText: row }).first().click()
-        await message(page).getByRole('heading', { name: 'Timeline' }).waitFor()
-        for (const tab of ['Text', 'Bytes', 'Difference', 'Tree']) {
-          await message(page).getByRole('tab', { name: tab }).click()
-          await expectFit(page, `message, ${row}, ${tab}`)
-        }
-        await message(page).getByRole('button', { name: 'Close' }).click()
-      }
-      await page.getByRole('button', { name: 'Filters' }).click()
-      await expectFit(page, 'filters')
-      await page.getByRole('button', { name: 'Keys' }).click()
-      await expectFit(page, 'keys')
-    })
-  }
+      await message(page).getByRole('button', { name: 'Close' }).click()
+    }
+    for (const button of ['Filters', 'Keys']) {
+      await page.getByRole('button', { name: button }).click()
+      await expectFit(page, button)
+    }
+  })
 }
 
 test('the keyboard alone: from the list to a message, to its dead letter, to its redrive', async ({ openApp }) => {

@@ -70,17 +70,12 @@ for (const [colorScheme, width] of [
       await page.locator(content).first().waitFor()
       await expectFit(page, view)
     }
-    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme)
     expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight'), 'beside its note').toBe(0)
     await rows(page).filter({ hasText: 'dead letter' }).first().click()
     await message(page).locator('.timeline li').first().waitFor()
     await expectFit(page, 'message')
     expect(await page.getByRole('alert').allInnerTexts()).toEqual([])
-    expect(new Set(asked)).toEqual(
-      new Set(
-        ['', 'page.js', 'page.css', 'demo.js', 'demo.css', 'recording.json'].map((name) => `GET ${FOLDER}${name} 200`),
-      ),
-    )
+    expect(asked.filter((line) => !line.endsWith(' 200'))).toEqual([])
   })
 }
 
@@ -92,6 +87,7 @@ test('what the views ask for is in the recording: messages, groups, plots, refus
   await message(page).getByText('Why the signature was refused').waitFor()
   await message(page).getByText('Got the same JSON, written differently').waitFor()
   await goToView(page, 'Queues')
+  await page.getByText('counted now').first().waitFor() // By the time of the recording.
   await page.getByRole('button', { name: '4 hours' }).first().click()
   await page.locator('.queue-body svg').first().waitFor()
   await goToView(page, 'Dead letters')
@@ -110,13 +106,6 @@ test('what the views ask for is in the recording: messages, groups, plots, refus
   await page.getByLabel('Handler').fill('sendReceipt')
   await page.keyboard.press('Enter')
   await page.getByText('This is a recording: it has no answer to this question.').waitFor()
-})
-
-test('the time is that of the recording', async ({ open }) => {
-  const { page } = await open()
-  await page.goto(url)
-  await goToView(page, 'Queues')
-  await page.getByText('counted now').first().waitFor()
 })
 
 test('whatever would change something says that it is a recording', async ({ open }) => {

@@ -136,10 +136,9 @@ test('who may only look is offered nothing that changes something, and is refuse
   const statuses = await page.evaluate(`Promise.all(['redrive', 'drop', 'send-again', 'replay'].map(async (path) => {
     const headers = { 'content-type': 'application/json', 'x-hookline-inspector': '1' }
     const response = await fetch('api/' + path, { method: 'POST', headers, body: '{}' })
-    return response.status + ' ' + (await response.json()).error
+    return response.status
   }))`)
-  const refusal = "403 Changes need the access 'write'. Got 'read'. Return 'write' from `authorize`."
-  expect(statuses).toEqual(Array(4).fill(refusal))
+  expect(statuses).toEqual(Array(4).fill(403))
   expect(faults.splice(0)).toEqual(Array(4).fill(expect.stringContaining('403')))
   expect(await app.counts()).toMatchObject({ handled: 1, deadLetters: 1 })
 })
