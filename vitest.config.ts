@@ -6,7 +6,7 @@ import { join, normalize } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { RELEASES } from './test/support/engine-releases.ts'
-import { LeftOutReporter, TAGS } from './test/support/left-out.ts'
+import { LastLinesReporter, TAGS } from './test/support/last-lines.ts'
 import { buildPage } from './tools/inspector/build-page.ts'
 
 /** On macOS it has a symbolic link in its path, on Windows a short name: then paths in messages are others than those of the tests. */
@@ -112,12 +112,17 @@ export default defineConfig({
   test: {
     projects,
     exclude: ['**/node_modules/**'],
-    setupFiles: ['test/support/input-size.ts'],
+    setupFiles: ['test/support/properties.ts'],
     globalSetup: ['test/support/servers.ts'],
-    reporters: ['default', new LeftOutReporter()],
+    reporters: ['default', new LastLinesReporter()],
     tags: TAGS,
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
-    sequence: { shuffle: { tests: true }, sequencer: LongestFirst },
+    // A fixed order of the tests of a file, until the nightly run or --sequence.seed takes another.
+    sequence: {
+      shuffle: { tests: true },
+      sequencer: LongestFirst,
+      ...(process.env.PROPERTIES === undefined && { seed: 1 }),
+    },
     slowTestThreshold: 10_000, // One line a file.
     // Programs and threads that tests start compile the same files.
     env: {

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ClientOptions } from '../../src/client.ts'
+import { runs } from '../support/properties.ts'
 import { type Answer, eventsOf, numbered, setUp } from './dispatcher.ts'
 
 type Step = { readonly record: number } | { readonly wait: number } | 'flush'
@@ -86,6 +87,6 @@ it('each call that was taken is delivered, reported or given back; no batch hold
         expect(rest).toEqual([...rest].sort((a, b) => Number(String(a).slice(6)) - Number(String(b).slice(6))))
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 })

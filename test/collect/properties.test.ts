@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+import { runs } from '../support/properties.ts'
 
 const field = fc.oneof(fc.jsonValue(), fc.constantFrom('page', 'track', 'alias', 'user-1', '2026-01-15', {}, null))
 const names = ['type', 'userId', 'anonymousId', 'event', 'groupId', 'previousId', 'traits', 'properties', 'context']
@@ -27,7 +28,7 @@ describe('whatever the bodies', () => {
             expect([batch.length > index, code]).toEqual([true, expect.any(String)])
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -42,7 +43,7 @@ describe('whatever the bodies', () => {
           expect(message).not.toHaveProperty('writeKey')
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 

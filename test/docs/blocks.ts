@@ -1,6 +1,6 @@
 /** The code blocks of a Markdown text, and which way each is tested. */
 
-import type { Need } from '../support/left-out.ts'
+import type { Need } from '../support/last-lines.ts'
 
 export interface Block {
   /** Where it stands, for the name of a test: `docs/errors.md:12`. */

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Reading, readStream } from '../../src/host/read-stream.ts'
 import type { HooklineError } from '../../src/protocol/error.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../../src/protocol/limits.ts'
+import { runs } from '../support/properties.ts'
 import { until } from '../support/until.ts'
 
 afterEach(() => void vi.useRealTimers())
@@ -32,7 +33,7 @@ it('reads a body as it is sent, and refuses what is too long, cut off or of anot
       expect(read).toBe(expected)
       expect(stream.eventNames()).toEqual(['error'])
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

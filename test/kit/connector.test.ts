@@ -16,7 +16,7 @@ import type { SenderOptions } from '../../src/send/sender-options.ts'
 import { capture } from '../../src/testing/capture.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../support/certificates.ts'
-import type { Need } from '../support/left-out.ts'
+import type { Need } from '../support/last-lines.ts'
 import { needs } from '../support/needs.ts'
 
 const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']

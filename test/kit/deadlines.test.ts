@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
 import { createDeadlines, type Deadline } from '../../src/kit/deadlines.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
+import { runs } from '../support/properties.ts'
 
 function setUp() {
   const clock = manualClock()
@@ -76,7 +77,7 @@ describe('deadlines', () => {
         expect(passed).toEqual(expected)
         expect(clock.timers).toBe(0)
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     )
   })
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { HooklineError, kindOf } from '../../src/protocol/error.ts'
 import { parse } from '../../src/protocol/parse.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { runs } from '../support/properties.ts'
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
 
@@ -308,7 +309,7 @@ describe('properties', () => {
         expect(Object.getOwnPropertyNames(Object.prototype).sort()).toEqual(before)
         expect(({} as { admin?: unknown }).admin).toBeUndefined()
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 

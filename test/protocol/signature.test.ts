@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createKey, createKeys, sign, verify } from '../../src/protocol/signature.ts'
 import { needs } from '../support/needs.ts'
+import { runs } from '../support/properties.ts'
 
 const bytes = (length: number, value: number): Buffer => Buffer.alloc(length, value)
 
@@ -51,7 +52,7 @@ describe('HMAC-SHA1', () => {
         expect(createKey(secret).sign(body)).toBe(digest)
         expect(createKey(secret).matches(body, digest)).toBe(true)
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textMember } from '../../src/protocol/text-member.ts'
+import { runs } from '../support/properties.ts'
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -36,7 +37,7 @@ describe('the text of a member', () => {
         const { key } = JSON.parse(`{${text}}`)
         expect(textMember(encode(`${before}{${text}}`), 'key')).toBe(typeof key === 'string' ? key : undefined)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 

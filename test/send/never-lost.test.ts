@@ -8,6 +8,7 @@ import type { Webhook } from '../../src/send/webhooks.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
+import { runs } from '../support/properties.ts'
 
 const answers = fc.constantFrom<Script[number]>(200, 204, 404, 500, 503, 'hang', 'reset', {
   status: 429,
@@ -32,7 +33,7 @@ test('no queued message is lost in any mix of calls, responses, switches, update
     graceMs: fc.constantFrom(0, 1_000, 6_000),
     seed: fc.integer(),
   }
-  await fc.assert(fc.asyncProperty(fc.record(plan), run), { numRuns: 150 })
+  await fc.assert(fc.asyncProperty(fc.record(plan), run), { numRuns: runs(150) })
 })
 
 interface Plan {

@@ -4,6 +4,7 @@ import { BlockList, isIPv4, SocketAddress } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { isPublicAddress } from '../../src/send/public-address.ts'
+import { runs } from '../support/properties.ts'
 
 /** IANA's Special-Purpose Address Registries as of 2025-10-09, every row, those within others included. */
 const REGISTRY = {
@@ -129,7 +130,7 @@ describe('isPublicAddress', () => {
   it('agrees with the second implementation on IPv4', () => {
     fc.assert(
       fc.property(addresses('ipv4', []), (groups) => isPublicAddress(writeIPv4(groups)) === isPublic(groups)),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     )
   })
 
@@ -140,7 +141,7 @@ describe('isPublicAddress', () => {
         fc.constantFrom(...NOTATIONS),
         (groups, notate) => isPublicAddress(notate(groups)) === isPublic(groups),
       ),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     )
   })
 
@@ -158,7 +159,7 @@ describe('isPublicAddress', () => {
           return isPublic(ipv4) || !isPublicAddress(text)
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     )
   })
 

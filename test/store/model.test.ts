@@ -12,6 +12,7 @@ import { readOptions } from '../../src/store/sqlite/sqlite-options.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { NUMBERS } from '../../src/store/sqlite/sqlite-tables.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+import { runs } from '../support/properties.ts'
 import { newFile } from './sqlite/set-up.ts'
 
 const settings = { dedupeWindowMs: 5_000, maxJobs: 30 }
@@ -219,7 +220,7 @@ it('in memory', async () => {
   const open = (clock: ManualClock) => createMemoryStore({ ...settings, clock }) as QueueStore
   await fc.assert(
     fc.asyncProperty(steps, (given) => compareWithModel(given, open)),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })
 
@@ -238,7 +239,7 @@ it('in a file, whose counts are those of its rows', async () => {
     )
     database.close()
   }
-  await fc.assert(fc.asyncProperty(steps, run), { numRuns: 15, examples: [[COMPLETED_TWICE]] })
+  await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs(15), examples: [[COMPLETED_TWICE]] })
 })
 
 function countsIn(database: DatabaseSync, name: string): object {

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { inject } from 'vitest'
-import type { Need } from './left-out.ts'
+import type { Need } from './last-lines.ts'
 import { findPostgres } from './postgres-server.ts'
 
 /**

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { explainSignature } from '../../../src/protocol/explain/explain-signature.ts'
 import { WRITERS } from '../../../src/protocol/explain/json-writers.ts'
 import { sign } from '../../../src/protocol/signature.ts'
+import { runs } from '../../support/properties.ts'
 
 const SECRET = 'a secret of the tests'
 
@@ -28,7 +29,7 @@ describe('a body that was written anew', () => {
         const writers = writersOf(json, JSON.stringify(JSON.parse(json), null, indent))
         expect(writers === 'matches' || writers.includes(name)).toBe(true)
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     )
   })
 
@@ -40,7 +41,7 @@ describe('a body that was written anew', () => {
         const known: readonly string[] = WRITERS.map(({ name }) => name)
         expect(known).toEqual(expect.arrayContaining([...writers]))
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     )
   })
 })
@@ -62,7 +63,7 @@ describe('what is not to be explained', () => {
         expect(verdict).toBe('unexplained')
         expect(causes.filter(({ code }) => !/^hash_|signature_cut/.test(code))).toEqual([])
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 
@@ -74,7 +75,7 @@ describe('what is not to be explained', () => {
         if (verdict === 'explained') expect(['signature_missing', 'signature_unreadable']).toContain(codes[0])
         else expect(verdict).toBe('unexplained')
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     )
   })
 })

@@ -7,6 +7,7 @@ import { createQueue } from '../../../src/store/create-queue.ts'
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.ts'
+import { runs } from '../../support/properties.ts'
 
 type Step =
   | { readonly push: readonly number[]; readonly delayMs: number }
@@ -25,7 +26,7 @@ interface Run {
 
 const IDS = Array.from({ length: 30 }, () => randomUUID())
 const some = fc.array(fc.nat(IDS.length - 1), { maxLength: 5 })
-const runs: fc.Arbitrary<Run> = fc.record({
+const randomRun: fc.Arbitrary<Run> = fc.record({
   steps: fc.array(
     fc.oneof(
       fc.record({ push: some, delayMs: fc.integer({ min: -1000, max: 3000 }) }),
@@ -45,7 +46,7 @@ const runs: fc.Arbitrary<Run> = fc.record({
 
 it('each is done as often as its handler said, or dead, or returned', async () => {
   await fc.assert(
-    fc.asyncProperty(runs, async ({ steps, fates, concurrency, graceMs }) => {
+    fc.asyncProperty(randomRun, async ({ steps, fates, concurrency, graceMs }) => {
       const clock = manualClock()
       const store = createMemoryStore({ clock, maxJobs: IDS.length })
       const queue = createQueue(store, { name: 'memory', clock })
@@ -86,7 +87,7 @@ it('each is done as often as its handler said, or dead, or returned', async () =
       const found = [...done, ...[...dead, ...left].map(({ id }) => id)]
       expect(found.sort()).toEqual([...accepted].sort())
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 

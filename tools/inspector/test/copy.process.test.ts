@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
+import { runs } from '../../../test/support/properties.ts'
 import { copyAsCurl, copyAsTest, quoteForShell } from '../src/page/copy.ts'
 import { bodyOf, detailOf, NASTY, row } from './copied.ts'
 
@@ -55,7 +56,7 @@ describe('a copy as curl', needs('POSIX'), () => {
       expect(posted(runShell(copyAsCurl(detailOf(bodyOf(bytes))))).equals(bytes)).toBe(true)
     })
 
-    fc.assert(check, { numRuns: 60, examples: [[Buffer.from(`["${"it's ".repeat(80_000)}"]`)]] })
+    fc.assert(check, { numRuns: runs(60), examples: [[Buffer.from(`["${"it's ".repeat(80_000)}"]`)]] })
   })
 
   it('sends the headers of the message, without the hidden ones and those of the connection', () => {
@@ -96,7 +97,7 @@ describe('a copy as curl', needs('POSIX'), () => {
       expect(runShell(`curl ${texts.map(quoteForShell).join(' ')}`).args).toEqual(texts)
     })
 
-    fc.assert(check, { numRuns: 40 })
+    fc.assert(check, { numRuns: runs(40) })
   })
 })
 

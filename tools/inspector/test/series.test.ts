@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { runs } from '../../../test/support/properties.ts'
 import { createSeries } from '../src/series.ts'
 
 const MINUTE = 60_000
@@ -85,7 +86,7 @@ it('what happened in any pattern of times is counted once, while its interval is
         ])
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })
 

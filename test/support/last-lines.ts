@@ -1,4 +1,4 @@
-/** A reporter of vitest: its last line says which tests were left out on this machine, and how to run them. */
+/** A reporter of vitest: its last lines say which tests were left out on this machine, how to run them, and how long the run took. */
 
 import type { Reporter, TestModule } from 'vitest/node'
 
@@ -35,15 +35,16 @@ export const TAGS: { name: string; description: string }[] = NEEDS.map((name) =>
 
 export type Need = (typeof NEEDS)[number]
 
-export class LeftOutReporter implements Reporter {
+export class LastLinesReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const skipped = modules.flatMap((module) => [...module.children.allTests('skipped')])
     const leftOut = skipped.filter(({ tags }) => tags.some(isNeed))
-    if (leftOut.length === 0) return
     const missing = new Set(leftOut.flatMap(({ tags }) => tags.filter(isNeed)))
-    console.log(
-      `Left out: ${leftOut.length} tests, which need ${[...missing].join(', ')}. Run everything on Linux with: bash .ci/run`,
-    )
+    if (leftOut.length > 0) {
+      console.log(`Left out: ${leftOut.length} tests, which need ${[...missing].join(', ')}.`)
+      console.log('Run everything on Linux with: bash .ci/run')
+    }
+    console.log(`Took ${Math.round(performance.now() / 1_000)} s.`)
   }
 }
 
