@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { needs } from './support/needs.ts'
 
 const tools = needs('Linux', 'bash', 'awk', 'grep', 'sed')
@@ -15,11 +15,10 @@ const FILES: Readonly<Record<string, string>> = {
   'vitest.config.ts': "export default { test: { name: 'probe' } }",
   'wrong.test.ts': `
     import { beforeAll, describe, expect, test } from 'vitest'
-    let [count, inputs] = [0, 0]
+    let count = 0
     test('passes', () => {})
     test.fails('fails, and must', () => expect(1).toBe(2))
     test('passes at its second attempt', () => expect(++count).toBe(2))
-    test('fails with one input only', () => { if (++inputs === 1) throw new Error('Property failed after 1 tests') })
     test('fails', () => { throw new Error('one line\\nand another') })
     test.skip('is skipped', () => {})
     test.todo('is to do')
@@ -36,37 +35,63 @@ const FILES: Readonly<Record<string, string>> = {
     })`,
 }
 
-test('names what failed, what did not run, and what passed only when it ran once more', {
+test('names what failed, what did not run, what took too long, and what passed only when it ran once more', {
   ...tools,
-  timeout: 30_000,
+  timeout: 60_000,
 }, () => {
-  const steps = 'retried_tests probe; step fine seq 9; step broken sh -c "echo one; echo Error: two >&2; exit 3"'
-  const { lines, status } = run(steps)
+  const steps = [
+    'tests probe 60',
+    'step fine 60 seq 9',
+    'step broken 60 sh -c "echo one; echo Error: two >&2; exit 3"',
+    'step slow 1 sleep 60',
+  ]
+
+  const { lines, status } = run(steps.join('; '))
 
   expect(lines.slice(-9)).toEqual([
-    'FLAKY: probe: wrong.test.ts > passes at its second attempt: AssertionError: expected 1 to be 2 // Object.is equality',
     'FAILED: broken (exit status 3): Error: two',
+    expect.stringMatching(/^FAILED: only at its second attempt passed probe: wrong\.test\.ts > passes at its second/),
     expect.stringMatching(/^FAILED: probe: broken\.test\.ts: Error: .*not-there\.ts/),
     'FAILED: probe: wrong.test.ts > without its server: Error: no server',
-    'FAILED: probe: wrong.test.ts > fails with one input only: Error: Property failed after 1 tests',
     'FAILED: probe: wrong.test.ts > fails: Error: one line',
     'FAILED: probe: wrong.test.ts: 3 tests skipped, to do, or not begun',
     'FAILED: probe: outside of a test: TypeError: too late',
-    '4 passed, 7 failed',
+    'FAILED: slow: it did not end in its time',
+    '4 passed, 8 failed',
   ])
   expect(status).toBe(1)
   const passed = expect.stringMatching(/^── fine: passed after \d+ s$/)
-  expect(lines).toEqual(expect.arrayContaining(['   and another', passed, '   9', '   one']))
-  expect(lines).not.toContain('   5') // Of what passes, the last lines are enough.
+  expect(lines).toEqual(expect.arrayContaining(['   and another', passed, '── fine: at most 60 s', '   9', '   one']))
+  expect(lines).not.toContain('   5') // The last lines of what passes are enough.
 })
 
-test('passes when nothing failed', tools, () => {
-  const { lines, status } = run(
-    'note probe "PASSED: 3"; note probe "FLAKY: a test"; note other "PASSED: 2"; step fine true',
-  )
+describe('a test that passes at its second attempt only', tools, () => {
+  const fromNow = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
-  expect(lines.slice(-2)).toEqual(['FLAKY: a test', '5 passed, 0 failed'])
-  expect(status).toBe(0)
+  it.each([
+    [
+      'passes the gate while it is named, with a day and a reason',
+      `${fromNow(-13)} | a test | a reason`,
+      'FLAKY: a test',
+    ],
+    ['fails it two weeks later', `${fromNow(-15)} | a test | a reason`, 'FAILED: only'],
+    ['fails it without a reason', `${fromNow(0)} | a test`, 'FAILED: only'],
+    ['fails it under another name', `${fromNow(0)} | another test | a reason`, 'FAILED: only'],
+  ])('%s', (_rule, known, said) => {
+    const { lines, status } = run(
+      `echo "${known}" > known; flaky=known; note probe "PASSED: 3"; note probe "FLAKY: a test"; note other "PASSED: 2"; step fine 60 true`,
+    )
+
+    expect(lines.at(-2)).toMatch(said)
+    expect(status).toBe(said.startsWith('FLAKY') ? 0 : 1)
+  })
+})
+
+test('fails when nothing ran', tools, () => {
+  const { lines, status } = run('step fine 60 true')
+
+  expect(lines.at(-1)).toBe('0 passed, 0 failed')
+  expect(status).toBe(1)
 })
 
 function run(steps: string): { readonly lines: readonly string[]; readonly status: number | null } {
