@@ -245,6 +245,7 @@ describe('wrong usage', () => {
     ['x.sqlite dead --reason crashed', 'x.sqlite'],
     ['mysql://bob:hunter2@localhost/x', 'LOCATION'],
     ['postgres:/bob:hunter2@localhost', 'LOCATION postgres://'],
+    ['postgres:///hunter2', 'LOCATION postgres://'],
     ['dead redis://bob:hunter2@127.0.0.1:1', 'hookline queue LOCATION dead'],
     ['package.json', 'package.json SQLite'],
   ])('%j is named: %s', async (words, names) => {

@@ -17,6 +17,7 @@ const secret = 'a secret'
 const BODY =
   '{"type":"track","event":"Order \\u001b[31m\u202ex","properties":{"total":39.0,"n":9007199254740993,"n":1e3,"a b":[{},[]]}}'
 const BINARY = Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b])
+const { answer } = keptRequest('000000000000')
 let folder: string
 let store: string
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
       reason: 'Got \u001b[2J.',
       message: { type: 'track' },
     }),
-    keptRequest('bbbb00000003', { body: BINARY, method: 'PUT' }),
+    keptRequest('bbbb00000003', { body: BINARY, method: 'PUT', answer: { ...answer, note: '\u001b[3J' } }),
     keptRequest('cccc00000004', { isComplete: false, size: 9e6, body: Buffer.from('{'), message: { type: 'page' } }),
   )
   return () => rm(folder, { recursive: true, maxRetries: 9 })
@@ -70,7 +71,7 @@ describe('hookline list', () => {
     expect(stdout.split('\n')).toEqual([
       like(/ aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x .* 200 /),
       like(/ aaaa0000 .* Got \\u\{1b\}\[2J\.$/),
-      like(/ bbbb0000 {2}PUT \/webhooks .* 5 B /),
+      like(/ bbbb0000 {2}PUT \/webhooks .* 5 B .*\\u\{1b\}\[3J$/),
       like(/ cccc0000 .* 9000000 B /),
       '',
     ])
