@@ -80,7 +80,7 @@ describe('the dead letters of an inbox', () => {
 
   it('refuse an unknown filter', async () => {
     const { inspected } = await failMessages()
-    await expect(list(inspected.deadLetters({ evnt: 'x' } as never))).rejects.toThrow('Did you mean `event`?')
+    await expect(list(inspected.deadLetters({ evnt: 'x' } as never))).rejects.toThrow(/`event`/)
     await expect(list(inspected.deadLetters({ after: 'x' }))).rejects.toThrow(TypeError)
     await expect(inspected.drop({})).rejects.toThrow(TypeError)
   })
@@ -181,15 +181,15 @@ describe('the history', () => {
     const { inspected } = await handleMessages()
     await expect(inspected.replay({ handlers: [''] })).rejects.toThrow(TypeError)
     await expect(inspected.replay({ id: 'a b' })).rejects.toThrow('`replay: id`')
-    await expect(list(inspected.history({ ids: ['x'] }))).rejects.toThrow('UUID')
+    await expect(list(inspected.history({ ids: ['x'] }))).rejects.toThrow(/`ids`/)
     await expect(list(inspected.history({ ids: [] }))).rejects.toThrow('`history: ids`')
   })
 
   it('needs an engine that keeps one', async () => {
     const { log: _, ...queue } = memoryQueue({})
     const inspected = inspectQueue(queue)
-    await expect(list(inspected.history())).rejects.toThrow('`history` needs')
-    await expect(inspected.replay()).rejects.toThrow('`replay` needs')
+    await expect(list(inspected.history())).rejects.toThrow(/`history`/)
+    await expect(inspected.replay()).rejects.toThrow(/`replay`/)
   })
 })
 
@@ -201,6 +201,6 @@ it('the health of a closed queue says that it is unavailable', async () => {
 })
 
 it('what is no queue is refused', () => {
-  expect(() => inspectQueue({} as never)).toThrow('`queue.counts` must be a function')
-  expect(() => inspectQueue(memoryQueue({}), { clok: 1 } as never)).toThrow('Did you mean `clock`?')
+  expect(() => inspectQueue({} as never)).toThrow(/`queue.counts`/)
+  expect(() => inspectQueue(memoryQueue({}), { clok: 1 } as never)).toThrow(/`clock`/)
 })

@@ -73,15 +73,15 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
       expect(keys.map((key) => key.replace('.', 'hookline'))).toEqual(Object.keys(SUBPATHS))
     })
 
-    describe.each(Object.entries(SUBPATHS))('%s', (subpath, names) => {
-      it.each(['import.mjs', 'require.cjs'])('%s: gives its names, without a warning', async (program) => {
-        const { stdout, stderr } = await project.run(node, program, subpath)
-        expect(JSON.parse(stdout).sort()).toEqual(names)
-        expect(stderr).toBe('')
-      })
+    it.each(['import.mjs', 'require.cjs'])('%s: each subpath gives its names, without a warning', async (program) => {
+      const { stdout, stderr } = await project.run(node, program, ...Object.keys(SUBPATHS))
+
+      const given: Record<string, string[]> = JSON.parse(stdout)
+      expect(Object.fromEntries(Object.entries(given).map(([name, names]) => [name, names.sort()]))).toEqual(SUBPATHS)
+      expect(stderr).toBe('')
     })
 
-    it('has a command that says its version, and what is wrong in one sentence', async () => {
+    it('has a command that says its version, and what is wrong in one line', async () => {
       const bin = 'node_modules/hookline/dist/cli.js'
       const { stdout } = await run(node, [bin, '--version'], project.directory)
       expect(stdout).toBe(`${manifest.version}\n`)
@@ -91,7 +91,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
 
     it('gives its package.json', async () => {
       const { stdout } = await project.run(node, 'require.cjs', 'hookline/package.json')
-      expect(JSON.parse(stdout)).toContain('version')
+      expect(JSON.parse(stdout)['hookline/package.json']).toContain('version')
     })
 
     it.each(['serve.mjs', 'serve.cjs'])('%s: takes an authentic message and refuses a forged one', async (program) => {

@@ -1,2 +1,3 @@
-// Prints what `import` of the given specifier gives.
-console.log(JSON.stringify(Object.keys(await import(process.argv[2]))))
+// Prints what `import` of each given specifier gives.
+const given = await Promise.all(process.argv.slice(2).map(async (name) => [name, Object.keys(await import(name))]))
+console.log(JSON.stringify(Object.fromEntries(given)))

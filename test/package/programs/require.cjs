@@ -1,2 +1,3 @@
-// Prints what `require` of the given specifier gives.
-console.log(JSON.stringify(Object.keys(require(process.argv[2]))))
+// Prints what `require` of each given specifier gives.
+const given = process.argv.slice(2).map((name) => [name, Object.keys(require(name))])
+console.log(JSON.stringify(Object.fromEntries(given)))
