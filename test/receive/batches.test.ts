@@ -10,17 +10,6 @@ import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
 
-describe('without the option', () => {
-  it.each(WAYS)('%s: an array is refused, whatever is signed', async (way) => {
-    const set = setUpBatches(way, { batches: false })
-    set.receiver.on('*', set.handle)
-    const whole = await set.post(some)
-    expect(whole).toMatchObject({ ok: false, error: { code: 'body_not_json' } })
-    expect(whole.status).toBe(way === 'inbox' ? 200 : 400) // An inbox makes it a dead letter.
-    expect(set.seen).toEqual([])
-  })
-})
-
 describe.each(WAYS)('a batch, %s', (way) => {
   it('each element is a delivery, in order', async () => {
     const set = setUpBatches(way)
@@ -62,13 +51,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(await set.send(body, sign(body, secret))).toMatchObject({ ok: true, status: 200 })
     expect(set.seen[0]?.message).toStrictEqual(read)
     expect(Buffer.from(set.seen[0]?.delivery.bytes ?? []).toString()).toBe(JSON.stringify(sent))
-  })
-
-  it('handles copies of one message each: their places tell them apart', async () => {
-    const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
-    expect(await set.post([some[0], some[0]])).toMatchObject({ ok: true })
-    expect(set.users()).toEqual(['ada', 'ada'])
   })
 
   it('does not handle it again when it comes again, except inline', async () => {
@@ -283,23 +265,6 @@ describe('a batch without an inbox', () => {
     },
   )
 
-  it('a store that only has to confirm at the deadline does not undo what is handled', async () => {
-    const confirm = Promise.withResolvers<void>()
-    const store = { claim: () => ({ confirm: () => confirm.promise, release() {} }), close() {} }
-    const set = setUpBatches('inline', { dedupe: store })
-    set.receiver.on('*', set.handle)
-    const body = JSON.stringify(some.slice(0, 1))
-    const events = countEvents()
-    const pending = set.receiver.receive(Buffer.from(body), { 'x-signature': sign(body, secret) })
-    await until(() => set.seen.length === 1)
-    await set.clock.advance(4_500)
-    const received = await pending
-    expect(received).toMatchObject({ ok: true, status: 200, elements: [{ ok: true, message: some[0] }] })
-    expect(set.errors).toMatchObject([{ code: 'dedupe_unavailable' }])
-    expect(events).toMatchObject({ handled: 1, failed: 0 })
-    confirm.resolve()
-  })
-
   it('copies by a key of yours are handled once, also in one batch', async () => {
     const key = vi.fn((message: { messageId?: string }) => String(message.messageId))
     const set = setUpBatches('inline', { dedupe: { store: memoryDedupe(), key } })
@@ -337,36 +302,9 @@ describe('a batch with an inbox', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 2 })
     await set.receiver.close()
   })
-
-  it('that is silent at the deadline is answered 503, and publishes nothing afterwards', async () => {
-    const stored = Promise.withResolvers<undefined>()
-    const queue = memoryQueue()
-    const set = setUpBatches('inbox', { inbox: { ...queue, push: () => stored.promise } })
-    const events = countEvents()
-    const pending = set.receiver.receive(...signedBatch())
-    await until(() => events.received === 3)
-    await set.clock.advance(4_500)
-    expect(await pending).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
-    stored.resolve(undefined)
-    await set.clock.advance(0)
-    expect(events).toEqual({ received: 3, refused: 1, stored: 0, handled: 0, failed: 0 })
-  })
-
-  it('forgets the users of its elements one by one', async () => {
-    const set = setUpBatches('inbox')
-    await set.receiver.receive(...signedBatch())
-    expect(await set.receiver.forget('ben')).toMatchObject({ deleted: 1 })
-    expect(await set.queue.counts()).toMatchObject({ waiting: 2 })
-  })
 })
 
 describe('the options', () => {
-  it('are checked', () => {
-    const create = (options: object) => () => setUpBatches('inline', options as never)
-    expect(create({ batches: 'signed' })).toThrow('`batches` must be a boolean')
-    expect(create({ batchLimit: 0 })).toThrow('`batchLimit` must be a whole number from 1')
-  })
-
   it('take 1000 elements by default', async () => {
     const set = setUpBatches('inline')
     const messages = Array.from({ length: 1_001 }, () => ({ type: 'page', userId: 'ada' }))

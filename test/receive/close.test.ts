@@ -65,19 +65,6 @@ describe('close, with an inbox', () => {
     await expect(memory.push([])).rejects.toMatchObject({ code: 'shutting_down' })
   })
 
-  it('waits for a push that the queue does not answer no longer than the grace', async () => {
-    const { receiver, clock, closing } = setUpHeld({}, {}, { push: () => new Promise(() => {}) })
-    const received = deliver(receiver, page('under way'))
-    await clock.advance(0)
-    const state = closing(500)
-    await clock.advance(499)
-    expect(state).toEqual({})
-    await clock.advance(1)
-    expect(state).toEqual({ left: [] })
-    await clock.advance(4000)
-    expect(await received).toMatchObject({ ok: false, status: 503 })
-  })
-
   it('waits for handlers as long as the grace lasts, without firing their signal', async () => {
     const { receiver, clock, held, signals, closing } = setUpHeld()
     receiver.start()
@@ -249,16 +236,6 @@ describe('health', () => {
     expect(await receiver.health()).toEqual({ ready: true, status: 'ok', ...counts })
     closing()
     expect(await receiver.health()).toEqual({ ready: false, status: 'closing', ...counts })
-  })
-
-  it('with dead letters: ok, and how many', async () => {
-    const { receiver, clock } = setUpInbox({ retries: [] })
-    receiver.on('page', () => Promise.reject(new Error('down'))).start()
-    await deliver(receiver, page('a'))
-    await clock.advance(0)
-    expect(await receiver.health()).toEqual({ ready: true, status: 'ok', ...counted, deadLetters: 1 })
-    await receiver.close()
-    expect(await receiver.health()).toMatchObject({ status: 'closing' })
   })
 
   it('is never negative, also when the clock was set back', async () => {

@@ -102,38 +102,6 @@ describe('dedupe', () => {
 
 describe('the claim', () => {
   it.each([
-    ['confirm', ['handler_timeout']],
-    ['release', ['handler_timeout', 'handler_failed']],
-  ])('is held past the deadline until the handlers end: %s', async (end, codes) => {
-    const { store, log } = scripted()
-    const { receiver, clock, handler, errors } = setUpDedupe(store)
-    const held = Promise.withResolvers<void>()
-    handler.run = () => held.promise
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(4500)
-    expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
-    expect(log).toEqual(['claim 36'])
-    if (end === 'confirm') held.resolve()
-    else held.reject(new Error('no'))
-    await clock.advance(0)
-    expect(log).toEqual(['claim 36', end])
-    expect(errors.map(({ code }) => code)).toEqual(codes)
-  })
-
-  it('that comes after the deadline is released, and no handler runs', async () => {
-    const held = Promise.withResolvers<Claim>()
-    const { store, log, claimed } = scripted({ claim: () => held.promise })
-    const { receiver, clock, seen, errors } = setUpDedupe(store)
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(4500)
-    expect(await received).toMatchObject({ status: 503, error: { code: 'dedupe_unavailable' } })
-    held.resolve(claimed)
-    await clock.advance(0)
-    expect(log).toEqual(['claim 36', 'release'])
-    expect([seen, errors.length]).toEqual([[], 1])
-  })
-
-  it.each([
     ['throws', () => fail()],
     ['rejects', () => Promise.reject(new Error('disk on fire'))],
   ])('that %s: 503, and no handler runs', async (_how, claim) => {
@@ -155,30 +123,6 @@ const fail = () => {
 }
 
 describe('a confirm or release that fails', () => {
-  it.each([
-    ['throws', fail],
-    ['rejects', async () => fail()],
-  ])('a confirm that %s: the message was handled, so 200; onError receives it', async (_how, confirm) => {
-    const { receiver, errors } = setUpDedupe(scripted({ confirm }).store)
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ ok: true, status: 200 })
-    expect(errors).toMatchObject([{ code: 'dedupe_unavailable', cause: new Error('disk on fire') }])
-  })
-
-  it('a confirm that hangs: 200 at the deadline; onError receives it', async () => {
-    const { receiver, clock, errors } = setUpDedupe(scripted({ confirm: () => new Promise(() => {}) }).store)
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(4500)
-    expect(await received).toMatchObject({ ok: true, status: 200 })
-    expect(errors.map(({ code }) => code)).toEqual(['dedupe_unavailable'])
-  })
-
-  it('a release that throws: 500 all the same; onError receives both', async () => {
-    const { receiver, handler, errors } = setUpDedupe(scripted({ release: fail }).store)
-    handler.run = fail
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500 })
-    expect(errors.map(({ code }) => code).sort()).toEqual(['dedupe_unavailable', 'handler_failed'])
-  })
-
   it('a release that hangs: the answer is why the handlers failed, at the deadline', async () => {
     const released = Promise.withResolvers<void>()
     const { receiver, clock, handler, errors } = setUpDedupe(scripted({ release: () => released.promise }).store)

@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
@@ -41,18 +40,6 @@ it('inline: received, then handled with how long it took', async () => {
   ])
 })
 
-it('inline: received, then failed; the sender retries', async () => {
-  const { receiver } = setUp()
-  receiver.on('*', fail)
-  const events = listen()
-  await deliver(receiver, fixtures.track)
-  const failed = { message: fixtures.track, delivery, attempt: 1, durationMs: 0, next: 'sender' }
-  expect(events).toMatchObject([
-    ['received', {}],
-    ['failed', { ...failed, error: { code: 'handler_failed' } }],
-  ])
-})
-
 it('refused: what no handler saw, with the request', async () => {
   const { receiver } = setUp()
   const events = listen()
@@ -84,18 +71,6 @@ it('unplanned: a message whose event has no schema, after received', async () =>
   await deliver(receiver, fixtures.page)
   expect(events.map(([name]) => name)).toEqual(['received', 'unplanned', 'handled', 'received', 'handled'])
   expect(events[1]?.[1]).toMatchObject({ message: fixtures.track, delivery, count: 1 })
-})
-
-it('with dedupe: nothing of a message that was handled; rejected while it is', async () => {
-  const { receiver, clock } = setUp({ dedupe: memoryDedupe() })
-  receiver.on('*', () => wait(clock, 70))
-  const events = listen()
-  const received = deliver(receiver, fixtures.track)
-  await deliver(receiver, fixtures.track)
-  await clock.advance(70)
-  await received
-  await deliver(receiver, fixtures.track)
-  expect(events.map(([name]) => name)).toEqual(['received', 'refused', 'handled'])
 })
 
 it('with an inbox: received, stored, failed until it is handled or a dead letter', async () => {

@@ -1,7 +1,7 @@
 /** A header in place of a signature, and methods other than POST: inline, and with an inbox. */
 
 import { inspect } from 'node:util'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { EndpointHeaders } from '../../src/host/endpoint.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
@@ -93,27 +93,6 @@ describe('a header', () => {
     expect(seen[0]?.id).toBe(seen[1]?.id)
   })
 
-  it('from a function: asked once, again after a rotation, and 503 while it fails', async () => {
-    let current: string | undefined = 'older'
-    const provide = vi.fn(async () => current)
-    const { send, clock } = setUp({ header: { ...header, value: provide } })
-    const status = async (given: string) => (await send({ 'x-webhook-key': given })).status
-    expect([await status('older'), await status('older')]).toEqual([200, 200])
-    expect(provide).toHaveBeenCalledTimes(1)
-    current = value
-    await clock.advance(10_000)
-    expect([await status(value), await status('older')]).toEqual([200, 401])
-    current = undefined
-    await clock.advance(600_000)
-    expect(await send({ 'x-webhook-key': value })).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
-  })
-
-  it('covers each message of a batch', async () => {
-    const { send, seen } = setUp({ batches: true })
-    await send({ 'x-webhook-key': value }, `[${body},${JSON.stringify(fixtures.page)}]`)
-    expect(seen.map(({ verified }) => verified)).toEqual(['header', 'header'])
-  })
-
   it('in an inbox: the delivery says it, an invalid message becomes a dead letter, and the value is not stored', async () => {
     const queue = memoryQueue()
     const { receiver, send, seen } = setUp({ inbox: queue })
@@ -125,34 +104,6 @@ describe('a header', () => {
     const letters = await receiver.deadLetters()
     expect(letters).toMatchObject([{ verified: 'header', reason: 'message_invalid' }])
     expect(inspect([seen, letters], { depth: 9, showHidden: true })).not.toContain(value)
-  })
-
-  it.each<[string, object, string]>([
-    ['beside a secret', { header, secret: 'secret' }, '`header` cannot be combined with `secret`.'],
-    ['beside allowUnsigned', { header, allowUnsigned: true }, '`header` cannot be combined with `allowUnsigned`.'],
-    ['that is text', { header: 'x-key' }, '`header: options` must be an object. Got a string.'],
-    ['without a name', { header: { value } }, '`header.name` must be the name of a header. Got undefined.'],
-    ['with a colon', { header: { name: 'x-key:', value } }, '`header.name` must be the name of a header.'],
-    [
-      'of sources',
-      { header: { name: 'x', value: { source: () => 'a', secrets: () => 'b' } } },
-      '`header.value` must be',
-    ],
-    ['without a value', { header: { name: 'x' } }, '`header.value` is required. Got undefined.'],
-    [
-      'with an empty list',
-      { header: { name: 'x', value: [] } },
-      '`header.value` must hold at least one secret. Got an empty list.',
-    ],
-    [
-      'with an empty value',
-      { header: { name: 'x', value: ['a', ''] } },
-      '`header.value[1]` must be a non-empty string.',
-    ],
-    ['with another field', { header: { name: 'x', value, values: [] } }, 'values'],
-  ])('%s: a TypeError that does not quote it', (_what, options, text) => {
-    expect(() => createReceiver(options as ReceiverOptions)).toThrow(TypeError)
-    expect(() => createReceiver(options as ReceiverOptions)).toThrow(text)
   })
 })
 
@@ -174,14 +125,5 @@ describe('methods', () => {
     const { receiver, seen } = setUp({ methods: ['PUT'] })
     await receiver.receive(Buffer.from(body), { 'X-Webhook-Key': value })
     expect(seen[0]?.method).toBe('POST')
-  })
-
-  it.each<[string, unknown, string]>([
-    ['text', 'PUT', '`methods` must be a list of methods. Got a string.'],
-    ['an empty list', [], '`methods` must be a list of methods. Got an empty list.'],
-    ['GET', ['POST', 'GET'], '`methods[1]` must be one of'],
-    ['lower case', ['post'], '`methods[0]` must be one of'],
-  ])('%s: a TypeError', (_what, methods, text) => {
-    expect(() => createReceiver({ header, methods: methods as never })).toThrow(text)
   })
 })

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { inspectQueue } from '../../src/observe/inspect-queue.ts'
-import { memoryQueue } from '../../src/queues-memory.ts'
 import type { HandledMessage, HistoryFilter } from '../../src/receive/history.ts'
 import type { Receiver } from '../../src/receive/receiver-types.ts'
 import type { Handler } from '../../src/receive/selection.ts'
@@ -74,17 +73,6 @@ describe('the history of an inbox', () => {
     expect(track).toMatchObject({ handlers: ['crm', 'audit'], ignored: false })
     expect(JSON.parse(JSON.stringify(track))).toMatchObject({ bytes: JSON.stringify(fixtures.track) })
     expect(page).toMatchObject({ handlers: ['', 'audit'], ignored: false })
-  })
-
-  it('writes nothing about handlers without a name', async () => {
-    const { memory } = await handleMessages()
-    expect((await memory.log?.list())?.map(({ note }) => `${Buffer.from(note)}`)).toEqual([
-      '',
-      '',
-      '',
-      '{"ignored":true}',
-      '',
-    ])
   })
 
   it('has a message that no handler matched, as ignored', async () => {
@@ -169,16 +157,6 @@ describe('the history of an inbox', () => {
     expect(await idsOf(receiver)).toEqual([])
   })
 
-  it('drops the oldest beyond `maxBytes`', async () => {
-    const { receiver, clock, memory } = await handleMessages({ history: { ...history, maxBytes: 1_700 } })
-    await clock.advance(60_000)
-    const left = (await memory.log?.list()) ?? []
-    const bytes = left.reduce((sum, { body }) => sum + body.length, 0)
-    expect(bytes).toBeLessThanOrEqual(1_700)
-    expect(bytes).toBeGreaterThan(1_000)
-    expect(await idsOf(receiver)).toEqual(['0', '1', '2', '3', '4'].slice(-left.length))
-  })
-
   it('is reached by forget', async () => {
     const { receiver } = await handleMessages()
     expect(await receiver.forget('ada')).toEqual({ deleted: 2, active: 0 })
@@ -232,14 +210,6 @@ describe('a replay', () => {
     expect(found.map(({ handledAt }) => handledAt)).toEqual([hoursLater(0), hoursLater(4)])
   })
 
-  it('of one id at once gives each message out once', async () => {
-    const { receiver, clock, handler } = await handleMessages()
-    const replaying = Promise.all([receiver.replay({ id: 'fix-42' }), receiver.replay({ id: 'fix-42' })])
-    const [one, other] = await overTime(clock, replaying)
-    await clock.advance(HOUR)
-    expect([one.count + other.count, handler.mock.calls.length]).toEqual([5, 8])
-  })
-
   it('reaches what another replay made a dead letter', async () => {
     const { receiver, clock } = setUpInbox({ history, retries: [] })
     const [mail, crm] = [vi.fn<Handler>(), vi.fn<Handler>()]
@@ -266,13 +236,6 @@ describe('a replay', () => {
     await clock.advance(HOUR)
     expect(replayed().filter((id) => id === 'new')).toHaveLength(1)
     expect(await receiver.replay({ until: new Date(clock.now() + DAY) })).toMatchObject({ count: 6 })
-  })
-
-  it('says how far it is', async () => {
-    const { receiver } = await handleMessages()
-    const onProgress = vi.fn()
-    await receiver.replay({ onProgress })
-    expect(onProgress.mock.calls).toEqual([[5]])
   })
 
   it('replays all without a filter, with an id of its own', async () => {
@@ -446,14 +409,6 @@ describe('a replay', () => {
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(2_000)
   })
 
-  it('is held to `maxPerSecond`', async () => {
-    const { receiver, clock } = await handleMessages()
-    const startedAt = clock.now()
-    expect(await overTime(clock, receiver.replay({ maxPerSecond: 2 }))).toMatchObject({ count: 5 })
-    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(2_000)
-    expect(clock.now() - startedAt).toBeLessThan(3_000)
-  })
-
   it('for a handler that does not exist is refused', async () => {
     const { receiver } = setUpInbox({ history })
     receiver.on('track', vi.fn(), { name: 'crm' })
@@ -533,20 +488,5 @@ describe('a wrong option', () => {
     [{ handler: 'crm' }, '`handler` is not an option'],
   ])('%j of replay', async (options, message) => {
     await expect(setUpInbox({ history }).receiver.replay({ id: 'fix-42', ...options })).rejects.toThrow(message)
-  })
-
-  it.each<[object | number, string]>([
-    [{}, '`inbox.history.maxAgeMs` must be a whole number'],
-    [{ maxAgeMs: 0 }, '`inbox.history.maxAgeMs` must be'],
-    [{ maxAgeMs: 1, maxBytes: 0 }, '`inbox.history.maxBytes` must be'],
-    [{ maxAge: 1 }, '`maxAge` is not an option'],
-    [7, '`inbox.history: options` must be an object'],
-  ])('%j as history of an inbox', (given, message) => {
-    expect(() => setUpInbox({ history: given as never })).toThrow(message)
-  })
-
-  it('a history for a queue without a log', () => {
-    const { log: _, ...without } = memoryQueue()
-    expect(() => setUp({ inbox: { queue: without, history } })).toThrow('`inbox.history` needs a queue with a log.')
   })
 })

@@ -60,13 +60,6 @@ describe('messages of one group', () => {
     expect(running()).toEqual(['a2'])
   })
 
-  it('do not wait for a dead letter', async () => {
-    const { send, end, running } = setUp({ retries: [] })
-    for (const id of ['a1', 'a2']) await send(id, 'a')
-    await end('a1', new Error('no'))
-    expect(running()).toEqual(['a2'])
-  })
-
   it.each(['', null, undefined])('are none when groupBy returns %j', async (group) => {
     const { send, running } = setUp({ groupBy: () => group })
     for (const id of ['a1', 'a2']) await send(id, 'a')
@@ -90,13 +83,6 @@ describe('messages of one group', () => {
     const receiver = createReceiver({ secret: { source: () => 'shop', secrets: () => secret }, inbox, clock })
     await deliver(receiver, track('a1', 'a'))
     expect(push).toHaveBeenCalledWith([expect.objectContaining({ group: '["shop","a"]' })])
-  })
-
-  it('need a groupBy that returns a text', async () => {
-    const { receiver, errors } = setUp({ groupBy: () => 5 as never })
-    expect(await deliver(receiver, track('a1', 'a'))).toMatchObject({ status: 500 })
-    const text = '`inbox.groupBy()` must return a string, null or undefined. Got a number.'
-    expect(errors[0]?.cause).toEqual(new TypeError(`${text} Return what identifies the group, for example the userId.`))
   })
 })
 

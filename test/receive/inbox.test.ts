@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
@@ -71,25 +70,6 @@ describe('an inbox', () => {
     expect(a?.headers).toMatchObject(SECRETS)
     const kept = Object.entries(a?.headers ?? {}).filter(([name]) => !(name in SECRETS))
     expect(b).toEqual({ ...a, headers: Object.fromEntries(kept) })
-  })
-
-  it('takes a message that is not signed, under allowUnsigned, by the hash of its bytes', async () => {
-    const { receiver, clock, queue } = setUpInbox({}, { allowUnsigned: true })
-    const deliveries: Delivery[] = []
-    receiver.on('*', (_message, delivery) => deliveries.push(delivery))
-    const bytes = Buffer.from(JSON.stringify(fixtures.page))
-    await receiver.receive(bytes, {})
-    await receiver.receive(bytes, {})
-    expect((await queue.counts()).waiting).toBe(1)
-    receiver.start()
-    await clock.advance(0)
-    expect(deliveries).toMatchObject([
-      {
-        verified: false,
-        secretIndex: undefined,
-        id: idOfKey(`unsigned ${createHash('sha256').update(bytes).digest('hex')}`),
-      },
-    ])
   })
 
   it('handles a message once, however many copies come at once and within the window', async () => {
@@ -202,20 +182,6 @@ describe('an inbox that cannot store', () => {
     expect(await deliver(receiver, fixtures.page)).toMatchObject(expected)
     expect(await deliver(receiver, '{')).toMatchObject(expected)
     expect(errors).toMatchObject([{ code: 'inbox_unavailable', cause }, { code: 'inbox_unavailable' }])
-  })
-
-  it('hangs: 503 at the deadline; what it says later changes nothing', async () => {
-    const held = Promise.withResolvers<undefined>()
-    const { receiver, clock, errors } = setUpInbox({}, {}, { push: () => held.promise })
-    const received = deliver(receiver, fixtures.page)
-    await clock.advance(4499)
-    held.promise.catch(() => {})
-    expect(errors).toEqual([])
-    await clock.advance(1)
-    expect(await received).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
-    held.reject(new Error('late'))
-    await clock.advance(0)
-    expect(errors).toHaveLength(1)
   })
 })
 

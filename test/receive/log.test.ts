@@ -57,13 +57,6 @@ describe('by default a receiver prints', () => {
     expect(printed[0]?.text).toContain(lost)
   })
 
-  it('the same without that advice where `onRejected` was given it', async () => {
-    const { lines, receiver } = setUp({ events: { 'Order Completed': refusing }, onRejected: () => {} })
-    await deliver(receiver, fixtures.track)
-    expect(lines().join()).toContain('schema_mismatch in delivery')
-    expect(lines().join()).not.toContain('The sender does not send it again')
-  })
-
   it('for a handler that fails: the delivery, its type and the stack', async () => {
     const { printed, receiver } = setUp()
     receiver.on('page', () => Promise.reject(new Error('down')))
@@ -85,14 +78,6 @@ describe('by default a receiver prints', () => {
     receiver.on('page', () => Promise.reject(unreadable)).on('*', () => Promise.reject('text'))
     await deliver(receiver, fixtures.page)
     expect(printed[0]?.text).toContain('(page): Error: down (and 1 more).')
-  })
-
-  it('for a handler that fails: at most 500 characters of what it threw', async () => {
-    const { printed, receiver } = setUp()
-    receiver.on('page', () => Promise.reject(new Error('m'.repeat(2_000))))
-    await deliver(receiver, fixtures.page)
-    const [line = ''] = printed[0]?.text.split('\n') ?? []
-    expect(/\(page\): (Error: m+)\./.exec(line)?.[1]).toHaveLength(500)
   })
 
   it('the path of a request, the method and the media type that it refuses, each on one line', async () => {

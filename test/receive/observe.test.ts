@@ -2,13 +2,12 @@ import { expect, it } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
 import type { AnsweredEvent, ReceiverObserver } from '../../src/receive/events.ts'
-import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import type { Receiver } from '../../src/receive/receiver-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { setUpBatches, track } from '../support/batches.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
-import { deliver, hostRequest, refusing, setUp, watchWarnings } from '../support/receive.ts'
+import { deliver, hostRequest, setUp, watchWarnings } from '../support/receive.ts'
 
 type Seen = readonly [name: string, event: Readonly<Record<string, unknown>> & { readonly delivery: Delivery }]
 
@@ -54,14 +53,6 @@ it('inline: each run in the order of their ends, then the answer', async () => {
   ])
 })
 
-it('runs of an audience are named by its trait', async () => {
-  const { receiver } = setUp()
-  receiver.onAudience('High Value Users', { entered: function welcome() {}, exited: fail })
-  const { events } = observe(receiver)
-  await deliver(receiver, { ...fixtures.identify, traits: { high_value_users: true } })
-  expect(events[0]).toMatchObject(['handled', { runs: [{ on: 'entered high_value_users', name: 'welcome' }] }])
-})
-
 it('inline: what each handler threw, whatever it is', async () => {
   const { receiver } = setUp()
   const failure = new Error('no')
@@ -101,15 +92,6 @@ it('the deadline: the runs that have ended, and nothing of what comes later', as
     ['answered', { status: 503, message: fixtures.track, error, durationMs: 4500 }],
   ])
   expect(events[0]?.[1].runs).toHaveLength(1)
-})
-
-it('schema_mismatch: the message as it was sent', async () => {
-  const { receiver } = setUp({ events: { 'Order Completed': refusing } })
-  const { events } = observe(receiver)
-  await deliver(receiver, fixtures.track)
-  expect(events).toMatchObject([
-    ['answered', { status: 422, message: fixtures.track, delivery: { verified: 'signature' } }],
-  ])
 })
 
 it('every refusal, with its bytes as far as they were read', async () => {
@@ -169,16 +151,6 @@ it('a provider of secrets that hangs: the bytes are there when the answer is', a
   expect(during).toBe(JSON.stringify(fixtures.track))
 })
 
-it('with dedupe: a copy is answered, and no handler runs', async () => {
-  const { receiver } = setUp({ dedupe: memoryDedupe() })
-  receiver.on('*', () => {})
-  const { events, names } = observe(receiver)
-  await deliver(receiver, fixtures.track)
-  await deliver(receiver, fixtures.track)
-  expect(names()).toEqual(['handled', 'answered', 'answered'])
-  expect(events[2]?.[1]).toMatchObject({ status: 200, message: fixtures.track, error: undefined })
-})
-
 it('with an inbox: stored, then handled or failed, a delivery and its dead letter by one id', async () => {
   const { receiver, clock, memory } = setUpInbox({ retries: [1000] })
   receiver.on('page', function save() {})
@@ -226,20 +198,6 @@ it('with an inbox: an invalid message is stored, answered 200 with its error, an
     answered: { message: undefined, delivery, status: 200, error },
     failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], isStored: true },
   })
-})
-
-it('with an inbox: the timeout of the handlers, and those that had ended', async () => {
-  const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
-  receiver
-    .on('track', function quick() {})
-    .on('track', () => wait(clock, 6000))
-    .start()
-  const { events } = observe(receiver)
-  await deliver(receiver, fixtures.track)
-  await clock.advance(6000)
-  const failed = events.filter(([name]) => name === 'failed' || name === 'handled')
-  expect(failed).toMatchObject([['failed', { error: { code: 'handler_timeout' }, runs: [{ name: 'quick' }] }]])
-  expect(failed[0]?.[1].runs).toHaveLength(1)
 })
 
 it.each([
@@ -354,25 +312,6 @@ it('one that throws or rejects is a process warning, at most five a minute, and 
   expect(errors).toEqual([])
   expect(emitted).toHaveLength(5)
   expect(emitted).toContainEqual(['An observer failed', { code: 'HOOKLINE_OBSERVER', detail: 'no' }])
-})
-
-it('leaves no trace on what handlers print', async () => {
-  const { receiver } = setUp()
-  observe(receiver)
-  let printed = ''
-  receiver.on('*', (_message, delivery) => {
-    printed = JSON.stringify(delivery)
-  })
-  await deliver(receiver, fixtures.track)
-  expect(Object.keys(JSON.parse(printed))).toEqual([
-    'id',
-    'method',
-    'receivedAt',
-    'verified',
-    'secretIndex',
-    'bodySource',
-    'bytes',
-  ])
 })
 
 it.each([

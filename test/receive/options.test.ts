@@ -1,70 +1,120 @@
-import { describe, expect, it } from 'vitest'
+/** The options of a receiver: each mistake is a TypeError that names the option, and shows no secret. */
+
+import { expect, it } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { deliver, refusing, setUp } from '../support/receive.ts'
 
+const { log: _, ...withoutLog } = memoryQueue()
 const queue = memoryQueue()
 const store = memoryDedupe()
 const call = () => ''
+const history = (options: unknown) => ({ inbox: { queue, history: options } })
+const header = (options: object) => ({ secret: undefined, header: { name: 'x-key', value: 'right', ...options } })
 
-describe('createReceiver refuses', () => {
-  it.each([
-    ['secret', {}],
-    ['secret', { secret: '' }],
-    ['secret', { secret: [] }],
-    ['secret[1]', { secret: ['good', ''] }],
-    ['secret[0]', { secret: [undefined, 'good'] }],
-    ['secret', { secret: 5 }],
-    ['allowUnsigned', { allowUnsigned: true, secret: 's' }],
-    ['allowUnsigned', { allowUnsigned: 'yes' }],
-    ['secert', { secert: 's' }],
-    ['limit', { secret: 's', limit: 0 }],
-    ['deadlineMs', { secret: 's', deadlineMs: 0 }],
-    ['clock.setTimeout', { secret: 's', clock: { now: () => 0, monotonic: () => 0 } }],
-    ['events', { secret: 's', events: [] }],
-    ['events', { secret: 's', events: new Map() }],
-    ['traits', { secret: 's', traits: null }],
-    ['onRejected', { secret: 's', onRejected: 'log' }],
-    ['onError', { secret: 's', onError: {} }],
-    ['onDeadLetter', { secret: 's', inbox: queue, onDeadLetter: 'page me' }],
-    ['onDeadLetter', { secret: 's', onDeadLetter: () => {} }],
-    ['onUnplanned', { secret: 's', events: {}, onUnplanned: 'log' }],
-    ['onUnplanned', { secret: 's', onUnplanned: () => {} }],
-    ['logger.error', { secret: 's', logger: {} }],
-    ['events', { secret: 's', events: { 'Order Completed': undefined } }],
-    ['traits', { secret: 's', traits: { identify: {} } }],
-    ['inbox', { secret: 's', inbox: null }],
-    ['inbox', { secret: 's', inbox: {} }],
-    ['secret.sauce', { secret: { source: call, secrets: call, sauce: 5 } }],
-    ['secret.source', { secret: { secrets: call } }],
-    ['secret.secrets', { secret: { source: call, secrets: 'shop' } }],
-    ['inbox.queue', { secret: 's', inbox: { queue: undefined } }],
-    ['inbox.queue', { secret: 's', inbox: { queue: { push() {}, work() {} } } }],
-    ['inbox.concurency', { secret: 's', inbox: { queue, concurency: 5 } }],
-    ['inbox.concurrency', { secret: 's', inbox: { queue, concurrency: 0 } }],
-    ['inbox.timeoutMs', { secret: 's', inbox: { queue, timeoutMs: 0 } }],
-    ['inbox.retries[1]', { secret: 's', inbox: { queue, retries: [5, -1] } }],
-    ['inbox.retries[0]', { secret: 's', inbox: { queue, retries: ['5'] } }],
-    ['inbox.key', { secret: 's', inbox: { queue, key: 'messageId' } }],
-    ['inbox.groupBy', { secret: 's', inbox: { queue, groupBy: 'userId' } }],
-    ['inbox.groupBy', { secret: 's', inbox: { queue: { ...queue, hasGroups: false }, groupBy: call } }],
-    ['onRejected', { secret: 's', inbox: queue, onRejected: () => {} }],
-    ['dedupe', { secret: 's', inbox: queue, dedupe: store }],
-    ['dedupe', { secret: 's', dedupe: null }],
-    ['dedupe', { secret: 's', dedupe: { claim() {} } }],
-    ['dedupe.keys', { secret: 's', dedupe: { store, keys: () => '' } }],
-    ['dedupe.key', { secret: 's', dedupe: { store, key: 'messageId' } }],
-  ])('%s: %j', (option, options) => {
-    expect(() => createReceiver(options as never)).toThrow(TypeError)
-    expect(() => createReceiver(options as never)).toThrow(option)
-  })
+const mistakes: readonly (readonly [option: string, options: object | undefined])[] = [
+  ['secret', { secret: undefined }],
+  ['secret', { secret: '' }],
+  ['secret', { secret: [] }],
+  ['secret[1]', { secret: ['good', ''] }],
+  ['secret[0]', { secret: [undefined, 'good'] }],
+  ['secret', { secret: 5 }],
+  ['secret', { secret: Buffer.from('bytes') }],
+  ['secret', { secret: Promise.resolve('still to come') }],
+  ['secret.sauce', { secret: { source: call, secrets: call, sauce: 5 } }],
+  ['secret.source', { secret: { secrets: call } }],
+  ['secret.secrets', { secret: { source: call, secrets: 'shop' } }],
+  ['secert', { secert: 's' }],
+  ['allowUnsigned', { allowUnsigned: true }],
+  ['allowUnsigned', { allowUnsigned: 'yes' }],
+  ['header', { header: { name: 'x-key', value: 'right' } }],
+  ['header', { ...header({}), allowUnsigned: true }],
+  ['header', { secret: undefined, header: 'x-key' }],
+  ['header.name', header({ name: undefined })],
+  ['header.name', header({ name: 'x-key:' })],
+  ['header.value', header({ value: undefined })],
+  ['header.value', header({ value: [] })],
+  ['header.value', header({ value: { source: call, secrets: call } })],
+  ['header.value[1]', header({ value: ['a', ''] })],
+  ['values', header({ values: [] })],
+  ['methods', { methods: 'PUT' }],
+  ['methods', { methods: [] }],
+  ['methods[1]', { methods: ['POST', 'GET'] }],
+  ['methods[0]', { methods: ['post'] }],
+  ['limit', { limit: 0 }],
+  ['deadlineMs', { deadlineMs: 0 }],
+  ['batches', { batches: 'signed' }],
+  ['batchLimit', { batchLimit: 0 }],
+  ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
+  ['custom', { custom: null }],
+  ['custom', { custom: {} }],
+  ['events', { events: [] }],
+  ['events', { events: new Map() }],
+  ['events', { events: refusing }],
+  ["events['Signup']", { events: { Signup: undefined } }],
+  ["events['Signup']", { events: { Signup: { parse: call } } }],
+  ['traits', { traits: null }],
+  ["traits['identify']", { traits: { identify: {} } }],
+  ['traits.track', { traits: { track: {} } }],
+  ['onRejected', { onRejected: 'log' }],
+  ['onRejected', { inbox: queue, onRejected: call }],
+  ['onError', { onError: {} }],
+  ['onDeadLetter', { inbox: queue, onDeadLetter: 'page me' }],
+  ['onDeadLetter', { onDeadLetter: call }],
+  ['onUnplanned', { events: {}, onUnplanned: 'log' }],
+  ['onUnplanned', { onUnplanned: call }],
+  ['logger.error', { logger: {} }],
+  ['inbox', { inbox: null }],
+  ['inbox', { inbox: {} }],
+  ['inbox', { inbox: memoryQueue }],
+  ['inbox.queue', { inbox: { queue: undefined } }],
+  ['inbox.queue', { inbox: { queue: { push() {}, work() {} } } }],
+  ['inbox.concurency', { inbox: { queue, concurency: 5 } }],
+  ['inbox.concurrency', { inbox: { queue, concurrency: 0 } }],
+  ['inbox.timeoutMs', { inbox: { queue, timeoutMs: 0 } }],
+  ['inbox.retries', { inbox: { queue, retries: 5 } }],
+  ['inbox.retries[1]', { inbox: { queue, retries: [5, -1] } }],
+  ['inbox.retries[0]', { inbox: { queue, retries: ['5'] } }],
+  ['inbox.key', { inbox: { queue, key: 'messageId' } }],
+  ['inbox.groupBy', { inbox: { queue, groupBy: 'userId' } }],
+  ['inbox.groupBy', { inbox: { queue: { ...queue, hasGroups: false }, groupBy: call } }],
+  ['inbox.history.maxAgeMs', history({})],
+  ['inbox.history.maxAgeMs', history({ maxAgeMs: 0 })],
+  ['inbox.history.maxBytes', history({ maxAgeMs: 1, maxBytes: 0 })],
+  ['maxAge', history({ maxAge: 1 })],
+  ['inbox.history', history(7)],
+  ['inbox.history', { inbox: { queue: withoutLog, history: { maxAgeMs: 1 } } }],
+  ['dedupe', { inbox: queue, dedupe: store }],
+  ['dedupe', { dedupe: null }],
+  ['dedupe', { dedupe: { claim() {} } }],
+  ['dedupe.store', { dedupe: { store: memoryDedupe } }],
+  ['dedupe.keys', { dedupe: { store, keys: call } }],
+  ['dedupe.key', { dedupe: { store, key: 'messageId' } }],
+]
 
-  it('about options that are none', () => {
-    expect(() => createReceiver(undefined as never)).toThrow('Pass at least { secret }')
-    expect(() => createReceiver('secret' as never)).toThrow(TypeError)
-  })
+it.each(mistakes)('a receiver refuses %s: %j', (option, options) => {
+  const create = () => createReceiver({ secret: 'hunter2', ...options } as never)
 
-  it('never shows a secret', () => {
-    expect(() => createReceiver({ secret: 'hunter2', allowUnsigned: true })).not.toThrow('hunter2')
-  })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`\`${option}`)
+  expect(create).not.toThrow('hunter2')
+})
+
+it.each([undefined, 'secret'])('a receiver refuses options that are none: %s', (options) => {
+  expect(() => createReceiver(options as never)).toThrow(TypeError)
+})
+
+it.each([
+  ['inbox.key', () => setUp({ inbox: { queue: memoryQueue(), key: () => 5 as never } })],
+  ['dedupe.key', () => setUp({ dedupe: { store: memoryDedupe(), key: () => 5 as never } })],
+  ['inbox.groupBy', () => setUp({ inbox: { queue: memoryQueue(), groupBy: () => 5 as never } })],
+])('%s that returns no text is the cause of a 500', async (name, create) => {
+  const { receiver, errors } = create()
+
+  expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500, error: { code: 'internal' } })
+
+  expect(errors[0]?.cause).toBeInstanceOf(TypeError)
+  expect(String(errors[0]?.cause)).toContain(`\`${name}()\``)
 })

@@ -133,13 +133,6 @@ it('counts 1000 events by name, and all others together; names that are too long
   expect(await receiver.health()).toMatchObject({ unplanned: 1_006 })
 })
 
-it('needs `events`', () => {
-  const onUnplanned = () => {}
-  expect(() => createReceiver({ secret, onUnplanned })).toThrow(
-    new TypeError('`onUnplanned` needs `events`. Got none. Pass schemas by event name as `events`.'),
-  )
-})
-
 it('what has a schema is known to an inspector, and seen by nothing else', () => {
   const traits = { identify: z.object({}) }
   const receiver = createReceiver({ secret, events, traits, custom: z.string() })
