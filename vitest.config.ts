@@ -76,7 +76,7 @@ const projects: TestProjectInlineConfiguration[] = [
     resolve: { alias: { bullmq: join(modules, 'bullmq'), ioredis: join(modules, 'ioredis') } },
     test: {
       name,
-      include: ['test/store/bullmq/*.test.ts'],
+      include: ['test/store/bullmq/*.engines.test.ts'],
       globalSetup: ['test/support/engine-releases.ts'],
       testTimeout: 30_000,
       sequence: { groupOrder: 2 },

@@ -113,16 +113,8 @@ describe.each(Object.entries(engines))('%s refuses', (name, { create, valid, wro
   })
 
   it.each([null, 'orders'])('%j in place of options', (options) => {
-    expect(() => create(options as never)).toThrow(`\`${name}: options\` must be an object.`)
+    expect(() => create(options as never)).toThrow(`\`${name}: options\``)
   })
-})
-
-it.each([
-  [{ connectionString: undefined }, '`connectionString` is required. Got undefined. Pass the address of PostgreSQL'],
-  [{ boss }, '`boss` must not be given with a `connectionString`. Pass one of the two.'],
-  [{ leaseMs: 1 }, '`leaseMs` must be a whole number from 10000 to 86400000. Got 1. Pass a number in that range.'],
-])('says what is wrong: %j', (options, message) => {
-  expect(() => pgBossQueue({ name: 'x', connectionString, ...options } as never)).toThrow(message)
 })
 
 it('a memoryQueue needs no options', async () => {

@@ -31,6 +31,7 @@ function queueWith(letter: DeadLetter): Queue {
   }
 }
 
+const lineOf = (id: string) => ({ level: 'error', text: expect.stringContaining(`dead letter ${id}`) })
 const letter = { ...foreign, body: Buffer.from('b0dy'), retryState: undefined, failedAt: new Date(5) }
 
 describe('a job that its queue cannot read', () => {
@@ -41,14 +42,12 @@ describe('a job that its queue cannot read', () => {
     createReceiver({ ...options, inbox: queueWith(letter) })
       .on('*', () => {})
       .start()
-    const advice = `Look at it with receiver.deadLetters(), then call receiver.drop(['${foreign.id}']).`
-    const text = `The queue cannot read a job of the inbox: Hookline did not write this job. ${advice}`
-    expect(printed).toEqual([{ level: 'error', text: `hookline: dead letter ${foreign.id}: ${text}` }])
+    expect(printed).toEqual([lineOf(foreign.id)])
     const onError = (error: HooklineError) => void errors.push(error)
     createReceiver({ ...options, onError, inbox: queueWith(letter) })
       .on('*', () => {})
       .start()
-    expect(errors).toMatchObject([{ code: 'internal', message: text }])
+    expect(errors).toMatchObject([{ code: 'internal', message: expect.stringContaining(foreign.id) }])
     expect(letters).toMatchObject(Array(2).fill({ id: foreign.id, reason: 'unreadable' }))
     expect(printed).toHaveLength(1)
   })
@@ -64,14 +63,11 @@ describe('a job that its queue cannot read', () => {
     return { letters, requests }
   }
 
-  const lineOf = (id: string) =>
-    `hookline: dead letter ${id}: unreadable, because it is not a message of a destination. Attempts: 0. Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
-
   it('of a destination: a line, onAttempt and onDeadLetter', () => {
     const printed = watchConsole()
     const reports: DeliveryReport[] = []
     const { letters } = createWith({ queue: queueWith(letter) })
-    expect(printed).toEqual([{ level: 'error', text: lineOf(foreign.id) }])
+    expect(printed).toEqual([lineOf(foreign.id)])
     createWith({ queue: queueWith(letter), onAttempt: (report) => reports.push(report) })
     expect(printed).toHaveLength(1)
     expect(reports).toMatchObject([{ status: 'failed', reason: 'unreadable', attempts: [] }])
@@ -86,7 +82,7 @@ describe('a job that its queue cannot read', () => {
     const job = jobOf('{"hookline":1}\n{"type":"track"}')
     await queue.push([job])
     await queue.drain()
-    expect(printed.map(({ text }) => text)).toEqual([lineOf(job.id)])
+    expect(printed).toEqual([lineOf(job.id)])
     expect(letters).toMatchObject([{ id: job.id, reason: 'unreadable', message: undefined }])
     expect(requests).toEqual([])
   })

@@ -196,45 +196,6 @@ describe('claiming', () => {
     expect(watched.claims.slice(0, 2)).toEqual([50, 50])
   })
 
-  it('never asks for more than the concurrency leaves', async () => {
-    const { clock, watched, push, work } = setUp()
-    const held = Promise.withResolvers<Outcome>()
-    work(({ id }) => (id === second.id ? complete : held.promise), 3)
-    const [first, second, third, fourth] = [jobOf(), jobOf(), jobOf(), jobOf()]
-    await push(first, second)
-    await clock.advance(0)
-    await push(third)
-    await clock.advance(0)
-    await push(fourth)
-    await clock.advance(0)
-    expect(new Set(watched.claims.slice(1))).toEqual(new Set([1, 2]))
-    held.resolve(complete)
-  })
-
-  it('looks again when it was woken while the store answered', async () => {
-    const gates: ReturnType<typeof gate>[] = []
-    const { worker, push, work, seen, clock } = setUp({
-      change: (store) => ({
-        async nextDueAt() {
-          const at = await store.nextDueAt()
-          const gated = gate()
-          gates.push(gated)
-          await gated.opened
-          return at
-        },
-      }),
-    })
-    work()
-    await until(() => gates.length === 1)
-    await push(jobOf())
-    const drain = worker.drain().then(() => seen.length)
-    for (let turn = 0; turn < 5; turn += 1) {
-      for (const { open } of gates.splice(0)) open()
-      await clock.advance(0)
-    }
-    expect(await drain).toBe(1)
-  })
-
   it('polls for the jobs of other processes, with a handler only', async () => {
     const { clock, watched, worker, work, seen } = setUp({ pollMs: 200 })
     const pushElsewhere = (job: Job) => watched.store.push([job])
@@ -324,18 +285,6 @@ describe('a pause', () => {
     open()
     await until(() => seen.length === 1)
     expect(errors).toMatchObject([{ message: 'away' }])
-  })
-
-  it('leaves a drain waiting for due jobs', async () => {
-    const { clock, worker, push, work } = setUp({ pollMs: 100 })
-    worker.setPaused(true)
-    work()
-    await push(jobOf())
-    const drain = watch(worker.drain())
-    await clock.advance(1000)
-    expect(drain.isOver).toBe(false)
-    worker.setPaused(false)
-    await drain.promise
   })
 })
 
@@ -482,47 +431,6 @@ describe('close', () => {
     expect(watched.released).toEqual([{ id: due.id, wereHandled: false }])
     expect([seen, clock.timers]).toEqual([[], 0])
   })
-
-  it('runs no handler with claims that come when the signal has aborted', async () => {
-    const gated = gate()
-    let claims = 0
-    const { clock, watched, worker, push, work, seen } = setUp({
-      isDurable: false,
-      change: (store) => ({
-        async claim(limit) {
-          claims += 1
-          if (claims > 1) await gated.opened
-          return store.claim(limit)
-        },
-      }),
-    })
-    work(never, 2)
-    await push(jobOf())
-    await until(() => seen.length === 1)
-    await push(jobOf())
-    await until(() => claims > 1)
-    const close = worker.close(5)
-    await clock.advance(5)
-    gated.open()
-    await close
-    expect(seen).toHaveLength(1)
-    expect(watched.released.map(({ wereHandled }) => wereHandled)).toEqual([false, true])
-  })
-
-  it('releases what still runs, and not what obeyed the signal', async () => {
-    const { watched, worker, push, work, seen } = setUp()
-    const [deaf, obeys] = [jobOf(), jobOf()]
-    work(({ id }, signal) => {
-      const { promise, resolve } = Promise.withResolvers<Outcome>()
-      if (id === obeys.id) signal.addEventListener('abort', () => resolve(complete))
-      return promise
-    })
-    await push(deaf, obeys)
-    await until(() => seen.length === 2)
-    await worker.close(0)
-    expect(watched.released).toEqual([{ id: deaf.id, wereHandled: true }])
-    expect(watched.outcomes).toEqual([complete])
-  })
 })
 
 describe('leases', () => {
@@ -554,16 +462,6 @@ describe('leases', () => {
     held.resolve(complete)
     await clock.advance(2000)
     expect(renewals.slice(1)).toEqual([[long.id], [long.id]])
-  })
-
-  it('set no timer while nothing runs', async () => {
-    const { clock, worker, push, work, renewals } = setUpLeases()
-    work()
-    await push(jobOf())
-    await worker.drain()
-    expect(clock.timers).toBe(0)
-    await clock.advance(10_000)
-    expect(renewals).toEqual([])
   })
 
   it('are renewed until the outcome is recorded', async () => {

@@ -57,14 +57,6 @@ describe('the bounds of a queue in memory', () => {
     await queue.push([jobOf(), jobOf(), jobOf()])
   })
 
-  it('maxJobs: a known id needs no room', async () => {
-    const { queue } = setUp({ maxJobs: 1 })
-    const job = jobOf()
-    await queue.push([job, job])
-    await queue.push([job])
-    expect((await queue.counts()).waiting).toBe(1)
-  })
-
   it('maxBytes: of bodies and states, free again when a job is done', async () => {
     const { queue, clock, work } = setUp({ name: 'orders', maxBytes: 100 })
     work((job) =>
@@ -149,17 +141,6 @@ describe('the bounds of a queue in memory', () => {
     expect(await queue.redrive((await queue.deadLetters({ limit: 1 })).map(({ id }) => id))).toBe(1)
   })
 
-  it('deadLetterRetentionMs: dead letters that are older', async () => {
-    const { queue, clock, work } = setUp({ deadLetterRetentionMs: 1000 })
-    work(() => ({ deadLetter: 'no' }))
-    await queue.push([jobOf()])
-    await queue.drain()
-    await clock.advance(1000)
-    expect((await queue.counts()).deadLetters).toBe(1)
-    await clock.advance(1000)
-    expect((await queue.counts()).deadLetters).toBe(0)
-  })
-
   it('as many known ids as maxJobs, the latest', async () => {
     const { queue, seen, work } = setUp({ maxJobs: 2 })
     work(() => done)
@@ -169,18 +150,6 @@ describe('the bounds of a queue in memory', () => {
       await queue.drain()
     }
     expect(seen.map(({ id }) => id)).toEqual([...jobs, jobs[0]].map((job) => job?.id))
-  })
-
-  it('dedupeWindowMs', async () => {
-    const { clock, queue, seen, work } = setUp({ dedupeWindowMs: 1000 })
-    work(() => done)
-    const job = jobOf()
-    for (const afterMs of [0, 999, 1]) {
-      await clock.advance(afterMs)
-      await queue.push([job])
-      await queue.drain()
-    }
-    expect(seen).toHaveLength(2)
   })
 })
 

@@ -31,15 +31,15 @@ describe('depth', () => {
     const { open, drained } = setUp()
     const queue = open()
     work(queue, () => ({ deadLetter: 'no' }), 100)
-    await queue.push(Array.from({ length: 1_200 }, () => jobOf()))
+    await queue.push(Array.from({ length: 600 }, () => jobOf()))
     await drained(queue)
     queue.pause()
     const redriven = queue.redrive('all')
     const seen: number[] = []
-    while (seen.at(-1) !== 1_200) seen.push((await queue.counts()).waiting)
-    expect(await redriven).toBe(1_200)
-    expect(seen.filter((waiting) => waiting > 0 && waiting < 1_200)).not.toEqual([])
-    expect(await queue.counts()).toMatchObject({ waiting: 1_200, deadLetters: 0 })
+    while (seen.at(-1) !== 600) seen.push((await queue.counts()).waiting)
+    expect(await redriven).toBe(600)
+    expect(seen.filter((waiting) => waiting > 0 && waiting < 600)).not.toEqual([])
+    expect(await queue.counts()).toMatchObject({ waiting: 600, deadLetters: 0 })
   })
 
   it('ids of complete jobs are forgotten in time', async () => {
@@ -58,7 +58,7 @@ describe('depth', () => {
   it('a closed queue leaves its jobs in one file, none in the WAL beside it', async () => {
     const { path, open } = setUp()
     const queue = open()
-    for (let round = 0; round < 20; round += 1)
+    for (let round = 0; round < 5; round += 1)
       await queue.push(Array.from({ length: 100 }, () => jobOf('x'.repeat(4_000))))
     await queue.close({ graceMs: 0 })
     await until(() => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0)
@@ -69,41 +69,36 @@ describe('depth', () => {
     const queue = open()
     work(queue)
     const sizes: number[] = []
-    for (let round = 0; round < 25; round += 1) {
+
+    for (let round = 0; round < 15; round += 1) {
       await queue.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(4_000))))
       await queue.drain()
       sizes.push(statSync(`${path}-wal`).size)
     }
+
     expect(Math.max(...sizes)).toBeLessThan(60_000_000)
     expect(statSync(path).size).toBeLessThan(60_000_000)
-  }, 60_000)
+  })
 
-  it.each([
-    { how: 'one at a time', count: 5_000, concurrency: 1, size: 100 },
-    { how: 'many at a time, with large bodies', count: 6_000, concurrency: 100, size: 20_000 },
-  ])(
-    'the WAL of a process that only works, $how, grows to a size and no further',
-    async (given) => {
-      const { path, open } = setUp()
-      const before = open()
-      for (let pushed = 0; pushed < given.count; pushed += 500) {
-        await before.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(given.size))))
-      }
-      await before.close({ graceMs: 0 })
-      const queue = open()
-      let [handled, greatest] = [0, 0]
-      const measure = (): Outcome => {
-        handled += 1
-        if (handled % 100 === 0) greatest = Math.max(greatest, statSync(`${path}-wal`).size)
+  it('the WAL of a process that only works, one at a time, grows to a size and no further', async () => {
+    const { path, open } = setUp()
+    const before = open()
+    await before.push(Array.from({ length: 4_000 }, () => jobOf('x'.repeat(100))))
+    await before.close({ graceMs: 0 })
+    const queue = open()
+    const sizes: number[] = []
+    const seen = work(
+      queue,
+      (): Outcome => {
+        if (seen.length % 100 === 0) sizes.push(statSync(`${path}-wal`).size)
         return { complete: true }
-      }
+      },
+      1,
+    )
 
-      work(queue, measure, given.concurrency)
-      await queue.drain()
+    await queue.drain()
 
-      expect(handled).toBe(given.count)
-      expect(greatest).toBeLessThan(60_000_000)
-    },
-    60_000,
-  )
+    expect(seen).toHaveLength(4_000)
+    expect(Math.max(...sizes)).toBeLessThan(60_000_000)
+  })
 })

@@ -1,0 +1,181 @@
+/** An observer of a queue: beside running workers; it changes nothing that it is not asked to change. */
+
+import { randomUUID } from 'node:crypto'
+import { expect, it, onTestFinished } from 'vitest'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import type { QueueCounts } from '../../src/store/health.ts'
+import type { Outcome, Queue } from '../../src/store/queue-types.ts'
+import { leaveJobs } from '../support/left-jobs.ts'
+import { bodiesOf, jobOf, work } from '../support/queues.ts'
+import { until } from '../support/until.ts'
+
+export interface ObservedEngine {
+  open(name: string, observe: boolean): Queue
+  list(): Promise<readonly string[]>
+  /** All that the engine stores, of every queue. While workers run, without what they wake for and when they supervised. */
+  read(whileWorking?: boolean): Promise<unknown>
+  /** Whether it counts the jobs that are retried. */
+  readonly countsRetries: boolean
+  /** Makes the next counts current. */
+  refresh?(): Promise<unknown>
+  /** Waits for what a worker stores by itself soon after it has claimed a job. */
+  settle?(name: string): Promise<unknown>
+  /** Makes what supervises do so at once. */
+  hurrySupervision?(): Promise<unknown>
+  remove?(name: string): Promise<unknown>
+}
+
+export function testObserver(engine: ObservedEngine): void {
+  const { list, read, refresh } = engine
+
+  function setUp(name: string = randomUUID()) {
+    const open = (observe = false) => {
+      const queue = engine.open(name, observe)
+      onTestFinished(async () => {
+        await queue.close({ graceMs: 0 })
+        await engine.remove?.(name)
+      })
+      return queue
+    }
+    return { name, open }
+  }
+
+  async function countsOf(queue: Queue) {
+    await refresh?.()
+    return queue.counts()
+  }
+
+  it('is refused by each call while its queue does not exist, with the names of those that do, and creates nothing', async () => {
+    const { name, open } = setUp(`orders-${randomUUID().slice(0, 8)}`)
+    const other = setUp()
+    await other.open().counts()
+    const before = await read()
+    const observer = open(true)
+    const refusal = { code: 'queue_unavailable', message: expect.stringContaining(other.name) }
+
+    await expect(observer.counts()).rejects.toMatchObject(refusal)
+    await expect(observer.deadLetters()).rejects.toMatchObject(refusal)
+    await expect(observer.redrive('all')).rejects.toMatchObject(refusal)
+    await expect(observer.drop('all')).rejects.toMatchObject(refusal)
+    expect(await read()).toEqual(before)
+
+    await open().push([jobOf()])
+    expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+    expect(await list()).toEqual(expect.arrayContaining([name, other.name]))
+  })
+
+  it('reads jobs in every phase, and leaves all that is stored as it is', async () => {
+    const { name, open } = setUp()
+    const worker = open()
+    await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
+    await engine.settle?.(name)
+    const before = await read()
+
+    const observer = open(true)
+    const counts: QueueCounts = await countsOf(observer)
+    const letters = await observer.deadLetters()
+    const after = await observer.deadLetters({ after: letters[0]?.id ?? '' })
+    await observer.close({ graceMs: 0 })
+
+    expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
+    expect(counts.retrying).toBe(engine.countsRetries ? 1 : undefined)
+    expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
+    expect(letters).toEqual(await worker.deadLetters())
+    expect(letters.map(({ reason, body }) => [reason, `${Buffer.from(body)}`])).toEqual([['reason', 'body 4']])
+    expect(after).toEqual([])
+    expect(await read()).toEqual(before)
+  })
+
+  it('leaves all as it is when no worker runs', async () => {
+    const { open } = setUp()
+    const worker = open()
+    await worker.push([jobOf()])
+    await worker.close({ graceMs: 0 })
+    await engine.hurrySupervision?.()
+    const before = await read(false)
+
+    const observer = open(true)
+    for (let look = 0; look < 2; look += 1) expect(await countsOf(observer)).toMatchObject({ waiting: 1 })
+    await observer.close({ graceMs: 0 })
+
+    expect(await read(false)).toEqual(before)
+  })
+
+  it('pushes, and claims nothing', async () => {
+    const { name, open } = setUp()
+    const worker = open()
+    await worker.counts()
+    const observer = open(true)
+    const handle = async (): Promise<Outcome> => ({ complete: true })
+
+    await observer.push([jobOf()])
+    await expect(observer.push([jobOf()], { db: {} })).rejects.toThrow(TypeError)
+    expect(() => observer.work(handle, { concurrency: 1 })).toThrow(TypeError)
+    expect(() => createReceiver({ secret: 'a secret', inbox: observer })).toThrow(name)
+    expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0 })
+
+    worker.work(handle, { concurrency: 1 })
+    await until(async () => (await countsOf(observer)).waiting === 0)
+  })
+
+  it('redrives, drops and forgets what it is asked to', async () => {
+    const { open } = setUp()
+    const worker = open()
+    const seen = work(worker, ({ body }) => ({ deadLetter: `${Buffer.from(body)}`.split(' ')[0] ?? '' }), 1)
+    const jobs = ['a 1', 'a 2', 'b 1', 'b 2', 'c'].map((body) => jobOf(body))
+    for (const job of jobs) {
+      await worker.push([job])
+      await worker.drain()
+    }
+    worker.pause()
+    const observer = open(true)
+
+    expect(await observer.drop({ reason: 'a' })).toBe(2)
+    expect(await observer.redrive([jobs[2]?.id ?? '', randomUUID()])).toBe(1)
+    expect(await observer.forget(({ body }) => `${Buffer.from(body)}` === 'c')).toEqual({ deleted: 1, active: 0 })
+    expect(await countsOf(observer)).toMatchObject({ waiting: 1, deadLetters: 1 })
+    expect(await observer.redrive('all')).toBe(1)
+    worker.resume()
+
+    await until(async () => (await observer.counts()).deadLetters === 2)
+    expect(bodiesOf(seen.slice(5)).sort()).toEqual(['b 1', 'b 2'])
+    expect(seen.slice(5)).toMatchObject([{ claimCount: 1 }, { claimCount: 1 }])
+  })
+
+  it('comes and goes beside running workers, which lose no claim', async () => {
+    const { open } = setUp()
+    const [worker, other] = [open(), open()]
+    const claims: number[] = []
+    for (const each of [worker, other]) {
+      work(
+        each,
+        async ({ claimCount }) => {
+          claims.push(claimCount)
+          await new Promise((resolve) => setImmediate(resolve))
+          return { complete: true }
+        },
+        4,
+      )
+    }
+    const jobs = Array.from({ length: 200 }, () => jobOf())
+    const pushed = worker.push(jobs)
+    let looks = 0
+    const look = async (): Promise<void> => {
+      do {
+        const observer = open(true)
+        await observer.counts()
+        await observer.deadLetters()
+        await observer.close({ graceMs: 0 })
+        looks += 1
+      } while (claims.length < jobs.length)
+    }
+
+    await pushed
+    await Promise.all([look(), look()])
+
+    await Promise.all([worker.drain(), other.drain()])
+    expect(claims).toEqual(jobs.map(() => 1))
+    expect(looks).toBeGreaterThan(1)
+    expect(await countsOf(worker)).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+}
