@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { inodeOf } from '../src/store/sqlite/database.ts'
 import { createPlace } from '../tools/command/src/place.ts'
-import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateLog } from './store/sqlite/set-up.ts'
+import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateWal } from './store/sqlite/set-up.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -73,10 +73,10 @@ describe('a file system that removes no open file, as that of Windows', () => {
     expect(sideFilesOf(path)).toEqual([expect.not.stringMatching(`${left}`)])
   })
 
-  it('a queue whose log is truncated in use loses nothing that is acknowledged after', async () => {
-    const { path, queue } = await truncateLog()
+  it('a queue whose WAL is truncated in use loses nothing that is acknowledged after', async () => {
+    const { path, queue } = await truncateWal()
     replaceInFs('rmSync', refuse)
-    await expect(queue.push([jobOf()])).rejects.toThrow('its WAL was truncated while it was in use')
+    await expect(queue.push([jobOf()])).rejects.toThrow('truncated')
     await queue.push([jobOf('after')])
     await queue.close({ graceMs: 0 })
     expect(bodiesIn(path)).toEqual(['after', 'before'])

@@ -220,7 +220,7 @@ it('in memory', async () => {
   const open = (clock: ManualClock) => createMemoryStore({ ...settings, clock }) as QueueStore
   await fc.assert(
     fc.asyncProperty(steps, (given) => compareWithModel(given, open)),
-    { numRuns: runs(100) },
+    { numRuns: runs(50) },
   )
 })
 
@@ -239,7 +239,7 @@ it('in a file, whose counts are those of its rows', async () => {
     )
     database.close()
   }
-  await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs(15), examples: [[COMPLETED_TWICE]] })
+  await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs(6), examples: [[COMPLETED_TWICE]] })
 })
 
 function countsIn(database: DatabaseSync, name: string): object {

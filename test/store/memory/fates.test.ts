@@ -87,7 +87,7 @@ it('each is done as often as its handler said, or dead, or returned', async () =
       const found = [...done, ...[...dead, ...left].map(({ id }) => id)]
       expect(found.sort()).toEqual([...accepted].sort())
     }),
-    { numRuns: runs(300) },
+    { numRuns: runs(100) },
   )
 })
 

@@ -7,7 +7,6 @@ import fs, {
   rmSync,
   statSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -28,6 +27,7 @@ import {
   pageInside,
   setUp,
   sideFilesOf,
+  truncateWal,
   unavailable,
   work,
 } from './set-up.ts'
@@ -209,14 +209,7 @@ describe('a file that goes away', needs('POSIX'), () => {
   })
 
   it('with what was in its WAL, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
-    const { path, open, connect } = setUp()
-    const queue = open()
-    await queue.push([jobOf('before')])
-    const other = connect()
-    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    other.close()
-    await queue.push([jobOf('in the WAL')])
-    truncateSync(`${path}-wal`)
+    const { path, queue } = await truncateWal()
 
     await expect(queue.push([jobOf('refused')])).rejects.toThrow('truncated')
     await queue.push([jobOf('after')])

@@ -1,6 +1,6 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
-import { closeSync, mkdtempSync, openSync, readdirSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -139,6 +139,19 @@ export function bodiesIn(path: string): string[] {
   const rows = database.prepare('SELECT body FROM hookline_queue_bodies').all()
   database.close()
   return rows.map(({ body }) => `${Buffer.from(body as Uint8Array)}`).sort()
+}
+
+/** A queue whose WAL is truncated while it is in use: the job `before` is in its file, `in the WAL` is lost. */
+export async function truncateWal() {
+  const { path, open, connect } = setUp()
+  const queue = open()
+  await queue.push([jobOf('before')])
+  const other = connect()
+  other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  other.close()
+  await queue.push([jobOf('in the WAL')])
+  truncateSync(`${path}-wal`)
+  return { path, queue }
 }
 
 export function hurryTime(): void {
