@@ -39,15 +39,6 @@ export const SECRET_COOLDOWN_MS = 10_000
 /** Least time between two calls of an async provider that fails while no secret is known, in milliseconds. */
 export const SECRET_RETRY_MS = 1_000
 
-/** Most sources whose secrets are kept. */
-export const SOURCES_LIMIT = 10_000
-
-/**
- * Most names of sources whose secrets are looked up at a time, and most names that are remembered because they have no secret.
- * Forged requests can name any number.
- */
-export const UNKNOWN_SOURCES_LIMIT = 100
-
 /** Most characters of the name of a source. */
 export const SOURCE_NAME_LIMIT = 200
 

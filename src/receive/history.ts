@@ -90,11 +90,11 @@ export interface Replay {
 }
 
 function readHandled(entry: LogEntry): HandledMessage {
-  const { handlers, ignored } = readNote(entry.note)
+  const { handledAt, cursor, note } = entry
   const stored = readStored(entry)
-  const message = stored.receivedAt && tryParse(stored.bytes)
-  const { handledAt, cursor } = entry
-  return Object.assign(stored, { message, handledAt, handlers, ignored, cursor })
+  const isReadable = stored.receivedAt !== undefined
+  const message = isReadable ? tryParse(stored.bytes) : undefined
+  return Object.assign(stored, { message, handledAt, ...readNote(note), cursor }) // A spread of `stored` would lose its hidden `toJSON`.
 }
 
 /** @throws TypeError that names the filter. */
@@ -114,7 +114,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
   const { handler } = others
   const isMeant = matchEntry(others)
-  const isAll = Object.values(others).every((value) => value === undefined)
+  const isAll = Object.values(others).every((value) => value === undefined) // Then the list reads no more than it yields.
   const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
   let count = 0
   for await (const entry of walkLog(log, { since, until, after }, bounds)) {
@@ -164,12 +164,8 @@ function requireReplayOptions(options: ReplayOptions): void {
   const { id, ids, handlers, maxPerSecond, dryRun, signal, onProgress } = options
   if (dryRun !== undefined) requireBoolean('replay: dryRun', dryRun)
   if (id !== undefined && !(typeof id === 'string' && ID.test(id))) {
-    throw invalidOption(
-      'replay: id',
-      'must be 1 to 100 of the characters A-Za-z0-9._-',
-      show(id),
-      "Pass one such as 'fix-42'.",
-    )
+    const rule = 'must be 1 to 100 of the characters A-Za-z0-9._-'
+    throw invalidOption('replay: id', rule, show(id), "Pass one such as 'fix-42'.")
   }
   requireIds('replay: ids', ids)
   requireTexts('replay: handlers', handlers)
@@ -288,14 +284,14 @@ class ReplayRun {
     const { log } = this.#context
     const rest = { since: this.#options.since, until: this.#until, after: last?.cursor }
     if (!this.#options.dryRun && this.#pushedSinceWait >= this.#limit) {
-      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 })
+      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 }) // The least that shows whether any is left.
       if (next === undefined) return []
       await this.#waitUntilNoneIsLate()
     }
     return log.list({ ...rest, ...bounds })
   }
 
-  /** Returns undefined for an entry that is not to be replayed. */
+  /** Returns undefined for an entry that is not to be replayed. Lets others run before each step that parses the message again. */
   async #copyOf(entry: LogEntry): Promise<Copy | undefined> {
     const { isFor = () => true } = this.#context
     const { handlers } = this.#options

@@ -15,16 +15,17 @@ import {
 import { type Clock, inBackground } from '../kit/clock.ts'
 import { TIMED_OUT, within } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
-import {
-  SECRET_COOLDOWN_MS,
-  SECRET_MAX_AGE_MS,
-  SECRET_RETRY_MS,
-  SOURCE_NAME_LIMIT,
-  SOURCES_LIMIT,
-  UNKNOWN_SOURCES_LIMIT,
-} from '../protocol/limits.ts'
+import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS, SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
 import { createLateError } from './deadline.ts'
+
+/** Most sources whose secrets are kept. */
+const SOURCES_LIMIT = 10_000
+/**
+ * Most names of sources whose secrets are looked up at a time, and most names that are remembered because they have no secret.
+ * Forged requests can name any number.
+ */
+const UNKNOWN_SOURCES_LIMIT = 100
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]

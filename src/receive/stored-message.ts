@@ -58,7 +58,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
   }
 }
 
-/** Makes `JSON.stringify` write the bytes as text, and not as one number for each byte. */
+/** Makes `JSON.stringify` write the bytes as text, and not as one number for each byte. The `toJSON` is hidden: it is not enumerable. */
 export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
@@ -67,15 +67,12 @@ export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: 
 export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
   const { attempts, error, handlers } = readRetryState(letter.retryState)
-  const message = stored.receivedAt && tryParse(stored.bytes, !INVALID.includes(error?.code))
+  const isReadable = stored.receivedAt !== undefined
+  const message = isReadable ? tryParse(stored.bytes, !INVALID.includes(error?.code)) : undefined
+  const { reason, failedAt } = letter
   const named = handlers && { handlers }
-  return Object.assign(stored, {
-    message,
-    ...explain(letter.reason, error),
-    ...named,
-    attempts,
-    failedAt: letter.failedAt,
-  })
+  // A spread of `stored` would lose its hidden `toJSON`.
+  return Object.assign(stored, { message, ...explain(reason, error), ...named, attempts, failedAt })
 }
 
 export function reasonOf({ reason, retryState }: DeadLetter): DeadLetterReason {

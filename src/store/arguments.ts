@@ -23,7 +23,7 @@ import type { Logger } from '../kit/log.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { CheckedLogPage, CheckedPage, QueueStore } from './queue-store.ts'
 import type { HistoryOptions, Job, LogPage, PushOptions, Queue, StoredDeadLetterFilter } from './queue-types.ts'
-import type { LettersFrom, PageBounds } from './walk.ts'
+import { type LettersFrom, type PageBounds, UNLIMITED } from './walk.ts'
 
 /** The options of `createQueue`. */
 export interface CreateQueueOptions {
@@ -146,7 +146,7 @@ export function readLogPage(page: LogPage): CheckedLogPage {
   return { since, until, after, ...readBounds(page) }
 }
 
-function readBounds({ limit = 100, maxBytes = Number.MAX_SAFE_INTEGER }: Partial<PageBounds>): PageBounds {
+function readBounds({ limit = 100, maxBytes = UNLIMITED }: Partial<PageBounds>): PageBounds {
   requireInteger('maxBytes', maxBytes, 1, Number.MAX_SAFE_INTEGER)
   return { limit: requireInteger('limit', limit, 1), maxBytes }
 }

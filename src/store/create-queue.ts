@@ -135,9 +135,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       const advice = 'Create a queue for each destination and each inbox.'
       throw new TypeError(`Queue ${this.#name} can have one handler, and has one already. ${advice}`)
     }
-    if (this.#closing !== undefined) {
-      throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
-    }
+    if (this.#closing !== undefined) throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
     requireFunction('handle', handle)
     requireInteger('concurrency', options?.concurrency, 1)
     const { log } = this.#store
@@ -274,9 +272,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   #requireOpen(isOpen = !this.#isClosed): void {
-    if (isOpen) return
-    const message = `Queue ${this.#name} is closed. Create a new queue.`
-    throw new HooklineError('shutting_down', message)
+    if (!isOpen) throw new HooklineError('shutting_down', `Queue ${this.#name} is closed. Create a new queue.`)
   }
 
   /** Reports an error, but not the same one again: one fault fails all calls that were sent together. */

@@ -33,12 +33,8 @@ export function requireFilter(call: string, { since, until, type, event, userId 
   if (type !== undefined) requireOneOf(`${call}: type`, type, RECEIVED_TYPES)
   if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
   if (event !== undefined && type !== undefined && type !== 'track') {
-    throw invalidOption(
-      `${call}: event`,
-      'needs track messages',
-      `type '${type}'`,
-      "Leave `type` out, or pass 'track'.",
-    )
+    const advice = "Leave `type` out, or pass 'track'."
+    throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, advice)
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
 }

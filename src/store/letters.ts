@@ -60,7 +60,7 @@ export async function* listLetters<Seen>(
   for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.read(letter)
 }
 
-/** Walks over selected letters. Lets others run before each: its owner parses it a second time. */
+/** Yields the selected letters. Lets others run before each: the filter has parsed it, and the owner parses it again. */
 async function* walkSelected(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<unknown>,

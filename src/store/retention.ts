@@ -4,6 +4,7 @@ import { type Clock, unref } from '../kit/clock.ts'
 import { dropMatching, type Stored } from './drop.ts'
 import type { LogStore } from './queue-store.ts'
 import type { HistoryOptions } from './queue-types.ts'
+import { UNLIMITED } from './walk.ts'
 
 const CLOCK_SET_MS = 60_000
 const DROPPED_AT_ONCE = 500
@@ -30,7 +31,7 @@ export class Retention {
 
   /** Trims the log, some entries at a time, so that other calls go between. */
   keepLog(trim: (...which: Parameters<LogStore['trim']>) => Promise<number>, history: HistoryOptions): void {
-    const { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER } = history
+    const { maxAgeMs, maxBytes = UNLIMITED } = history
     const dropAll = async (): Promise<void> => {
       const before = new Date(this.#clock.now() - maxAgeMs)
       for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE && !this.#isClosed; ) {

@@ -109,7 +109,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
     hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
-    if (this.#isClosed) return
+    if (this.#isClosed) return // `close` releases the job.
     running.recording = this.#endClaim(
       claim,
       isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock),
@@ -134,7 +134,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
   #endClaim(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
     const { onEnd, mayClaimNext } = this.#options
     if (this.#finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
-      return this.#recordAndClaim(claim, outcome, this.#finishAndClaim(claim, outcome))
+      return this.#recordAndClaim(claim, outcome, this.#finishAndClaim)
     }
     this.#handling -= 1
     const recording = outcome && this.#record(claim, outcome)
@@ -142,11 +142,19 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return recording
   }
 
-  async #recordAndClaim(claim: Claim, outcome: Complete, claiming: Promise<readonly Claim[]>): Promise<boolean> {
+  /**
+   * Records the outcome and claims the next job in one call of the store. When that fails, it frees the place, then records alone, again
+   * and again. Resolves to whether the outcome is recorded.
+   */
+  async #recordAndClaim(
+    claim: Claim,
+    outcome: Complete,
+    finishAndClaim: NonNullable<QueueStore<Claim>['finishAndClaim']>,
+  ): Promise<boolean> {
     let claims: readonly Claim[] = []
     let recordingAgain: Promise<boolean> | undefined
     try {
-      claims = await claiming
+      claims = await finishAndClaim(claim, outcome)
     } catch (error) {
       recordingAgain = this.#recordAgain(claim, outcome, error)
     }
@@ -182,7 +190,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** Waits so long, or until the grace is over. Resolves in both cases: the caller tries once more, and then looks at the signal. */
+  /** Waits for `ms`, or until the grace is over. Resolves in both cases: the caller tries once more, and then looks at the signal. */
   async #waitUntilAbort(ms: number): Promise<void> {
     const { clock, signal } = this.#options
     if (signal.aborted) return

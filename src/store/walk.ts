@@ -9,11 +9,15 @@ export interface PageBounds {
   readonly maxBytes: number
 }
 
+/** The `maxBytes` of a page or a log without a limit. */
+export const UNLIMITED: number = Number.MAX_SAFE_INTEGER
+
 export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
 
 /** How long walks go on in one turn of the event loop. With the message that is parsed at the end, a turn may take twice as long. */
 const SLICE_MS = 5
 
+/** When the time of all walks in this turn ends, and the turns that they wait for. */
 let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
@@ -25,7 +29,7 @@ export async function letOthersRun(): Promise<void> {
   endsAt = performance.now() + SLICE_MS
 }
 
-/** Yields the entries of pages. A caller that parses an entry a second time calls {@link letOthersRun} before. */
+/** Yields the entries of pages. Lets others run before each: its caller may parse it. Before the caller parses it again, it calls {@link letOthersRun}. */
 export async function* walk<Entry>(
   pages: AsyncIterable<readonly Entry[]> | Iterable<readonly Entry[]>,
 ): AsyncGenerator<Entry> {

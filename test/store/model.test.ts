@@ -10,7 +10,7 @@ import type { ClaimedJob, Job, Outcome } from '../../src/store/queue-types.ts'
 import { openFile } from '../../src/store/sqlite/file.ts'
 import { readOptions } from '../../src/store/sqlite/sqlite-options.ts'
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { NUMBERS } from '../../src/store/sqlite/sqlite-tables.ts'
+import { SEQS_PER_QUEUE } from '../../src/store/sqlite/sqlite-tables.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { runs } from '../support/properties.ts'
 import { newFile } from './sqlite/set-up.ts'
@@ -253,9 +253,9 @@ function countsIn(database: DatabaseSync, name: string): object {
 function rowsIn(database: DatabaseSync, name: string): object {
   const counted = database.prepare(`
     WITH jobs AS (SELECT j.* FROM hookline_queue_jobs AS j JOIN hookline_queues USING (queue) WHERE name = ?1),
-      entries AS (SELECT l.* FROM hookline_log AS l JOIN hookline_queues ON seq > queue * ${NUMBERS} AND seq < (queue + 1) * ${NUMBERS} WHERE name = ?1),
+      entries AS (SELECT l.* FROM hookline_log AS l JOIN hookline_queues ON seq > queue * ${SEQS_PER_QUEUE} AND seq < (queue + 1) * ${SEQS_PER_QUEUE} WHERE name = ?1),
       lines AS (SELECT count(*) FILTER (WHERE state IN (0, 2, 5)) AS firsts FROM jobs WHERE line IS NOT NULL GROUP BY line),
-      bodies AS (SELECT b.* FROM hookline_queue_bodies AS b JOIN hookline_queues ON seq > queue * ${NUMBERS} AND seq < (queue + 1) * ${NUMBERS} WHERE name = ?1)
+      bodies AS (SELECT b.* FROM hookline_queue_bodies AS b JOIN hookline_queues ON seq > queue * ${SEQS_PER_QUEUE} AND seq < (queue + 1) * ${SEQS_PER_QUEUE} WHERE name = ?1)
     SELECT count(*) FILTER (WHERE state IN (0, 1, 4, 5)) AS waiting,
       count(*) FILTER (WHERE state = 2) AS active,
       count(*) FILTER (WHERE state = 3) AS dead_letters,

@@ -32,13 +32,14 @@ const MAX_DEPTH = 500
 /** Takes JSON apart. Returns undefined for text that is not strictly JSON, and for values nested more than 500 deep. */
 export function readJsonText(text: string): JsonText | undefined {
   try {
-    JSON.parse(text) // `read` relies on valid JSON.
+    JSON.parse(text)
     return read(Buffer.from(text))
   } catch {
     return undefined
   }
 }
 
+/** Reads valid JSON: it relies on `JSON.parse` having checked the text. */
 function read(bytes: Buffer): JsonText {
   const indexes = new Map<string, TokenIndex>()
   let at = 0

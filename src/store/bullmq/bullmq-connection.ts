@@ -65,10 +65,7 @@ export class Connection {
   /** @param since When the caller began to wait: a push may have waited for others. */
   async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     const { name, timeoutMs } = this.#settings
-    if (this.#isClosed) {
-      const message = `Queue ${name} is closed. Create a new queue.`
-      throw new HooklineError('shutting_down', message)
-    }
+    if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
     try {
       if (this.#client.status !== 'ready') await this.#untilReady(Math.max(0, since + timeoutMs - performance.now()))
       this.#engine ??= this.#open()
@@ -88,6 +85,7 @@ export class Connection {
 
   /** Calls back when another process has pushed, and after each connection: a process may have pushed before. */
   onPush(listener: () => void): void {
+    // It may be silent for as long as nothing is pushed, and subscribes by itself at each `ready`.
     const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
     subscriber.on('error', () => {}) // The other connection reports the same error.
     subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))

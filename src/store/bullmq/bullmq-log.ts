@@ -84,7 +84,7 @@ export function createLog(connection: Connection, key: string, now: () => number
         entries.push(...read.filter(({ handledAt: at }) => !(since && at < since) && !(until && at >= until)))
         const page = takePage(entries, bounds)
         if (page.length < entries.length || page.length === bounds.limit || found.length < most) return page
-        start = `(${read.at(-1)?.cursor}`
+        start = `(${read.at(-1)?.cursor}` // With `(`, Redis begins behind the cursor.
         const bytes = read.reduce((sum, { body }) => sum + body.byteLength, 0)
         most = bytes < MANY_BYTES ? Math.min(2 * most, MAX_READ) : Math.max(1, most >> 1)
       }

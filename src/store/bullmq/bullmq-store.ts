@@ -117,7 +117,7 @@ class BullmqStore implements Store {
     const { job, token } = claim
     if ('complete' in outcome) {
       await this.#append(claim, outcome.log)
-      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false)))
+      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // False: it claims no other job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
         const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
@@ -142,7 +142,7 @@ class BullmqStore implements Store {
     return this.#call(async ({ worker }) => {
       const answer = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
-      const [data, id] = answer ?? []
+      const [data, id] = answer ?? [] // The next job; none when the claim was over or no job is due.
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
     })
   }
@@ -246,7 +246,7 @@ class BullmqStore implements Store {
   async #fetchOne(worker: Worker): Promise<Found | undefined> {
     this.#tokens += 1
     const token = `${this.#tokenPrefix}:${this.#tokens}`
-    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false }))
+    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // It does not wait until there is one.
     return job && { job, token }
   }
 
@@ -284,7 +284,7 @@ class BullmqStore implements Store {
     }
   }
 
-  /** Counts a claim, without waiting: else a lost answer would reject a claim that counts although no handler saw it. */
+  /** Counts a claim, without waiting: otherwise a lost answer would reject a claim that counts although no handler saw it. */
   #count(claim: BullmqClaim): void {
     this.#call(() => this.#setProgress(claim, true)).catch(() => {})
   }

@@ -50,7 +50,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** Stands for the time at which a due job came due: that would lie ahead after the machine's clock was set back. */
+/** Stands for when a due job came due: its own time would lie ahead after the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 

@@ -154,8 +154,8 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
     max: 1_000, // The concurrency of the inbox bounds how many are open.
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
-    allowExitOnIdle: true,
-    stream,
+    allowExitOnIdle: true, // Idle connections do not keep the process alive.
+    stream, // `pg` asks it for each new connection.
   })
   pool.on('connect', survive)
   pool.on('error', ignore) // An idle connection was lost: the pool opens another one.
@@ -217,4 +217,4 @@ function explain(name: string, error: unknown): HooklineError {
   return new HooklineError('handler_failed', message)
 }
 
-const FAILED_BEFORE = '25P02'
+const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, COMMIT too, after one that failed.

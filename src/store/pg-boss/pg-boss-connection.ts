@@ -67,6 +67,8 @@ export class Connection {
   /**
    * Runs statements in a transaction. Half of the time is for the statements, and half for the end. PostgreSQL itself ends a statement that
    * takes longer, so that nothing is done after the caller has given up. When this rejects, nothing is done, unless the answer to COMMIT was lost.
+   *
+   * @param end With `rollback`, the run is undone although it succeeds: it only looks.
    */
   transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
@@ -75,7 +77,8 @@ export class Connection {
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
-      const beginning = (boss.getDb() as Required<Db>).beginTransaction() // The options require it.
+      // The first statement awaits it, within the time limit. When it begins later, it is rolled back. The options require the method.
+      const beginning = (boss.getDb() as Required<Db>).beginTransaction()
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
         const { db } = await beginning
@@ -185,7 +188,10 @@ export class Connection {
     this.#sockets.destroy()
   }
 
-  /** Listens over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what other processes push. */
+  /**
+   * Listens over a connection of its own, which pg-boss keeps. Each time that it is opened, it wakes the worker, too: pushes may have been
+   * missed. If it cannot be opened, `pollMs` finds what other processes push.
+   */
   #listen(boss: PgBoss): void {
     const wake = this.#onPush
     if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
@@ -199,6 +205,7 @@ export class Connection {
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
   }
 
+  /** The `stream` of pg, which asks for each new connection: a closing queue opens none, and `#sockets` can destroy all of them. */
   #createSocket(): Socket {
     if (this.#closing !== undefined) throw new Error(CLOSED)
     return this.#sockets.create()
@@ -247,7 +254,7 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: 60,
-    ...{ stream, onConnect: survive }, // Options of pg, which pg-boss passes its options on to.
+    ...{ stream, onConnect: survive }, // Options of pg, to which pg-boss passes its own.
   })
 }
 
@@ -261,12 +268,9 @@ export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
   const found = cause.message.replace(/\.$/, '')
-  const text = `Queue ${name}: PostgreSQL failed. Got ${found}. ${adviceOn(found)}`
+  const advice = OBSERVER_ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
+  const text = `Queue ${name}: PostgreSQL failed. Got ${found}. ${advice}`
   return new HooklineError('queue_unavailable', text, { cause })
-}
-
-function adviceOn(found: string): string {
-  return OBSERVER_ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
 }
 
 /** Advice by the message of pg-boss to an observer, which creates and migrates nothing. */

@@ -92,7 +92,7 @@ export function toClaim(
     note: { first: firstAt, uncounted, state },
     isNoted: stored !== undefined,
   }
-  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim
+  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // pg-boss does not tell when a retry came due.
 }
 
 /** Returns how long it is until a time. PostgreSQL adds the seconds to its own time, so that the clocks need not agree. */

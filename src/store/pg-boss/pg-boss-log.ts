@@ -2,9 +2,10 @@
 
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../queue-store.ts'
+import { UNLIMITED } from '../walk.ts'
 import type { Connection } from './pg-boss-connection.ts'
 import { encode, type PgBossClaim } from './pg-boss-job.ts'
-import type { Settings } from './pg-boss-options.ts'
+import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting } from './pg-boss-tables.ts'
 
 /**
@@ -34,21 +35,22 @@ function lockOf(schema: string): string {
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
-  /** The number of the last entry that does not fit into `maxBytes`, while entries are dropped up to it. */
+  /** The last entry that does not fit, by its number. It is found once, and lives across the calls of `trim` that drop all entries up to it. */
   let lastExcess: string | undefined
 
   async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return connection.transact(
       async (_boss, db) => (await db.executeSql(statement, [name, ...values])).rows,
-      timeoutMs * 10,
+      timeoutMs * LISTING_FACTOR,
     )
   }
 
-  /** Finds the newest entry that does not fit, in the index alone. Returns its number. */
+  /** Returns the number of the newest entry that does not fit; 0 when all fit. Reads the index alone. */
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
-    const statement = `SELECT coalesce(max(seq), 0)::text AS seq FROM (${newest}) AS entry WHERE total > $2`
-    return ((await run<{ readonly seq: string }>(statement, [maxBytes]))[0] as { readonly seq: string }).seq
+    const statement = `SELECT seq::text FROM (${newest}) AS entry WHERE total > $2 ORDER BY entry.seq DESC LIMIT 1`
+    const [entry] = await run<{ readonly seq: string }>(statement, [maxBytes])
+    return entry?.seq ?? '0'
   }
 
   /** Returns the greatest number, once no smaller one can still appear. */
@@ -66,15 +68,14 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
         WHERE queue = $1 AND seq > $2 AND seq <= $7
           AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
-      const rows = await run<Row>(
+      return run<Row>(
         `SELECT id::text, body, note, handled_at AS "handledAt", seq::text AS cursor FROM ${table}
         WHERE queue = $1 AND seq IN (${fitting(entries, '$6')}) ORDER BY ${table}.seq`,
         [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes, end],
       )
-      return rows
     },
     async trim({ before, maxBytes, limit }) {
-      if (maxBytes < Number.MAX_SAFE_INTEGER) lastExcess ??= await findExcess(maxBytes)
+      if (maxBytes !== UNLIMITED) lastExcess ??= await findExcess(maxBytes)
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await run(statement, [timeOf(before), lastExcess ?? '0', limit])

@@ -112,6 +112,8 @@ export interface PgBossQueueOptions {
 
 export type Settings = ReturnType<typeof readOptions>
 
+/** How many times `timeoutMs` a list, a count or a change of dead letters may take. */
+export const LISTING_FACTOR = 10
 /** pg-boss accepts no shorter lease. */
 export const MIN_LEASE_MS = 10_000
 const DAY_MS = 24 * 60 * 60_000
@@ -182,21 +184,10 @@ function requirePool(option: string, db: unknown): void {
 
 function requireName(_option: string, name: unknown): void {
   requireText('name', name)
-  if (!/^[\w.\-/]+$/.test(name)) {
-    throw invalidOption('name', 'must be letters, digits and _ . - / only', show(name), "Pass one such as 'orders'.")
-  }
-  // pg-boss looks names up in a plain object, which has names of its own.
-  if (name in {}) {
-    throw invalidOption('name', 'must not be a name that every object has', show(name), "Pass one such as 'orders'.")
-  }
-  if (name.endsWith('-groups')) {
-    throw invalidOption(
-      'name',
-      'must not end in -groups',
-      show(name),
-      'Choose another: jobs of groups are in that queue.',
-    )
-  }
+  const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass one such as 'orders'.")
+  if (!/^[\w.\-/]+$/.test(name)) throw refuse('must be letters, digits and _ . - / only')
+  if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks names up in a plain object.
+  if (name.endsWith('-groups')) throw refuse('must not end in -groups, as the queue of the jobs that have a group does')
 }
 
 /** Requires what pg-boss accepts: a bare name, or one in double quotes. */

@@ -10,7 +10,7 @@ import { createNotes, type Note, type Notes } from './notes.ts'
 import { type Connection, codeOf, isFaultOfItems, lapsed, unavailable } from './pg-boss-connection.ts'
 import { type PgBossClaim, type Pushed, secondsUntil, toClaim, toPushed } from './pg-boss-job.ts'
 import { append, createLog } from './pg-boss-log.ts'
-import { MIN_LEASE_MS, type Settings } from './pg-boss-options.ts'
+import { LISTING_FACTOR, MIN_LEASE_MS, type Settings } from './pg-boss-options.ts'
 import { addLetter, insert, StoredJobs } from './pg-boss-stored.ts'
 import { lanesOf } from './pg-boss-tables.ts'
 import { readTransaction } from './pg-boss-transaction.ts'
@@ -41,7 +41,7 @@ const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
 /** How often to look for jobs of groups while this process has seen none. */
 const LOOK_FOR_GROUPS_MS = 1_000
-const NEVER = new Date(0)
+const EPOCH = new Date(0)
 
 /** Does something to all claims of a batch in a transaction, or to none. */
 type Change<Item> = (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>
@@ -103,7 +103,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#stored = new StoredJobs(connection, settings, this.#held, this.#notes)
     this.#transactions = new Transactions(connection, settings, this.#complete)
     this.#lanes = lanesOf(settings.name)
-    if (canBegin(settings)) this.begin = (claim, limitMs) => this.#transactions.begin(claim, limitMs)
+    const hasPool = settings.connectionString !== undefined || settings.db !== undefined
+    if (hasPool && !settings.observe) this.begin = (claim, limitMs) => this.#transactions.begin(claim, limitMs)
   }
 
   reserve(use: QueueUse): void {
@@ -127,7 +128,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   /** Claims in a transaction, so that a claim whose answer does not come claims nothing. */
   async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly PgBossClaim[]> {
-    await this.#releaseLost()
+    await this.release(this.#lostClaims, { wereHandled: false })
+    this.#lostClaims = []
     let claims: readonly PgBossClaim[] = []
     try {
       await this.#connection.transact(async (boss, db) => {
@@ -158,7 +160,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     claim.note = { ...claim.note, state: retryState }
     claim.isNoted = true
     return this.#unlessLapsed([claim], async (_claims, boss, db) => {
-      await this.#change('touch', [{ claim }], boss, db)
+      await this.#change('touch', [{ claim }], boss, db) // It checks that the claim is current, and locks its row.
       await this.#notes.write(new Map([[claim.id, claim.note]]), db)
     })
   }
@@ -169,6 +171,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     )
   }
 
+  /** Extends the leases, which pg-boss calls heartbeats. */
   renew(claims: readonly PgBossClaim[]): Promise<void> {
     return this.#connection.transact(async (boss, db) => {
       for (const [lane, some] of Map.groupBy(claims, (claim) => claim.lane)) await boss.touch(lane, [...some], { db })
@@ -176,23 +179,24 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   async nextDueAt(): Promise<Date | undefined> {
-    const isKnown = this.#foundAll
+    const isNoneDue = this.#foundAll
     this.#foundAll = false // It holds for this moment only.
-    return isKnown ? undefined : this.#firstDue()
+    return isNoneDue ? undefined : this.#firstDue()
   }
 
   async counts(): Promise<QueueCounts> {
+    // With `force`, pg-boss counts anew when its statistics are older than a minute, in place of an hour.
     const readStats = (boss: PgBoss) =>
       Promise.all(this.#lanes.map((lane) => boss.getQueueStats(lane, { force: true })))
     const [stats, deadLetters, oldestDueAt] = await Promise.all([
-      this.#connection.call(readStats, this.#settings.timeoutMs * 10),
+      this.#connection.call(readStats, this.#settings.timeoutMs * LISTING_FACTOR),
       this.#stored.countLetters(),
       this.#firstDue(),
     ])
     const found = stats.map(([first]) => first)
     const sum = (count: 'queuedCount' | 'activeCount') => found.reduce((all, lane) => all + (lane?.[count] ?? 0), 0)
-    // A boss that keeps statistics may have none yet.
-    const asOf = new Date(Math.min(...found.map((lane) => (lane?.capturedOn ?? NEVER).getTime())))
+    // A boss with `persistQueueStats` may have no statistics yet: then `asOf` is the epoch.
+    const asOf = new Date(Math.min(...found.map((lane) => (lane?.capturedOn ?? EPOCH).getTime())))
     return { waiting: sum('queuedCount'), active: sum('activeCount'), deadLetters, oldestDueAt, asOf }
   }
 
@@ -261,7 +265,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
 
-  /** All or none: throws unless every claim is current. */
+  /** Changes claims in pg-boss, which skips a claim that is over. Then this throws, so that the transaction changes none. */
   async #change(
     how: 'complete' | 'fail' | 'touch',
     batch: readonly { readonly claim: PgBossClaim }[],
@@ -312,11 +316,6 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#held.delete(end.claim)
   }
 
-  async #releaseLost(): Promise<void> {
-    await this.release(this.#lostClaims, { wereHandled: false })
-    this.#lostClaims = []
-  }
-
   /** Makes a job that others wrote a dead letter, with its data as body. If that fails, the claim lapses and the job is claimed again. */
   async #refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
     const { id, body, note } = claim
@@ -327,7 +326,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     )
   }
 
-  /** Returns when the first of the due jobs came due. Fetches it, and undoes that. */
+  /** Returns when the first of the due jobs came due. Only `fetch` knows which job is due, so it fetches one, and rolls back. */
   async #firstDue(): Promise<Date | undefined> {
     const find = async (boss: PgBoss, db: Db): Promise<number[]> => {
       const found = []
@@ -339,7 +338,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 }
 
-/** The typings of pg-boss leave out what it documents. */
+/** How many jobs pg-boss changed, which it documents, but leaves out of its typings. */
 interface Affected {
   readonly affected: number
 }
@@ -369,10 +368,6 @@ function roundsOf(jobs: readonly Pushed[]): Iterable<readonly Pushed[]> {
     return round
   })
   return jobsByRound.values()
-}
-
-function canBegin({ connectionString, db, observe }: Settings): boolean {
-  return !observe && (connectionString !== undefined || db !== undefined)
 }
 
 function placeOf({ connectionString, schema, name }: Settings): string | undefined {

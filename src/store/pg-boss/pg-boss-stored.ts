@@ -7,13 +7,13 @@ import { PAGE, takePage } from '../walk.ts'
 import type { Notes } from './notes.ts'
 import type { Connection } from './pg-boss-connection.ts'
 import { decode, inGroup, isOurs, laneOf, PARTS, type PgBossClaim, type Pushed, toInsert } from './pg-boss-job.ts'
-import type { Settings } from './pg-boss-options.ts'
+import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
 
 /** How many jobs a transaction changes: each takes some round trips, and a transaction has to end in time. */
 const BATCH = 50
 
-/** Moves a job that waits to the dead letters. Its row stays without its data, so that the id stays known. */
+/** Makes a job a dead letter, after `fail` has made it wait in this transaction. Its row stays without its data, so that the id stays known. */
 export async function addLetter(
   { id, lane, group, body }: PgBossClaim,
   { reason, state }: { readonly reason: string; readonly state: Uint8Array | null },
@@ -21,7 +21,7 @@ export async function addLetter(
   boss: PgBoss,
   db: Db,
 ): Promise<void> {
-  await boss.update(lane, null, { id, deleteAfterSeconds: 0, db })
+  await boss.update(lane, null, { id, deleteAfterSeconds: 0, db }) // Null removes the data. 0: pg-boss never deletes the row.
   await boss.cancel(lane, id, { db })
   await db.executeSql(
     `INSERT INTO ${schema}.hookline_dead (queue, id, in_group, body, reason, state, failed_at)
@@ -80,7 +80,7 @@ export class StoredJobs {
   }
 
   drop(ids: readonly string[]): Promise<number> {
-    return this.#inBatches(ids, async (batch, boss, db) => (await this.#takeLetters(batch, boss, db)).length)
+    return this.#inBatches(ids, async (batch, boss, db) => (await this.#removeLetters(batch, boss, db)).length)
   }
 
   /** Lists claimed jobs first and last, because one of them may wait again meanwhile. Jobs that other processes have claimed are not seen. */
@@ -110,8 +110,8 @@ export class StoredJobs {
     return count
   }
 
-  /** Takes letters out of the list. Skips those that another process is taking. */
-  async #takeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly Taken[]> {
+  /** Deletes letters, and the rows of pg-boss that kept their ids known. Skips letters that another process is deleting. */
+  async #removeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly RemovedLetter[]> {
     const { name } = this.#settings
     const { rows } = await db.executeSql(
       `DELETE FROM ${this.#table} WHERE queue = $1
@@ -121,16 +121,15 @@ export class StoredJobs {
     )
     const [alone, grouped] = lanesOf(name)
     for (const [lane, some] of Map.groupBy(rows, ({ group }) => (group === null ? alone : grouped))) {
-      const taken = some.map(({ id }) => id)
-      await boss.deleteJob(lane, taken, { db })
+      const removed = some.map(({ id }) => id)
+      await boss.deleteJob(lane, removed, { db })
     }
     return rows.sort((one, other) => Number(one.seq) - Number(other.seq))
   }
 
-  /** Deletes the rows that kept the ids known, and adds the jobs anew. */
   async #redriveSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     const { name, clock } = this.#settings
-    const letters = await this.#takeLetters(ids, boss, db)
+    const letters = await this.#removeLetters(ids, boss, db)
     const at = Math.floor(clock.now()) * 1000
     const jobs = letters.map(({ id, group, body, state }, index) => {
       const job = toInsert(id, body, at + index, state)
@@ -141,8 +140,8 @@ export class StoredJobs {
   }
 
   /**
-   * Deletes jobs that wait. The update locks each, so that no worker claims it before the transaction ends. The ids are sorted, because two
-   * transactions that lock the same jobs in different orders would wait for each other.
+   * Deletes jobs that wait. An update that changes nothing locks each, so that no worker claims it before the transaction ends. The ids are
+   * sorted, because two transactions that lock the same jobs in different orders would wait for each other.
    */
   async #removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     let count = 0
@@ -166,12 +165,11 @@ export class StoredJobs {
   }
 
   #transact<T>(make: (boss: PgBoss, db: Db) => Promise<T>): Promise<T> {
-    return this.#connection.transact(make, this.#settings.timeoutMs * 10)
+    return this.#connection.transact(make, this.#settings.timeoutMs * LISTING_FACTOR)
   }
 }
 
-/** A dead letter that was taken out of the list. */
-interface Taken {
+interface RemovedLetter {
   readonly id: string
   readonly group: string | null
   readonly body: Uint8Array

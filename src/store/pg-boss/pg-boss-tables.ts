@@ -23,7 +23,7 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   await boss.createQueue(grouped, { policy: 'key_strict_fifo' })
   for (const lane of [alone, grouped]) {
     await boss.updateQueue(lane, {
-      heartbeatSeconds: secondsOf(leaseMs),
+      heartbeatSeconds: secondsOf(leaseMs), // pg-boss takes a claimed job back that was not touched for so long.
       expireInSeconds: MAX_CLAIM_SECONDS,
       deleteAfterSeconds: secondsOf(dedupeWindowMs),
       // pg-boss gives up no job by itself, and deletes none that waits.

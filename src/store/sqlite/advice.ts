@@ -14,14 +14,10 @@ const NOTADB = 26
 
 export function unavailable(subject: string, path: string, cause: unknown): HooklineError {
   if (cause instanceof HooklineError) return cause
-  return new HooklineError('queue_unavailable', cannotUse(subject, path, cause), { cause })
-}
-
-function cannotUse(subject: string, path: string, error: unknown): string {
-  const { message } = error as Error
-  if (error instanceof UnusableFile) return `${subject} cannot use ${path}: ${message}`
-  const [reason, advice] = explain(path, resultOf(error))
-  return `${subject} cannot use ${path}: ${reason}. Got '${message}'. ${advice}`
+  const { message } = cause as Error
+  const [reason, advice] = explain(path, resultOf(cause))
+  const text = cause instanceof UnusableFile ? message : `${reason}. Got '${message}'. ${advice}`
+  return new HooklineError('queue_unavailable', `${subject} cannot use ${path}: ${text}`, { cause })
 }
 
 function explain(path: string, code: number | undefined): readonly [reason: string, advice: string] {

@@ -29,8 +29,8 @@ const PROGRAM = `
   })`
 
 /**
- * Starts the thread, which keeps the process alive while statements run. Where no thread may be started, as under Node's permission model,
- * statements run in the thread of the caller.
+ * Starts the thread, which keeps the process alive while statements run. It prints no warnings: node:sqlite is experimental in some releases.
+ * Where no thread may be started, as under Node's permission model, statements run in the thread of the caller.
  */
 export function createAside(path: string): Aside {
   let worker: Worker

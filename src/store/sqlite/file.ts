@@ -18,7 +18,7 @@ import { lockOwner, type OwnerLock } from './locks.ts'
 import { type Call, Connection, type MadeCall } from './sqlite-connection.ts'
 import type { Settings } from './sqlite-options.ts'
 import type { QueueFile } from './sqlite-store.ts'
-import { openTables, type Reservation } from './sqlite-tables.ts'
+import { openTables, type QueueAndUse } from './sqlite-tables.ts'
 
 /** A call that is not answered yet. */
 interface PendingCall extends Call {
@@ -37,7 +37,7 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
   const path = realPathOf(given)
   const file = known ?? new SharedFile(path)
   try {
-    file.enter({ name })
+    file.addQueue({ name })
   } catch (error) {
     if (file.users === 0) file.close()
     throw error
@@ -51,7 +51,7 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
       new Promise((resolve, reject) => {
         file.add({ name, kind, step, endsAt: performance.now() + timeoutMs, resolve, reject })
       }),
-    reserve: (use) => file.enter({ name, use }),
+    reserve: (use) => file.addQueue({ name, use }),
     onCommit(listener) {
       file.listeners.add(listener)
       stopListening = () => void file.listeners.delete(listener)
@@ -69,14 +69,14 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
 /** How long the end of a file waits for other processes. */
 const END_MS = 200
 const ERASE_EVERY_MS = 20
-/** How long the WAL gets before it is written into the file, about. */
+/** About how long the WAL gets before it is written into the file. */
 const WAL_BYTES = 16 * 1024 * 1024
 
 class SharedFile {
   users = 0
   readonly listeners = new Set<() => void>()
   readonly #path: string
-  readonly #reservations = new Map<string, Reservation>()
+  readonly #queues = new Map<string, QueueAndUse>()
   #lock: OwnerLock | undefined
   #connection: Connection | undefined
   #calls: PendingCall[] = []
@@ -87,6 +87,7 @@ class SharedFile {
   #syncs = 0
   /** How many checkpoints all calls wait for. */
   #holds = 0
+  /** Whether the WAL holds no copies of what was deleted. */
   #isErased = true
   #nextErase: NodeJS.Timeout | undefined
 
@@ -99,10 +100,11 @@ class SharedFile {
     this.#schedule()
   }
 
-  enter(reservation: Reservation): void {
+  /** Adds a queue to the table of queues. It is remembered, so that a later connection adds it again: the file may be another one then. */
+  addQueue(queue: QueueAndUse): void {
     this.#connection ??= this.#connect()
-    this.#connection.enter(reservation)
-    this.#reservations.set(reservation.name, reservation)
+    this.#connection.addQueue(queue)
+    this.#queues.set(queue.name, queue)
   }
 
   /** Closes the file once its calls are answered. Refuses those that another process keeps waiting for longer than {@link END_MS}. */
@@ -129,7 +131,7 @@ class SharedFile {
       for (const listener of this.listeners) listener()
     })
     try {
-      for (const reservation of this.#reservations.values()) opened.enter(reservation)
+      for (const queue of this.#queues.values()) opened.addQueue(queue)
       return opened
     } catch (error) {
       opened.close(error)
@@ -190,7 +192,7 @@ class SharedFile {
       if (erases.length > 0) await this.#erase(Math.max(...erases.map(({ endsAt }) => endsAt)))
       for (const { call, value } of promises) call.resolve(value)
     } catch (error) {
-      if (connection === this.#connection) this.#reset(error)
+      if (connection === this.#connection) this.#reset(error) // Another call may have reset it before.
       this.#refuse(calls, error)
     }
     this.#syncs -= 1
@@ -217,7 +219,7 @@ class SharedFile {
     this.#refuse(late, error)
   }
 
-  /** Writes the WAL into the file, off the thread; then what came meanwhile, while calls wait: only an empty WAL begins anew. */
+  /** Writes the WAL into the file, off the thread; then the rest, while calls wait: the WAL begins anew only when the file has all of it. */
   async #shorten(): Promise<void> {
     await this.#connection?.checkpoint('PASSIVE')
     await this.#checkpointAlone('PASSIVE')

@@ -7,7 +7,7 @@ import { BUSY, inTransaction, OPENING_MS, resultOf, retryWhileBusy } from './dat
 import { isDead } from './locks.ts'
 import { prepareStatements, type Statements } from './sqlite-statements.ts'
 import { type Kind, releaseAllOf, type Step } from './sqlite-store.ts'
-import { createQueues, openTables, type Queues, type Reservation } from './sqlite-tables.ts'
+import { createQueues, openTables, type QueueAndUse, type Queues } from './sqlite-tables.ts'
 import { WalGuard, watchCommits } from './wal.ts'
 
 /** A call on the queue of this name. */
@@ -24,6 +24,7 @@ export interface MadeCall<Called> {
   readonly failure?: HooklineError
 }
 
+/** How often to look for dead owners. */
 const LOOK_EVERY_MS = 500
 
 export class Connection {
@@ -67,8 +68,8 @@ export class Connection {
     return this.#wal.sync()
   }
 
-  enter(reservation: Reservation): void {
-    retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.enter(reservation)), OPENING_MS)
+  addQueue(queue: QueueAndUse): void {
+    retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.addQueue(queue)), OPENING_MS)
   }
 
   /** Makes calls in one transaction. @throws Error of SQLite; then the transaction is rolled back. */
@@ -76,13 +77,13 @@ export class Connection {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
     if (this.#hasFailed) {
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After a full disk, the WAL gets none of the space before it is empty.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After a full disk, the WAL can grow again only once it was emptied.
       this.#hasFailed = false
     }
     const begin = isWrite ? this.#beginWrite : this.#begin
     begin.run()
     try {
-      this.#queues.begin()
+      this.#queues.forgetRows()
       for (const each of dead) releaseAllOf(this.#sql, each)
       const made = calls.map((call) => this.#make(call))
       this.#queues.save()

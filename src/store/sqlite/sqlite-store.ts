@@ -26,14 +26,14 @@ import { realPathOf, requireSqlite } from './database.ts'
 import { NO_OWNER } from './locks.ts'
 import type { Settings } from './sqlite-options.ts'
 import { type Group, type JobRow, MAX_COUNTED, prepareStatements, type Statements } from './sqlite-statements.ts'
-import { createQueues, NUMBERS, type QueueRow, type Queues, type Reservation, STATE } from './sqlite-tables.ts'
+import { createQueues, type QueueAndUse, type QueueRow, type Queues, SEQS_PER_QUEUE, STATE } from './sqlite-tables.ts'
 
 /** The file of a queue, which makes the transactions of its store. */
 export interface QueueFile {
   /** The real path, which is the same by whichever path the file was opened. */
   readonly path: string
   call<T>(kind: Kind, step: Step<T>): Promise<T>
-  reserve(use: Reservation['use']): void
+  reserve(use: QueueUse): void
   /** Calls `listener` soon after another connection has committed. */
   onCommit(listener: () => void): void
   close(): Promise<void>
@@ -207,7 +207,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
-      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until)
+      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Twice as many as it adds, to catch up.
     })
     isDone.catch(endBatch) // The call may fail before its step runs.
     return { claims, isDone }
@@ -226,13 +226,13 @@ const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly 
  *
  * @throws TypeError for a `db` that is no such transaction; what SQLite throws, as it is.
  */
-function makeInTransactionOf<T>(db: object, path: string, queue: Reservation, step: Step<T>): T {
+function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, step: Step<T>): T {
   requireTransaction(db, path)
   const known = prepared.get(db) ?? { sql: prepareStatements(db), queues: createQueues(db) }
   prepared.set(db, known)
   const { sql, queues } = known
-  queues.begin()
-  queues.enter(queue)
+  queues.forgetRows()
+  queues.addQueue(queue)
   const result = step({ sql, row: queues.rowOf(queue.name), owner: NO_OWNER, walBytes: 0 })
   queues.save()
   return result
@@ -276,7 +276,7 @@ export function push(transaction: Transaction, limits: Limits, jobs: readonly Jo
     const bytes = bytesOfId(id)
     const at = notBefore?.getTime() ?? now
     const group = name === undefined ? null : Number.parseInt(digestOf(name), 16)
-    const seq = queue * NUMBERS + row.next
+    const seq = queue * SEQS_PER_QUEUE + row.next
     const state = at <= now ? stateInLine(sql, queue, group) : STATE.later
     const line = state === STATE.later ? null : group
     const isAdded = () => sql.insert.run(seq, queue, bytes, group, line, state, row.next, at).changes > 0
@@ -336,7 +336,7 @@ export function claim(transaction: Transaction, limit: number, now: number) {
       group,
     })
   }
-  for (const [first, last] of runsOf(jobs)) sql.claim.run(owner, claimNumber, now, first.seq, last.seq)
+  for (const [first, last] of consecutiveRangesOf(jobs)) sql.claim.run(owner, claimNumber, now, first.seq, last.seq)
   if (jobs.length > 0) transaction.walBytes += CALL_BYTES
   row.waiting -= jobs.length
   row.active += jobs.length
@@ -383,12 +383,13 @@ export function complete(transaction: Transaction, claims: readonly Completed[],
   const { sql, row, owner } = transaction
   for (const { seq, claimNumber, log } of claims) {
     if (log === undefined) continue
-    const added = sql.append.get(row.queue * NUMBERS + row.next++, now, log, seq, owner, claimNumber)
+    const added = sql.append.get(row.queue * SEQS_PER_QUEUE + row.next++, now, log, seq, owner, claimNumber)
     if (added === undefined) continue // The claim has ended.
     row.logBytes += added.bytes
     row.active -= Number(sql.complete.run(now, seq, seq, owner, claimNumber).changes)
   }
-  for (const [{ seq: first, claimNumber }, { seq: last }] of runsOf(claims.filter(({ log }) => log === undefined))) {
+  const unlogged = claims.filter(({ log }) => log === undefined)
+  for (const [{ seq: first, claimNumber }, { seq: last }] of consecutiveRangesOf(unlogged)) {
     sql.removeBodies.run(first, last, owner, claimNumber)
     row.active -= Number(sql.complete.run(now, first, last, owner, claimNumber).changes)
   }
@@ -396,22 +397,22 @@ export function complete(transaction: Transaction, claims: readonly Completed[],
   transaction.walBytes += claims.reduce((sum, { body }) => sum + body.byteLength, CALL_BYTES)
 }
 
-/** Splits jobs into runs of those that were claimed together and whose numbers follow each other: one statement changes all of a run. */
-function runsOf<Job extends ClaimRef>(jobs: readonly Job[]): [first: Job, last: Job][] {
-  const runs: [first: Job, last: Job][] = []
+/** Returns the ranges of jobs that were claimed together and whose `seq` are consecutive numbers: one statement changes all of a range. */
+function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first: Job, last: Job][] {
+  const ranges: [first: Job, last: Job][] = []
   for (const job of jobs.toSorted((a, b) => a.claimNumber - b.claimNumber || a.seq - b.seq)) {
-    const run = runs.at(-1)
-    if (run !== undefined && run[1].claimNumber === job.claimNumber && run[1].seq + 1 === job.seq) run[1] = job
-    else runs.push([job, job])
+    const range = ranges.at(-1)
+    if (range !== undefined && range[1].claimNumber === job.claimNumber && range[1].seq + 1 === job.seq) range[1] = job
+    else ranges.push([job, job])
   }
-  return runs
+  return ranges
 }
 
 /** Looks at the next `limit` jobs after `after`, and forgets those that were done before `until`. Returns where to go on: 0 at the end. */
 function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
   const { sql, row } = transaction
-  const [from, stop] = [Math.max(after, row.queue * NUMBERS), (row.queue + 1) * NUMBERS]
-  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq
+  const [from, stop] = [Math.max(after, row.queue * SEQS_PER_QUEUE), (row.queue + 1) * SEQS_PER_QUEUE]
+  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq // Undefined when fewer than `limit` are left.
   transaction.walBytes += PAGE_BYTES * Number(sql.forgetMany.run(from, last ?? stop, until).changes)
   return last ?? 0
 }
@@ -435,8 +436,8 @@ export function retryOrFail(
   const staysFirst = group !== null && isRetry
   const { changes } = sql.retryOrFail.run(
     isRetry ? stateOfRetry(group, at, now) : STATE.dead,
-    Number(staysFirst),
-    staysFirst ? null : row.next,
+    Number(staysFirst), // Whether it stays in the line of its group.
+    staysFirst ? null : row.next, // Null keeps its place.
     at,
     outcome.retryState ?? null,
     isRetry ? null : Buffer.from(outcome.deadLetter),
@@ -460,7 +461,7 @@ function stateOfRetry(group: Group, at: number, now: number): number {
 /** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
 export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
   const { sql, row, owner } = transaction
-  const uncounted = Number(!wereHandled)
+  const uncounted = Number(!wereHandled) // It is taken from the count; a count of 0 leaves no time of a first claim.
   for (const { seq, claimNumber } of claims) {
     const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes
@@ -538,16 +539,16 @@ const ROWS_AT_ONCE = 5_000
 
 /** Lists the jobs among the next rows, and returns the last row, to go on from: undefined at the end. */
 function listJobs({ sql, row: { queue } }: Transaction, after: number) {
-  const [from, stop] = [Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS]
+  const [from, stop] = [Math.max(after, queue * SEQS_PER_QUEUE), (queue + 1) * SEQS_PER_QUEUE]
   const bound = sql.nextSeq.get(from, stop, ROWS_AT_ONCE - 1)?.seq
   const found = takePage(sql.stored.iterate(from, bound ?? stop), PAGE)
   return { jobs: found.map(({ id, body }) => ({ id: textOfId(id), body })), last: found.at(-1)?.seq ?? bound }
 }
 
 function listLog({ sql, row }: Transaction, { since, until, after, ...bounds }: CheckedLogPage): LogEntry[] {
-  const from = Math.max(Number(after ?? 0), row.queue * NUMBERS)
+  const from = Math.max(Number(after ?? 0), row.queue * SEQS_PER_QUEUE)
   const [earliest, latest] = [since?.getTime() ?? 0, until?.getTime() ?? Number.MAX_SAFE_INTEGER]
-  const rows = sql.logged.iterate(from, (row.queue + 1) * NUMBERS, earliest, latest)
+  const rows = sql.logged.iterate(from, (row.queue + 1) * SEQS_PER_QUEUE, earliest, latest)
   return takePage(rows, bounds).map(({ seq, id, at, note, body }) => {
     return { id: textOfId(id), body, note, handledAt: new Date(at), cursor: `${seq}` }
   })
@@ -555,7 +556,7 @@ function listLog({ sql, row }: Transaction, { since, until, after, ...bounds }: 
 
 function trimLog(transaction: Transaction, { before, maxBytes, limit }: Parameters<LogStore['trim']>[0]): number {
   const { sql, row } = transaction
-  const oldest = sql.oldestLogged.all(row.queue * NUMBERS, (row.queue + 1) * NUMBERS, limit)
+  const oldest = sql.oldestLogged.all(row.queue * SEQS_PER_QUEUE, (row.queue + 1) * SEQS_PER_QUEUE, limit)
   let dropped = 0
   for (const { seq, at } of oldest) {
     if (at >= before.getTime() && row.logBytes <= maxBytes) break
@@ -566,7 +567,7 @@ function trimLog(transaction: Transaction, { before, maxBytes, limit }: Paramete
 }
 
 function removeFromLog(transaction: Transaction, cursors: readonly string[]): number {
-  const ours = cursors.map(Number).filter((seq) => Math.floor(seq / NUMBERS) === transaction.row.queue)
+  const ours = cursors.map(Number).filter((seq) => Math.floor(seq / SEQS_PER_QUEUE) === transaction.row.queue)
   return ours.filter((seq) => removeLogEntry(transaction, seq)).length
 }
 

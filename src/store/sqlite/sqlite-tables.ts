@@ -12,8 +12,8 @@ export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5
 /** Selects the jobs that wait for their time. */
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
-/** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * NUMBERS` plus its number. */
-export const NUMBERS: number = 2 ** 40
+/** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * SEQS_PER_QUEUE` plus its number. */
+export const SEQS_PER_QUEUE: number = 2 ** 40
 
 const VERSION = 5
 const TABLES = `
@@ -129,7 +129,8 @@ export interface QueueRow {
 
 const COLUMNS = ['next', 'waiting', 'active', 'deadLetters', 'logBytes'] as const
 
-export interface Reservation {
+/** A queue of the file, and what it is reserved for. */
+export interface QueueAndUse {
   readonly name: string
   readonly use?: QueueUse | undefined
 }
@@ -138,7 +139,7 @@ export type Queues = ReturnType<typeof createQueues>
 
 /** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
 export function createQueues(database: DatabaseSync) {
-  const enter = database.prepare(`
+  const add = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
   const read = database.prepare(`
@@ -156,12 +157,12 @@ export function createQueues(database: DatabaseSync) {
   return {
     names,
     /** Adds the queue to the file, in a transaction. @throws HooklineError when the queue has another use. */
-    enter({ name, use }: Reservation): void {
-      const found = enter.get(name, use ?? null)?.use
+    addQueue({ name, use }: QueueAndUse): void {
+      const found = add.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
-    /** Forgets the rows of the last transaction. */
-    begin: () => rows.clear(),
+    /** Forgets the rows of the last transaction, when another one begins. */
+    forgetRows: () => rows.clear(),
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)
       if (loaded !== undefined) return loaded.row

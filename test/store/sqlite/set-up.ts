@@ -99,7 +99,7 @@ export function openAs(
 ) {
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, ...settings }
   const file = new Connection(path, owner, () => {})
-  file.enter(queue)
+  file.addQueue(queue)
   function ask<T>(kind: 'promise' | 'claim' | 'read', step: (transaction: Transaction) => T): T {
     const [answer] = file.run([{ name: queue.name, kind, step }])
     if (answer === undefined || answer.failure !== undefined) throw answer?.failure
