@@ -21,6 +21,7 @@ interface Mutant {
   readonly text: string
 }
 
+const OPTIONS = ['--run', '--project=default', '--bail=1', '--passWithNoTests']
 const OPPOSITES: Readonly<Record<string, string>> = {
   ...{ '===': '!==', '!==': '===', '<': '<=', '<=': '<', '>': '>=', '>=': '>' },
   ...{ '&&': '||', '||': '&&', '??': '&&', '+': '-', '-': '+', '*': '/', '+=': '-=', '-=': '+=' },
@@ -52,8 +53,8 @@ rmSync(copy, { recursive: true })
 console.log(`${mutants.length} faults of ${all.length}, ${survived} not noticed`)
 
 function fails(command: string, path = ''): boolean {
-  const args = ['vitest', command, path, '--run', '--project=default', '--bail=1', '--passWithNoTests']
-  return spawnSync('npx', args, { cwd: copy, timeout: 600_000 }).status !== 0
+  const args = ['node_modules/vitest/vitest.mjs', command, path, ...OPTIONS]
+  return spawnSync(process.execPath, args, { cwd: copy, timeout: 600_000 }).status !== 0
 }
 
 function filesIn(path: string): string[] {
