@@ -222,6 +222,7 @@ class ReplayRun {
   readonly #context: ReplayContext
   readonly #options: ReplayOptions
   readonly #id: string
+  /** The replay ends before this time, so the default is after what was handled in this millisecond. */
   readonly #until: Date
   readonly #isMeant: (entry: LogEntry) => boolean
   /** The most copies at once. */

@@ -160,7 +160,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       const rule = `\`drain\` of queue ${this.#name} needs a receiver that handles its messages`
       throw new TypeError(`${rule}. Call receiver.start() first.`)
     }
-    await this.#worker.drain(this.#use !== undefined)
+    await this.#worker.drain(this.#use !== undefined) // An inbox or a destination waits for jobs that are due later, too.
   }
 
   readonly counts: Queue['counts'] = async () => {

@@ -59,7 +59,7 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#checkedAt = Number.NEGATIVE_INFINITY
+    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call notes the use, or finds another one.
   }
 
   /** @param since When the caller began to wait: a push may have waited for others. */
@@ -99,7 +99,7 @@ export class Connection {
     this.#endWait()
     for (const each of [this.#client, this.#subscriber]) each?.disconnect()
     const opened = await this.#engine?.catch(() => undefined)
-    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)])
+    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)]) // True: it waits for no jobs.
   }
 
   #reportError(error: unknown): void {
@@ -186,7 +186,7 @@ async function createEngine(
   onError: (error: unknown) => void,
 ): Promise<Engine> {
   const common = { connection: client, prefix, skipVersionCheck: true }
-  const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } }
+  const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
     autorun: false,
     name: randomUUID(), // BullMQ stores it with each job that it claims.
@@ -197,7 +197,7 @@ async function createEngine(
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
-  // Without this factory, a worker opens a second connection, on which it waits for jobs.
+  // It has no processor: the store claims jobs through it. Without the factory, it opens a second connection, on which it waits for jobs.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )

@@ -120,7 +120,7 @@ class BullmqStore implements Store {
       await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // False: it claims no other job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
+        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // The progress of others counts no claim.
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
       })
@@ -148,8 +148,8 @@ class BullmqStore implements Store {
   }
 
   readonly release: Store['release'] = async (claims, { wereHandled }) => {
-    const counted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
-    await Promise.all(counted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
+    const miscounted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
+    await Promise.all(miscounted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
     const lastFirst = claims.toReversed() // Each goes to the head of the jobs that wait.
     await this.#call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
     for (const { id } of claims) this.#held.delete(id)
@@ -219,7 +219,7 @@ class BullmqStore implements Store {
     this.#freedStalledAt = now
   }
 
-  /** Releases jobs that were claimed by calls without an answer. No handler saw them. */
+  /** Releases jobs that were claimed by calls without an answer. No handler saw them. Tries every token on every job: BullMQ refuses the wrong ones. */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
     if (this.#lostTokens.size === 0) return
     const lost = [...this.#lostTokens]

@@ -51,7 +51,7 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#opening = undefined
+    this.#opening = undefined // The next call notes the use, or finds another one.
   }
 
   /** Resolves when pg-boss is ready. */

@@ -166,12 +166,12 @@ class SharedFile {
 
   /** Makes calls together. When that fails, makes each alone, so that only the one at fault fails. */
   #run(calls: readonly PendingCall[], connection: Connection): void {
-    const promises: MadeCall<PendingCall>[] = []
+    const unsynced: MadeCall<PendingCall>[] = []
     try {
       for (const made of connection.run(calls)) {
         const { call, value, failure } = made
         if (failure !== undefined) this.#refuse([call], failure)
-        else if (call.kind === 'promise' || call.kind === 'erase') promises.push(made)
+        else if (call.kind === 'promise' || call.kind === 'erase') unsynced.push(made)
         else call.resolve(value)
       }
       if (connection.walBytes > WAL_BYTES) void this.#shorten()
@@ -180,17 +180,17 @@ class SharedFile {
       else if (calls.length > 1) for (const call of calls) this.#run([call], connection)
       else this.#refuse(calls, error)
     }
-    if (promises.length > 0) void this.#answerWhenSynced(promises, connection)
+    if (unsynced.length > 0) void this.#answerWhenSynced(unsynced, connection)
   }
 
-  async #answerWhenSynced(promises: readonly MadeCall<PendingCall>[], connection: Connection): Promise<void> {
-    const calls = promises.map(({ call }) => call)
+  async #answerWhenSynced(unsynced: readonly MadeCall<PendingCall>[], connection: Connection): Promise<void> {
+    const calls = unsynced.map(({ call }) => call)
     this.#syncs += 1
     try {
       await connection.sync()
       const erases = calls.filter(({ kind }) => kind === 'erase')
       if (erases.length > 0) await this.#erase(Math.max(...erases.map(({ endsAt }) => endsAt)))
-      for (const { call, value } of promises) call.resolve(value)
+      for (const { call, value } of unsynced) call.resolve(value)
     } catch (error) {
       if (connection === this.#connection) this.#reset(error) // Another call may have reset it before.
       this.#refuse(calls, error)
