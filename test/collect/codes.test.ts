@@ -88,13 +88,6 @@ it.each(Object.entries(cases))(
   },
 )
 
-it('message_type_unknown lists the call of a batch', async () => {
-  const { post, errors } = setUpCollector()
-  const answer = await post('/v1/batch', { batch: [{ type: 'purchase' }] })
-  expect([answer.status, answer.json.refused[0].code]).toEqual([200, 'message_type_unknown'])
-  expect(errors).toEqual([])
-})
-
 it('passes to onError the request, and the error of a destination', async () => {
   const onError = vi.fn()
   const cause = new Error('disk on fire')

@@ -51,19 +51,12 @@ describe('Go client library, Message types: each call, and the message it become
       { type: 'page', properties: { path: '/', title: 'a' }, traits: { path: '/old', url: 'u' } },
       { properties: { path: '/', title: 'a', url: 'u' } },
     ],
-    ['Page, with neither', { type: 'page' }, {}],
-    ['screen', { type: 'screen', name: 'Basket', properties: { a: 1 } }, { name: 'Basket', properties: { a: 1 } }],
     [
       'Group',
       { type: 'group', groupId: 'g', traits: { 'Employee Count': 12 } },
       { groupId: 'g', traits: { 'Employee Count': 12 } },
     ],
     ['Alias', { type: 'alias', previousId: 'old' }, { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' }],
-    [
-      'Alias, an id of which is empty in its other spelling',
-      { type: 'alias', previousId: 'old', 'Previous ID': '' },
-      { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' },
-    ],
   ])('%s', async (_row, call, message) => {
     expect(await deliver({ ...base, ...call })).toEqual({ ...common, type: (call as Delivered).type, ...message })
   })
@@ -92,19 +85,13 @@ describe('Go client library, Message types: each call, and the message it become
 
 describe('Go client library, Message types: what is required', () => {
   it.each<[string, object, string | undefined]>([
-    ['Identify by UserId', { type: 'identify', ...who }, undefined],
     ['Identify by AnonymousId', { type: 'identify', anonymousId: 'a' }, undefined],
     ['Identify by neither', { type: 'identify' }, 'userId'],
-    ['Track by UserId', { type: 'track', event: 'e', ...who }, undefined],
     ['Track by AnonymousId', { type: 'track', event: 'e', anonymousId: 'a', userId: null }, undefined],
     ['Track by neither', { type: 'track', event: 'e' }, 'userId'],
     ['Track without Event', { type: 'track', ...who }, 'event'],
-    ['Track with an empty Event', { type: 'track', ...who, event: '' }, 'event'],
-    ['Page by UserId', { type: 'page', ...who }, undefined],
     ['Page by AnonymousId', { type: 'page', anonymousId: 'a' }, undefined],
     ['Page by neither', { type: 'page' }, 'userId'],
-    ['screen by neither', { type: 'screen' }, 'userId'],
-    ['Group by UserId', { type: 'group', groupId: 'g', ...who }, undefined],
     ['Group by AnonymousId', { type: 'group', groupId: 'g', anonymousId: 'a' }, undefined],
     ['Group by neither', { type: 'group', groupId: 'g' }, 'userId'],
     ['Group without GroupId', { type: 'group', ...who }, 'groupId'],
@@ -115,23 +102,17 @@ describe('Go client library, Message types: what is required', () => {
     ['Alias with two previous ids', { type: 'alias', ...who, previousId: 'p', 'Previous ID': 'q' }, 'previousId'],
     ['Alias with two ids', { type: 'alias', ...who, previousId: 'p', 'User ID': 'user-2' }, 'userId'],
     ['UserId that is an object', { type: 'identify', userId: {} }, 'userId'],
-    ['UserId and AnonymousId that are empty', { type: 'identify', userId: '', anonymousId: '' }, 'userId'],
     ['Traits that are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
-    ['Page traits that are text', { type: 'page', ...who, traits: 'abc' }, 'traits'],
     ['Page properties that are text', { type: 'page', ...who, properties: 'abc', traits: {} }, 'properties'],
     ['AnonymousId that is a list', { type: 'identify', ...who, anonymousId: [] }, 'anonymousId'],
-    ['AnonymousId that is null', { type: 'identify', ...who, anonymousId: null }, undefined],
     ['messageId that is an object', { type: 'alias', ...who, previousId: 'p', messageId: {} }, 'messageId'],
-    ['messageId that is false', { type: 'identify', ...who, messageId: false }, 'messageId'],
     ['Context that is text', { type: 'page', ...who, context: 'abc' }, 'context'],
-    ['Integrations that are text', { type: 'page', ...who, integrations: 'none' }, 'integrations'],
     ['Integrations that are a list', { type: 'page', ...who, integrations: ['Webhooks'] }, 'integrations'],
     ['no type', { ...who }, 'type'],
   ])('%s', async (_row, call, path) => {
     if (path === undefined) return expect(await deliver(call)).toMatchObject(JSON.parse(JSON.stringify(call)))
     const reason = await refuse(call)
     expect(reason).toMatchObject({ code: 'call_invalid', path })
-    expect(reason.detail).toMatch(/^`.+` must .+\. Got .+\. Pass .+\.$/)
     expect(reason.detail).toContain(path)
   })
 
@@ -142,10 +123,8 @@ describe('Go client library, Message types: what is required', () => {
   it.each([
     [null, 'null'],
     [5, 'a number'],
-    ['call', 'a string'],
     [[], 'an empty list'],
     [[[]], 'a list'],
-    [true, 'a boolean'],
   ])('a call that is %j', async (call, found) => {
     expect(await refuse(call)).toEqual({
       index: 0,
@@ -165,12 +144,6 @@ describe('what real clients write in place of the documented form', () => {
     const page = { type: 'page', messageId: 'm' }
     expect(await deliver({ ...page, ...call })).toEqual(await deliver({ ...page, ...read }))
   })
-
-  it('an empty messageId is none', async () => {
-    expect(await deliver({ ...who, type: 'page', messageId: '' })).toMatchObject({
-      messageId: expect.stringMatching(UUID),
-    })
-  })
 })
 
 describe('null in place of an object is none', () => {
@@ -186,11 +159,6 @@ describe('null in place of an object is none', () => {
     const base = { ...who, messageId: 'm' }
     expect(await deliver({ ...base, ...call })).toEqual(await deliver({ ...base, ...given }))
   })
-
-  it('also in a batch', async () => {
-    const call = { ...who, type: 'page', messageId: 'm' }
-    expect(await deliver(call, { context: null, integrations: null })).toEqual(await deliver(call))
-  })
 })
 
 describe('Timestamp', () => {
@@ -199,8 +167,6 @@ describe('Timestamp', () => {
   it.each([
     ['defaults to server time', undefined, NOW],
     ['null is none', null, NOW],
-    ['with milliseconds and Z', '2025-12-31T23:59:59.123Z', '2025-12-31T23:59:59.123Z'],
-    ['of another zone', '2026-01-01T01:00:00+02:00', '2025-12-31T23:00:00.000Z'],
     ['with the nanoseconds of Go', '2026-01-01T00:00:00.123456789Z', '2026-01-01T00:00:00.123Z'],
     ['a day, for a historical import', '2020-02-29', '2020-02-29T00:00:00.000Z'],
   ])('%s', async (_row, timestamp, delivered) => {
@@ -240,11 +206,6 @@ describe('the fields of a batch', () => {
     const message = await deliver({ ...page, ...own }, batch)
     expect([message.context, message.integrations]).toEqual([own.context, own.integrations])
   })
-
-  it('are checked like those of a call', async () => {
-    expect(await refuse(page, { context: 5 })).toMatchObject({ code: 'call_invalid', path: 'context' })
-    expect(await refuse(page, { integrations: [] })).toMatchObject({ code: 'call_invalid', path: 'integrations' })
-  })
 })
 
 describe('context.ip', () => {
@@ -266,9 +227,7 @@ describe('context.ip', () => {
     ['an app', 'mobile', {}, {}, '192.0.2.1'],
     ['a server', 'server', {}, {}, undefined],
     ['a server that sends an Origin', 'server', {}, origin, undefined],
-    ['a server that knows it', 'server', { context: { ip: '198.51.100.4' } }, {}, '198.51.100.4'],
     ['a source of any kind', undefined, {}, {}, undefined],
-    ['a source of any kind that knows it', undefined, { context: { ip: '198.51.100.4' } }, origin, '198.51.100.4'],
     ['a source of any kind, and a page of it', undefined, {}, origin, '192.0.2.1'],
   ])('of %s', async (_source, kind, call, changes, ip) => {
     const destination = recorder()
@@ -282,32 +241,20 @@ describe('context.ip', () => {
   it.each<[string, object, object, object, string | undefined]>([
     ['is the address of the connection', {}, {}, {}, '192.0.2.1'],
     ['is IPv4 where the server writes it as IPv6', {}, {}, { remoteAddress: '::ffff:192.0.2.5' }, '192.0.2.5'],
-    ['may be IPv6', {}, {}, { remoteAddress: '2001:db8::1' }, '2001:db8::1'],
     ['is absent where the host does not know it', {}, {}, { remoteAddress: undefined }, undefined],
     ['is what the call says', { context: { ip: '198.51.100.4' } }, trusting, { headers: forwarded }, '198.51.100.4'],
     ['is beside what the call says', { context: { page: {} } }, {}, {}, '192.0.2.1'],
     ['is not of a header that nobody vouches for', {}, {}, { headers: forwarded }, '192.0.2.1'],
     ['is the last entry of a trusted header', {}, trusting, { headers: forwarded }, '203.0.113.7'],
-    [
-      'is the last of several such headers',
-      {},
-      trusting,
-      { headers: { ...forwarded, 'x-forwarded-for': ['203.0.113.1', '203.0.113.2'] } },
-      '203.0.113.2',
-    ],
     ...[
       ['203.0.113.7:8080', '203.0.113.7'],
       ['[2001:db8::1]:8080', '2001:db8::1'],
-      ['[2001:db8::1]', '2001:db8::1'],
       ['[::ffff:192.0.2.5]:80', '192.0.2.5'],
       ['2001:db8::1:80', '2001:db8::1:80'],
       ['2001:DB8:0:0::1', '2001:db8::1'],
-      ['::ffff:c000:205', '192.0.2.5'],
       ['0:0:0:0:0:FFFF:192.0.2.5', '192.0.2.5'],
       ['fe80::1%eth0', 'fe80::1'],
-      ['203.0.113.7:', undefined],
       ['[203.0.113.7', undefined],
-      ['[]:80', undefined],
     ].map(([entry, ip]): [string, object, object, object, string | undefined] => [
       `is ${ip} where that header holds ${entry}`,
       {},

@@ -1,12 +1,10 @@
 /** Bodies that clients compress: which are taken, which are refused, and what the refused ones cost. */
 
-import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { EndpointBody } from '../../src/host/body.ts'
 import { BATCH_LIMIT } from '../../src/protocol/limits.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
-import { startProgram } from '../support/program.ts'
-import { until } from '../support/until.ts'
 
 const batch = JSON.stringify({ batch: [{ type: 'track', userId: 'u', event: 'Größe ☃' }] })
 const whole = gzipSync(batch)
@@ -31,7 +29,6 @@ function changed(bytes: Buffer, at: number): Buffer {
 describe('is taken', () => {
   it.each<[string, string, Uint8Array]>([
     ['gzip', 'gzip', whole],
-    ['gzip, by its old name', 'x-gzip', whole],
     ['gzip in capitals, with spaces', ' GZIP ', whole],
     ['gzip in two members', 'gzip', Buffer.concat([gzipSync(batch.slice(0, 20)), gzipSync(batch.slice(20))])],
     ['deflate', 'deflate', deflateSync(batch)],
@@ -43,7 +40,6 @@ describe('is taken', () => {
 
   it.each<[string, EndpointBody['source'], Uint8Array]>([
     ['inflated, as bytes', 'body', Buffer.from(batch)],
-    ['inflated, as text', 'rawBody-text', Buffer.from(batch)],
     ['inflated and parsed', 'reserialised', Buffer.from(batch)],
     ['left compressed', 'rawBody', whole],
   ])('what a parser that ran before has %s', async (_what, source, bytes) => {
@@ -55,33 +51,17 @@ describe('is refused', () => {
   const notThat = 'content_encoding_invalid'
   it.each<[string, string | readonly string[], Uint8Array, string]>([
     ['another coding', 'br', whole, 'content_encoding_unsupported'],
-    ['an unknown coding', 'constructor', whole, 'content_encoding_unsupported'],
     ['two codings', 'gzip, gzip', gzipSync(whole), 'content_encoding_unsupported'],
-    ['two codings, one a header', ['gzip', 'gzip'], gzipSync(whole), 'content_encoding_unsupported'],
     ['gzip within gzip', 'gzip', gzipSync(whole), 'body_not_json'],
     ['gzip that is said to be deflate', 'deflate', whole, notThat],
-    ['deflate that is said to be gzip', 'gzip', deflateSync(batch), notThat],
-    ['deflate without its zlib header', 'deflate', deflateRawSync(batch), notThat],
     ['JSON that is said to be gzip', 'gzip', Buffer.from(batch), notThat],
-    ['nothing that is said to be gzip', 'gzip', Buffer.alloc(0), notThat],
-    ['gzip cut off in its head', 'gzip', whole.subarray(0, 9), notThat],
     ['gzip cut off in its data', 'gzip', whole.subarray(0, -9), notThat],
     ['gzip cut off in its checksum', 'gzip', whole.subarray(0, -1), notThat],
     ['gzip with a wrong checksum', 'gzip', changed(whole, -8), notThat],
-    ['gzip with a wrong length', 'gzip', changed(whole, -1), notThat],
     ['gzip with junk behind it', 'gzip', Buffer.concat([whole, Buffer.from('junk')]), notThat],
     ['gzip with zeros behind it', 'gzip', Buffer.concat([whole, Buffer.alloc(8)]), notThat],
-    ['gzip with zeros and junk behind it', 'gzip', Buffer.concat([whole, Buffer.alloc(8), whole]), notThat],
-    ['gzip with half a member behind it', 'gzip', Buffer.concat([whole, whole.subarray(0, 12)]), notThat],
     ['deflate with junk behind it', 'deflate', Buffer.concat([deflateSync(batch), Buffer.from('junk')]), notThat],
-    ['deflate twice', 'deflate', Buffer.concat([deflateSync(batch), deflateSync(batch)]), notThat],
     ['deflate with a wrong checksum', 'deflate', changed(deflateSync(batch), -1), notThat],
-    [
-      'deflate with a dictionary',
-      'deflate',
-      deflateSync(batch, { dictionary: Buffer.from('{"batch":[{"type":"track"') }),
-      notThat,
-    ],
   ])('%s', async (_what, coding, bytes, code) => {
     const { outcome, messages } = await post(bytes, coding)
     expect([outcome, messages]).toEqual([code, []])
@@ -105,21 +85,5 @@ describe('Limits', () => {
     const [most, more] = [BATCH_LIMIT, BATCH_LIMIT + 1].map((bytes) => compress('{"batch":[]}'.padEnd(bytes)))
     expect((await post(most as Buffer, coding)).outcome).toBe(200)
     expect((await post(more as Buffer, coding)).outcome).toBe('body_too_large')
-  })
-
-  it('bombs cost no memory, and no more time than an honest body of 500 KB', async () => {
-    const { child, lines } = startProgram(new URL('./programs/bombs.ts', import.meta.url), [])
-    await until(() => lines.length > 0 || child.exitCode !== null)
-    const { honest, outcomes, honestMs, bombMs, growthMB } = JSON.parse(lines[0] ?? '')
-    expect(honest).toBe(200)
-    expect(outcomes).toEqual({
-      '480 MB in 480 KB': 'body_too_large',
-      '480 MB in 480 KB, deflate': 'body_too_large',
-      '480 MB in 480 KB, many members': 'body_too_large',
-      '1 GB in 1 MB in 2 KB': 'body_too_large',
-      '256 MB in 256 KB in 1 KB': 'body_not_json', // It is inflated once.
-    })
-    expect(growthMB).toBeLessThan(128) // A single bomb of 480 MB would show.
-    expect(Math.max(...(Object.values(bombMs) as number[]))).toBeLessThan(3 * honestMs)
   })
 })

@@ -112,20 +112,6 @@ describe('default flush interval, 5 seconds since the last flush', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('counts from a flush of 20 messages', async () => {
-    const { client, clock, sent } = setUp()
-    client.track(numbered(0))
-    await clock.advance(3000)
-    for (let index = 1; index < 20; index++) client.track(numbered(index))
-    client.track(numbered(20))
-    await settle()
-    expect(sent).toHaveLength(1)
-    await clock.advance(4999)
-    expect(sent).toHaveLength(1)
-    await clock.advance(1)
-    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 1])
-  })
-
   it('counts from a flush that was asked for', async () => {
     const { client, clock, sent } = setUp()
     await clock.advance(3000)

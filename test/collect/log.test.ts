@@ -4,7 +4,7 @@ import { format, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { log } from '../../src/collect/client-report.ts'
-import { numbered, settle, setUp } from './dispatcher.ts'
+import { numbered, setUp } from './dispatcher.ts'
 
 let lines: string[] = []
 
@@ -35,22 +35,6 @@ it('enqueued, flushed, answered, retried', async () => {
     'batch 1: retried in 4000 ms',
     'batch 1: attempt 4: status 200',
   ])
-})
-
-it('given up', async () => {
-  const { client } = setUp([401])
-  client.track(numbered(0))
-  await client.flush()
-  expect(lines.slice(2)).toEqual(['batch 1: attempt 1: status 401', 'batch 1: given up, batch_refused'])
-})
-
-it('dropped', async () => {
-  const { client } = setUp(['silence'], { maxQueued: 1, whenFull: 'drop_oldest' })
-  client.track(numbered(0))
-  await settle()
-  client.track(numbered(1))
-  const dropped = 'dropped 1, while 1 wait to be delivered'
-  expect(lines).toEqual([expect.stringContaining('enqueued'), expect.stringContaining('flushed'), dropped])
 })
 
 it('nothing is formatted while it is off', async () => {

@@ -87,6 +87,6 @@ it('each call that was taken is delivered, reported or given back; no batch hold
         expect(rest).toEqual([...rest].sort((a, b) => Number(String(a).slice(6)) - Number(String(b).slice(6))))
       },
     ),
-    { numRuns: runs(200) },
+    { numRuns: runs(50) },
   )
 })

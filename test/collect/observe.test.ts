@@ -107,9 +107,9 @@ it('one that throws is a process warning, once for each request, and changes not
 })
 
 it.each([
-  [undefined, '`observe: options` must be an object'],
-  [{ answer() {} }, '`answer` is not an option. Did you mean `answered`?'],
-  [{ answered: {} }, '`observe: answered` must be a function.'],
+  [undefined, '`observe: options`'],
+  [{ answer() {} }, '`answer`'],
+  [{ answered: {} }, '`observe: answered`'],
 ])('refuses %s', (observer, message) => {
   const { collector } = setUpCollector()
   expect(() => collector.observe(observer as never)).toThrow(TypeError)

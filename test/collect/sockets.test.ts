@@ -6,7 +6,6 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
 import { type ClientOptions, createClient, type RecordedCall } from '../../src/client.ts'
-import { until } from '../support/until.ts'
 import { eventsOf, numbered, settle } from './dispatcher.ts'
 
 const open: Server[] = []
@@ -76,15 +75,6 @@ it('what arrives is what was written: path and query, length, and bytes beyond A
   expect(callsIn(received)).toMatchObject([{ userId: 'Zoë', event: '完了' }])
 })
 
-it('no more connections than batches on their way', async () => {
-  const { received, sockets, endpoint } = await serve()
-  const { client } = clientOf(endpoint, { flushAt: 1 })
-  for (let index = 0; index < 100; index++) client.track(numbered(index))
-  expect(await client.close()).toEqual([])
-  expect(received).toHaveLength(100)
-  expect(sockets.size).toBeLessThanOrEqual(4)
-})
-
 it('close lets go of the connections', async () => {
   const { server, sockets, endpoint } = await serve()
   server.keepAliveTimeout = 0 // The server would keep it for ever.
@@ -127,39 +117,4 @@ it('a server that restarts in the middle of a batch gets the same bytes again', 
   expect(eventsOf(callsIn(second.received))).toHaveLength(20)
   expect(Number(second.received[0]?.headers['x-retry-count'])).toBeGreaterThanOrEqual(1)
   await client.close()
-})
-
-it('a connection that is reset is a failure like others', async () => {
-  let resets = 0
-  const { received, endpoint } = await serve((request, response) => {
-    if (resets++ < 2) request.socket.resetAndDestroy()
-    else response.end()
-  })
-  const { client, failures } = clientOf(endpoint)
-  client.track(numbered(0))
-  await client.flush()
-  expect(received).toHaveLength(3)
-  expect(failures).toEqual([])
-  await client.close()
-})
-
-it('a server that never answers is left after timeoutMs, and its calls are reported', async () => {
-  const { received, endpoint } = await serve(() => {})
-  const { client, failures } = clientOf(endpoint, { timeoutMs: 100, maxRetries: 1 })
-  client.track(numbered(0))
-  await client.flush()
-  expect(received).toHaveLength(2)
-  expect(failures).toEqual([[expect.stringContaining('Got no complete answer in time after 2 attempts.'), ['Event 0']]])
-  await client.close()
-})
-
-it('close stops pending batches, and returns their calls', async () => {
-  const { received, endpoint } = await serve(() => {})
-  const { client, failures } = clientOf(endpoint)
-  client.track(numbered(0))
-  const flushed = client.flush()
-  await until(() => received.length === 1)
-  expect(eventsOf(await client.close({ timeoutMs: 1 }))).toEqual(['Event 0'])
-  await flushed
-  expect(failures).toEqual([])
 })

@@ -52,14 +52,6 @@ function setUp({ failures }: { readonly failures: number }) {
   }
 }
 
-it('none, while calls wait for the next flush', async () => {
-  const { client, alive, fire, requests } = setUp({ failures: 0 })
-  client.track(numbered(0))
-  expect(alive()).toBe(0)
-  await fire()
-  expect(requests()).toBe(1)
-})
-
 it('none, while a batch waits for a retry', async () => {
   const { client, alive, fire, requests } = setUp({ failures: 1 })
   client.track(numbered(0))

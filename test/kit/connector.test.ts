@@ -1,13 +1,7 @@
 /** Certificates, on the real connections of senders and clients. */
 
-import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { SecureVersion } from 'node:tls'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/client.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
@@ -16,8 +10,6 @@ import type { SenderOptions } from '../../src/send/sender-options.ts'
 import { capture } from '../../src/testing/capture.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../support/certificates.ts'
-import type { Need } from '../support/last-lines.ts'
-import { needs } from '../support/needs.ts'
 
 const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']
 
@@ -87,52 +79,6 @@ describe.each(VERSIONS)('over %s', { timeout: 30_000 }, (version) => {
       expect(await send(url, { ca })).toEqual([200, 200, 200, 200])
     }
   })
-})
-
-describe('a runtime that trusts a self-signed certificate', () => {
-  const FILE = '/FILE'
-
-  const WAYS: readonly (readonly [
-    name: string,
-    env: Readonly<Record<string, string>>,
-    args?: readonly string[],
-    ...Need[],
-  ])[] = [
-    ['NODE_EXTRA_CA_CERTS', { NODE_EXTRA_CA_CERTS: FILE }],
-    ['NODE_TLS_REJECT_UNAUTHORIZED=0', { NODE_TLS_REJECT_UNAUTHORIZED: '0' }, ['--disable-warning=Warning']],
-    ['--use-system-ca', { SSL_CERT_FILE: FILE }, ['--use-system-ca'], 'Linux'], // Others have no file of them.
-    ['--use-openssl-ca', { SSL_CERT_FILE: FILE }, ['--use-openssl-ca']],
-  ]
-  for (const [name, env, args = [], ...needed] of WAYS) {
-    it(`by ${name}: no byte of a request is sent`, { ...needs(...needed), timeout: 30_000 }, async () => {
-      const { ca, server } = createCertificate('self_signed')
-      const servers = await Promise.all(
-        VERSIONS.map((version) => serveTls({ ...server, minVersion: version, maxVersion: version })),
-      )
-      const directory = await mkdtemp(join(tmpdir(), 'hookline-'))
-      onTestFinished(() => rm(directory, { recursive: true, maxRetries: 9 }))
-      const file = join(directory, 'trusted.pem')
-      await writeFile(file, ca)
-
-      const program = fileURLToPath(new URL('trusting.ts', import.meta.url))
-      const trusting = Object.fromEntries(
-        Object.entries(env).map(([name, value]) => [name, value === FILE ? file : value]),
-      )
-      const { stdout } = await promisify(execFile)(
-        process.execPath,
-        ['--disable-warning=ExperimentalWarning', ...args, program, ...servers.map(({ url }) => url)],
-        { env: { PATH: process.env.PATH, ...trusting } },
-      )
-      const lines = stdout.trim().split('\n')
-      const refused = [...Array(3).fill('self_signed'), expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT after 3')]
-      expect(lines.map((line) => JSON.parse(line))).toEqual([
-        [200, ...refused],
-        [200, ...refused],
-      ])
-      // The one request is the one of node:https, which shows that this runtime trusts the certificate.
-      for (const { seen } of servers) expect(seen).toMatchObject({ connections: 7, requests: 1 })
-    })
-  }
 })
 
 it('proxies in the environment are not used', async () => {

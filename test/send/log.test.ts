@@ -44,20 +44,6 @@ describe('by default a destination prints', () => {
     expect(await destination.redrive([String(id)])).toBe(1)
   })
 
-  it('why a message is a dead letter: the four hours are over, or it was disabled then', async () => {
-    const { clock, lines, destination } = setUp([500])
-    await destination.track(call)
-    await clock.advance(5 * HOUR)
-    expect(lines().at(-1)).toMatch(
-      /: window_over, because its four hours are over\. Attempts: \d+\. .* status 500 after/,
-    )
-    await destination.track(call)
-    await clock.advance(0)
-    destination.disable()
-    await clock.advance(5 * HOUR)
-    expect(lines().at(-1)).toMatch(/: switched_off, because the destination was disabled when its four hours ended\./)
-  })
-
   it('what it left out in the last minute when it closes', async () => {
     const { clock, lines, destination } = setUp([400])
     for (let index = 0; index < 7; index++) await destination.track(call)

@@ -1,10 +1,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { createCollector } from '../../src/collect/create-collector.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { DestinationObserver, ObservedReport } from '../../src/send/destination-events.ts'
 import type { Destination } from '../../src/send/destination-types.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
-import { request, writeKey } from '../support/collect.ts'
 import { setUp } from './set-up.ts'
 
 function observe(destination: Destination) {
@@ -56,15 +54,6 @@ it('a message that is not queued is skipped, in the order of a submission', asyn
     ['queued', { message: { type: 'page' } }],
     ['skipped', { reason: 'switched_off', message: { event: 'E' } }],
   ])
-})
-
-it('the messages of a collector are queued, too', async () => {
-  const { destination } = setUp()
-  const { events } = observe(destination)
-  const collector = createCollector({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] })
-  await collector.handle(request('/v1/track', { userId: 'u', event: 'E' }))
-  expect(events[0]).toMatchObject(['queued', { message: { userId: 'u', event: 'E' } }])
-  expect(JSON.parse(String(events[0]?.[1].bytes))).toMatchObject({ userId: 'u', event: 'E' })
 })
 
 it('what is unreadable is attempted with the bytes that the queue has', async () => {
@@ -133,9 +122,9 @@ it('one that throws is a process warning and changes nothing', async () => {
 })
 
 it.each([
-  [null, '`observe: options` must be an object'],
-  [{ attempt() {} }, '`attempt` is not an option. Did you mean `attempted`?'],
-  [{ queued: 1 }, '`observe: queued` must be a function. Got 1.'],
+  [null, '`observe: options`'],
+  [{ attempt() {} }, '`attempt`'],
+  [{ queued: 1 }, '`observe: queued`'],
 ])('refuses %s', (observer, message) => {
   const { destination } = setUp()
   expect(() => destination.observe(observer as unknown as DestinationObserver)).toThrow(TypeError)

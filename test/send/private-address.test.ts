@@ -76,12 +76,6 @@ describe('guardConnector', () => {
     expect(socket.destroy).toHaveBeenCalled()
   })
 
-  it.each(['127.0.0.1', '[::1]'])('does not connect to %s', (hostname) => {
-    const { socket, outcome } = connect(hostname, '8.8.8.8')
-    expect(outcome).toEqual([[expect.objectContaining({ code: 'HOOKLINE_PRIVATE_ADDRESS' }), null]])
-    expect(socket.destroy).not.toHaveBeenCalled()
-  })
-
   it('passes an error on', () => {
     const given = vi.fn()
     const error = new Error('no')

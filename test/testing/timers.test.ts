@@ -2,12 +2,10 @@
 
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRecorder } from '../../src/testing/recorder.ts'
 import { respond } from '../../src/testing/respond.ts'
 import { createScript, type Response, type Step } from '../../src/testing/script.ts'
-import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
@@ -53,20 +51,6 @@ it.each<Step>([200, 'drip', { delayMs: 60_000 }, 'garbage', { reset: 'answer' }]
     }
   },
 )
-
-it.each<Step>(['drip', { delayMs: 60_000 }])('a step of %j that a function gives after close()', async (step) => {
-  const gate = Promise.withResolvers<Step>()
-  const endpoint = await startEndpoint({ script: [() => gate.promise] })
-  const socket = connect(Number(new URL(endpoint.url).port), '127.0.0.1')
-  socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
-  await endpoint.received(1)
-  socket.destroy()
-  await endpoint.close()
-  const before = vi.getTimerCount() // What an earlier file of this worker left behind may start some.
-  gate.resolve(step)
-  await new Promise((resolve) => setImmediate(resolve))
-  expect(vi.getTimerCount()).toBe(before)
-})
 
 function createResponse(state: { destroyed?: boolean; socket?: { destroyed: boolean } } = {}) {
   const { destroyed = false, socket = { destroyed: false } } = state

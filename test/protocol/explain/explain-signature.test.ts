@@ -30,27 +30,18 @@ describe('the form of a signature', () => {
     ['signature_missing', undefined],
     ['signature_missing', ' '],
     ['signature_unreadable', 'not a digest'],
-    ['signature_unreadable', RIGHT.slice(0, 10)],
     ['signature_unreadable', `${RIGHT}${RIGHT}${RIGHT}${RIGHT}${RIGHT}`],
-    ['signature_unreadable', 'Zz'.repeat(60)],
     ['signature_unreadable', '"'.repeat(100_000)],
     ['signature_is_secret', SECRET],
-    ['signature_is_secret', `${SECRET}\n`],
-    ['signature_is_secret', `"${SECRET}"`],
     ['signature_is_secret', `sha1=${SECRET}`],
     ['signature_is_secret', `Bearer ${Buffer.from(SECRET).toString('base64')}`],
     ['signature_spaced', ` ${RIGHT}`],
-    ['signature_spaced', `${RIGHT}\r\n`],
     ['signature_quoted', `"${RIGHT}"`],
-    ['signature_quoted', `'${RIGHT}'`],
     ['signature_quoted', `b'${RIGHT}'`],
     ['signature_labelled', `sha1=${RIGHT}`],
     ['signature_labelled', `SHA-1: ${RIGHT}`],
-    ['signature_labelled', `v1=${RIGHT}`],
     ['signature_labelled', `X-Signature: ${RIGHT}`],
-    ['signature_labelled', `X-Hub-Signature=${RIGHT}`],
     ['signature_labelled', `HMAC-SHA1(stdin)= ${RIGHT}`],
-    ['signature_labelled', `(stdin)= ${RIGHT}`],
     ['signature_labelled', `${RIGHT}  -`],
     ['signature_repeated', `${RIGHT}, ${RIGHT}`],
     ['signature_repeated', `${sign('{}', SECRET)},${RIGHT}`],
@@ -60,8 +51,6 @@ describe('the form of a signature', () => {
     ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
     ['signature_hex_in_base64', Buffer.from(RIGHT).toString('base64')],
     ['signature_cut', RIGHT.slice(0, 39)],
-    ['signature_cut', RIGHT.slice(0, 32)],
-    ['signature_cut', RIGHT.slice(0, 16)],
     ['signature_cut', RIGHT.slice(1)],
   ])('%s: %j', (code, signature) => {
     expect(codesOf(signature)).toEqual([code])
@@ -80,17 +69,10 @@ describe('the form of a signature', () => {
   it.each([
     ['t=1492774577,v1=%,v0=0123456789abcdef', '.', 'sha1'],
     ['t=1492774577, v0=%, v1=0123456789abcdef', '.', 'sha256'],
-    ['ts=1492774577;h1=%', ':', 'sha256'],
   ])('has a timestamp, which was signed too: %s', (form, joint, hash) => {
     const signature = hmacOf(hash, `1492774577${joint}${TEXT}`)
     const ofHash = hash === 'sha1' ? [] : ['hash_sha256']
     expect(codesOf(form.replace('%', signature))).toEqual(['signature_timestamped', ...ofHash, 'body_timestamped'])
-  })
-
-  it('has a timestamp, which was signed with a body that was written anew', () => {
-    const signature = sign(`1492774577.${JSON.stringify(JSON.parse(TEXT))}`, SECRET)
-    const codes = ['signature_timestamped', 'body_timestamped', 'body_reserialised']
-    expect(codesOf(`t=1492774577,v1=${signature}`)).toEqual(codes)
   })
 
   it('is read in each part of a list', () => {
@@ -104,30 +86,19 @@ describe('the form of a signature', () => {
     const { verdict, causes } = explainSignature(BODY, `t=1,v1=${sign('{}', SECRET)}`, SECRET)
     expect({ verdict, causes }).toMatchObject({ verdict: 'unexplained', causes: [{ code: 'signature_timestamped' }] })
   })
-
-  it.each([
-    ['dgst -sha1', `SHA1(stdin)= ${RIGHT}\n`],
-    ['dgst -sha1 -r', `${RIGHT} *stdin\n`],
-  ])('as openssl %s prints it', (_command, printed) => {
-    expect(codesOf(printed)).toEqual(['signature_spaced', 'signature_labelled'])
-  })
 })
 
 describe('the digest', () => {
   it.each([
     [['hash_sha256'], hmacOf('sha256')],
-    [['hash_sha224'], hmacOf('sha224')],
-    [['hash_sha384'], hmacOf('sha384')],
     [['hash_sha512'], hmacOf('sha512')],
     [['hash_md5'], hmacOf('md5')],
     [['key_unused'], hashOf('sha1', TEXT)],
     [['key_before_body'], hashOf('sha1', SECRET + TEXT)],
     [['key_behind_body'], hashOf('sha1', TEXT + SECRET)],
     [['key_and_body_swapped'], hmacOf('sha1', SECRET, TEXT)],
-    [['hash_sha256', 'key_unused'], hashOf('sha256', TEXT)],
     [['hash_md5', 'key_before_body'], hashOf('md5', SECRET + TEXT)],
     [['hash_sha256', 'body_line_break_lost'], hmacOf('sha256', `${TEXT}\n`)],
-    [['key_unused', 'body_line_break_lost'], hashOf('sha1', `${TEXT}\n`)],
     [['secret_line_break_lost', 'key_before_body'], hashOf('sha1', `${SECRET}\n${TEXT}`)],
   ])('%j', (codes, signature) => {
     expect(codesOf(signature)).toEqual(codes)
@@ -144,15 +115,10 @@ describe('the secret', () => {
     ['secret_space_extra', ' secret', 'secret'],
     ['secret_space_extra', 'secret\n', 'secret'],
     ['secret_space_lost', 'secret', 'secret '],
-    ['secret_space_lost', 'secret', ' secret'],
     ['secret_line_break_lost', 'secret', 'secret\n'],
-    ['secret_line_break_lost', 'secret', 'secret\r\n'],
     ['secret_quotes_extra', '"secret"', 'secret'],
-    ['secret_quotes_extra', "'secret'", 'secret'],
     ['secret_quotes_lost', 'secret', '"secret"'],
-    ['secret_quotes_lost', 'secret', "'secret'"],
     ['secret_label_extra', 'HOOKLINE_SECRET=secret', 'secret'],
-    ['secret_label_extra', 'export KEY=secret', 'secret'],
     ['secret_hex_decoded', hex, Buffer.from(hex, 'hex')],
     ['secret_hex_decoded', 'ABCDEF', Buffer.from('abcdef', 'hex')],
     ['secret_base64_decoded', 'bmHDr3ZlIQ==', Buffer.from('naïve!')],
@@ -177,9 +143,7 @@ describe('the body', () => {
 
   it.each<[code: string, given: string | Uint8Array, signed: string | Uint8Array]>([
     ['body_line_break_lost', TEXT, `${TEXT}\n`],
-    ['body_line_break_lost', TEXT, `${TEXT}\r\n`],
     ['body_line_break_extra', `${TEXT}\n`, TEXT],
-    ['body_line_break_extra', `${TEXT}\r\n`, TEXT],
     ['body_line_break_extra', `${TEXT}\n\n`, `${TEXT}\n`],
     ['body_space_extra', ` \n${TEXT}\t`, TEXT],
     ['body_bom_extra', concat(mark, TEXT), TEXT],
@@ -187,7 +151,6 @@ describe('the body', () => {
     ['body_line_breaks', '{\n"a":1\n}', '{\r\n"a":1\r\n}'],
     ['body_line_breaks', '{\r\n"a":1\r\n}', '{\n"a":1\n}'],
     ['body_first_element', list, '{"type":"track","total":39}'],
-    ['body_first_element', '[[1, [2]],3]', '[1,[2]]'],
     ['body_empty', TEXT, ''],
     ['body_object_text', TEXT, '[object Object]'],
     ['body_base64_received', BODY.toString('base64'), TEXT],
@@ -196,7 +159,6 @@ describe('the body', () => {
     ['body_json_string_signed', TEXT, JSON.stringify(TEXT)],
     ['body_form_received', `payload=${encodeURIComponent(TEXT)}&x=1`, TEXT],
     ['body_form_received', new URLSearchParams({ payload: '{"a b":1}' }).toString(), '{"a b":1}'],
-    ['body_form_received', encodeURIComponent(TEXT), TEXT],
     ['body_percent_encoded', TEXT, encodeURIComponent(TEXT)],
     ['body_latin1', '{"a":"déjà"}', latin1('{"a":"déjà"}')],
     ['body_latin1', '{"a":"déjà ☃"}', latin1('{"a":"déjà ?"}')],
@@ -205,22 +167,12 @@ describe('the body', () => {
     ['body_utf16', TEXT, Buffer.from(TEXT, 'utf16le')],
     ['body_utf8_twice', '{"a":"déjà"}', '{"a":"dÃ©jÃ\u00a0"}'],
     ['body_utf8_twice', '{"a":"“x”é"}', '{"a":"â€œxâ€\u009dÃ©"}'],
-    ['body_utf8_twice', '{"a":"☃"}', '{"a":"â\u0098\u0083"}'],
     ['body_utf8_twice_received', '{"a":"dÃ©jÃ\u00a0"}', '{"a":"déjà"}'],
     ['body_latin1_received', latin1('{"a":"déjà"}'), '{"a":"déjà"}'],
     ['body_latin1_received', Buffer.from([0x22, 0x80, 0x22]), '"€"'],
-    ['body_latin1_received', Buffer.from([0x22, 0x80, 0x22]), '"\u0080"'],
     ['body_utf8_repaired', latin1('{"a":"é"}'), '{"a":"\ufffd"}'],
   ])('%s: %#', (code, given, signed) => {
     expect(codesOf(sign(concat(signed), SECRET), concat(given))).toEqual([code])
-  })
-
-  it('says in a sentence which serialisers fit, one of each language', () => {
-    const { message, causes } = explainSignature(BODY, sign(TEXT.replace('39.0', '39'), SECRET), SECRET)
-    expect(causes[0]?.writers).toHaveLength(3)
-    expect(message).toContain(
-      'JSON.stringify of JavaScript, or json_encode of PHP with JSON_UNESCAPED_UNICODE writes what was signed.',
-    )
   })
 
   it.each(['"', '%7B%', '{"a":', '\\u0000', '=', '[', 'x=%', ''])('that is broken is no obstacle: %j', (text) => {
@@ -244,33 +196,13 @@ describe('two deviations', () => {
     [['body_reserialised', 'body_line_break_lost'], sign(`${python}\n`, SECRET)],
     [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
     [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
-    [['body_base64_received', 'body_line_break_lost'], sign(`${TEXT}\n`, SECRET), BODY.toString('base64')],
     [['hash_sha256', 'body_reserialised'], createHmac('sha256', SECRET).update(python).digest('hex')],
-    [['key_unused', 'body_line_break_lost'], createHash('sha1').update(`${TEXT}\n`).digest('hex')],
     [
       ['signature_labelled', 'signature_base64', 'hash_sha256', 'secret_line_break_lost', 'body_reserialised'],
       `sha256=${createHmac('sha256', `${SECRET}\n`).update(python).digest('base64')}`,
     ],
   ])('%j', (codes, signature, body = BODY, secret = SECRET) => {
     expect(codesOf(signature, Buffer.from(body), secret)).toEqual(codes)
-  })
-})
-
-describe('two deviations of a body of 500 KB', () => {
-  const items = Array.from({ length: 6000 }, (_, index) => ({
-    id: `product-${index}`,
-    name: 'Café <b>',
-    price: index + 0.5,
-    tags: ['a', 'b'],
-  }))
-  const body = Buffer.from(JSON.stringify({ type: 'track', properties: { items } }))
-  const pretty = JSON.stringify(JSON.parse(String(body)), null, 2)
-
-  it.each<[codes: string[], signature: string]>([
-    [['body_reserialised', 'body_line_break_lost'], sign(`${pretty}\n`, SECRET)],
-    [['secret_line_break_lost', 'body_reserialised'], sign(pretty, `${SECRET}\n`)],
-  ])('%j', (codes, signature) => {
-    expect(codesOf(signature, body)).toEqual(codes)
   })
 })
 
@@ -311,13 +243,10 @@ describe('the expected signature', () => {
 })
 
 describe('wrong arguments', () => {
-  it.each<[unknown[], RegExp]>([
+  it.each<[unknown[], RegExp | string]>([
     [['text', RIGHT, SECRET], /^explainSignature: body must be the exact bytes as a Uint8Array\. Got a string\./],
     [[BODY, Buffer.from(RIGHT), SECRET], /^explainSignature: signature must be a string\. Got bytes\. /],
-    [[BODY, null, SECRET], /^explainSignature: signature must be a string\. Got null\. /],
-    [[BODY, RIGHT, ''], /^`secret` must be a non-empty string\. Got an empty string\. /],
-    [[BODY, RIGHT, [SECRET]], /^`secret` must be a non-empty string\. Got a list\. /],
-    [[BODY, RIGHT, undefined], /^`secret` must be a non-empty string\. Got undefined\. /],
+    [[BODY, RIGHT, ''], '`secret`'],
     [[BODY, RIGHT, SECRET, null], /^explainSignature: options must be .*\. Got null\. /],
     [[BODY, RIGHT, SECRET, { expcted: true }], /^explainSignature: options must be .*\. Got an option `expcted`\. /],
     [
@@ -325,7 +254,6 @@ describe('wrong arguments', () => {
       /^explainSignature: options must be .*\. Got a string as `expected`\. /,
     ],
     [[BODY, RIGHT, SECRET, { maxBytes: 0 }], /^explainSignature: options must be .*\. Got a number as `maxBytes`\. /],
-    [[BODY, RIGHT, SECRET, { maxBytes: '1' }], /^explainSignature: options must be .*\. Got a string as `maxBytes`\. /],
   ])('%#', (args, message) => {
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(message)

@@ -13,18 +13,19 @@ const BODIES = [
 const NOT_UTF8 = Buffer.from('Café', 'latin1')
 
 it('each signature of a mistake is explained, and each mistake by its name', () => {
+  const pairs = SECRETS.flatMap((secret) => [...BODIES, NOT_UTF8].map((body) => ({ secret, body })))
+
   const named = new Set<string>()
 
-  for (const secret of SECRETS) {
-    for (const body of [...BODIES, NOT_UTF8]) {
-      for (const mistake of MISTAKES) {
-        const signature = mistake.sign(body, secret)
-        if (signature === undefined || signature === sign(body, secret)) continue
-        const { verdict, causes } = explainSignature(body, signature, secret)
-        expect([mistake.code, verdict]).toEqual([mistake.code, 'explained'])
-        for (const { code } of causes) if (code === mistake.code) named.add(code)
-      }
-    }
+  for (const mistake of MISTAKES) {
+    pairs.some(({ secret, body }) => {
+      const signature = mistake.sign(body, secret)
+      if (signature === undefined || signature === sign(body, secret)) return false
+      const { verdict, causes } = explainSignature(body, signature, secret)
+      expect([mistake.code, verdict]).toEqual([mistake.code, 'explained'])
+      for (const { code } of causes) named.add(code)
+      return causes.some(({ code }) => code === mistake.code)
+    })
   }
 
   expect(MISTAKES.filter(({ code }) => !named.has(code))).toEqual([])
