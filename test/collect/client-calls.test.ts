@@ -215,6 +215,12 @@ describe('a call is written down at once', () => {
       },
     })
 
+  test('a getter of the call that throws is a TypeError with its cause', () => {
+    const error = refusal('track', throwing('userId'))
+
+    expect(error).toMatchObject({ name: 'TypeError', cause: new Error('not now') })
+  })
+
   test.each(['properties', 'traits', 'context', 'integrations'])(
     'a getter in %s that throws is a TypeError that names the field',
     (field) => {

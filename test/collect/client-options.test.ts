@@ -42,7 +42,7 @@ describe('client settings', () => {
 })
 
 describe('options that are refused', () => {
-  it.each([undefined, '', 7, null])('writeKey %o', (writeKey) => {
+  it.each([undefined, '', 7, null, 'write:key'])('writeKey %o', (writeKey) => {
     expect(() => createClient(writeKey as string, { endpoint: ENDPOINT })).toThrow(TypeError)
     expect(() => createClient(writeKey as string, { endpoint: ENDPOINT })).toThrow('`writeKey`')
   })

@@ -239,6 +239,7 @@ describe('Limits', () => {
   it.each([
     ['as deep as it may', 498, 1],
     ['a level deeper', 499, 0],
+    ['deeper than the stack', 16_000, 0],
   ])('a call nested %s', async (_how, levels, accepted) => {
     const { post } = setUpCollector()
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`

@@ -45,7 +45,9 @@ function setUp(script: Script = [503]) {
   return { clock, captured, reports, open, onDisk, inMemory: () => memoryQueue({ clock }), reported, startsOf }
 }
 
-test('a destination that restarts between attempts keeps schedule, attempts and four hours', async () => {
+test('a destination that restarts between attempts keeps schedule, attempts and four hours', {
+  timeout: 120_000,
+}, async () => {
   const steady = setUp()
   await steady.open(steady.inMemory()).track({ userId: 'u', event: 'E' })
   await steady.clock.advance(RETRY_WINDOW_MS)
