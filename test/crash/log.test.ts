@@ -66,17 +66,6 @@ describe.each(Object.entries(HANDS))('a SQLite file in use, while others %s', (_
   )
 })
 
-it('a SQLite file in use, while its own process opens it 196 times in 8 s, loses no job and refuses none', async () => {
-  const { site, settings, idsOf } = setUp()
-  const child = startChild('pusher', settings)
-  await child.ready
-  await child.ask('open')
-  child.kill()
-  await child.ended
-  await requireAll(idsOf('pushed'), site)
-  expect(idsOf('refused')).toEqual([])
-}, 60_000)
-
 function setUp() {
   const site = createSite('sqlite', '')
   const notes = mkdtempSync(join(tmpdir(), 'hookline-crash-'))

@@ -2,13 +2,12 @@
 
 import { createServer, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { emptied, startChild } from './child.ts'
-import { createSite, rounds, type Site, seed, testOnEngines } from './engines.ts'
+import { rounds, type Site, seed, testOnEngines } from './engines.ts'
 import { readJournal } from './journal.ts'
 import { listen } from './programs/answers.ts'
 import type { DestinationSettings } from './programs/destination.ts'
-import { createRandom } from './random.ts'
 import { type Round, runRounds } from './rounds.ts'
 
 /** More than can be posted in a round before the process is killed. */
@@ -87,11 +86,4 @@ testOnEngines(TITLE, async ({ engine, site, random }) => {
   expect(inspections).toEqual(new Set(['ok']))
   expect(counts).toMatchObject({ waiting: 0, active: 0, deadLetters: deadLetters.length })
   expect(exitCode).toBe(0)
-})
-
-it('a queue in memory would show a loss', { timeout: 60_000 }, async () => {
-  const site = createSite('memory', '', 1_000)
-  onTestFinished(site.remove)
-  const { queued, delivered } = await runOutbound(site, 3, createRandom(1))
-  expect(queued.filter((id) => !delivered.has(id) && !isRefused(id))).not.toEqual([])
 })

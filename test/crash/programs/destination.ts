@@ -9,33 +9,19 @@ import { answerQuestions, readSettings, sayReady } from './answers.ts'
 export interface DestinationSettings {
   readonly place: Place
   readonly url: string
-  readonly secret?: string
   readonly journal: string
   readonly by: string
   readonly messages: number
-  readonly enabled?: boolean
-  /** Where it sends once it is asked to move. */
-  readonly next?: { readonly url: string; readonly secret: string }
 }
 
-const {
-  place,
-  url,
-  secret = 'secret',
-  journal,
-  by,
-  messages,
-  enabled = true,
-  next,
-} = readSettings<DestinationSettings>()
+const { place, url, journal, by, messages } = readSettings<DestinationSettings>()
 const LOOPS = 10
 
 const write = openJournal(journal, by)
 const queue = await openQueue(place)
 const destination = createDestination({
   webhooks: [{ url }],
-  sharedSecret: secret,
-  enabled,
+  sharedSecret: 'secret',
   queue,
   random: () => 0, // The shortest delays.
   onAttempt: () => {},
@@ -65,8 +51,6 @@ answerQuestions({
   counts: () => queue.counts(),
   deadLetters: listDeadLetters,
   urls: async () => (await destination.health()).urls,
-  move: () => next && destination.update({ webhooks: [{ url: next.url }], sharedSecret: next.secret }),
-  disable: () => destination.disable(),
   async close() {
     await destination.close({ graceMs: 5_000 })
     process.disconnect()

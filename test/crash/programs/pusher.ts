@@ -1,10 +1,8 @@
-/** Pushes jobs one after the other, again when one is refused; copies the folder of its file, or opens its file, when it is asked to. */
+/** Pushes jobs one after the other, again when one is refused; copies the folder of its file when it is asked to. */
 
 import { randomUUID } from 'node:crypto'
 import { cpSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
@@ -21,14 +19,6 @@ const [notePushed, noteRefused] = [openJournal(journal, 'pushed'), openJournal(j
 
 answerQuestions({
   copy: () => cpSync(dirname(place.at), copyTo, { recursive: true }),
-  async open() {
-    for (let opened = 0; opened < 196; opened += 1) {
-      const other = new DatabaseSync(place.at, { timeout: 5_000 })
-      other.prepare('SELECT count(*) FROM hookline_queue_jobs').get()
-      other.close()
-      await wait(8_000 / 196)
-    }
-  },
 })
 sayReady()
 for (;;) {

@@ -63,19 +63,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1, deadLetters: 0 })
   })
 
-  it('are redriven or dropped, when two processes do both to all of them', async () => {
-    const { queue, another } = await setUp(300)
-    const other = another()
-    const [redriven, dropped, again] = await Promise.all([
-      queue.redrive('all'),
-      other.drop('all'),
-      other.redrive('all'),
-    ])
-    expect(redriven + dropped + again).toBe(300)
-    await queue.drain()
-    expect(await queue.counts()).toMatchObject({ waiting: redriven + again, active: 0, deadLetters: 0 })
-  })
-
   it('are redriven, dropped or both, when two processes do both to each of them', async () => {
     const { queue, another, ids } = await setUp(300)
     const other = another()
@@ -93,13 +80,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect(await queue.counts()).toMatchObject({ waiting, active: 0, deadLetters: 0 })
   })
 
-  it('are dropped by the hundred', async () => {
-    const { queue, ids } = await setUp(501)
-    expect(await queue.drop(ids.slice(0, 1))).toBe(1)
-    expect(await queue.drop('all')).toBe(500)
-    expect((await queue.counts()).deadLetters).toBe(0)
-  })
-
   it('leave nothing behind when they are dropped, and their ids are new', async () => {
     const { queue, engine, ids } = await setUp(2)
     const [one = '', other = ''] = ids
@@ -114,17 +94,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     await queue.push([one, other].map((id) => ({ id, body: Buffer.from('body') })))
     await queue.drain()
     expect((await queue.counts()).waiting).toBe(2)
-  })
-
-  it('keep their retry state, without a reason and when they are redriven', async () => {
-    const { queue } = server.setUp()
-    const seen = work(queue, () => ({ deadLetter: '', retryState: Buffer.from('kept') }))
-    await queue.push([jobOf()])
-    await queue.drain()
-    expect(await queue.deadLetters()).toMatchObject([{ reason: '', retryState: Buffer.from('kept') }])
-    await queue.redrive('all')
-    await queue.drain()
-    expect(seen.map(({ retryState }) => retryState)).toEqual([undefined, Buffer.from('kept')])
   })
 
   it('are listed in the order of their times, in pages too, also where several have one', async () => {

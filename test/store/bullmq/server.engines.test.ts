@@ -59,9 +59,7 @@ describe('a Redis', needs('redis-server'), () => {
     await client.config('SET', 'maxmemory-policy', policy)
     const { queue, errors } = openQueue()
     queue.work(async () => ({ complete: true }), { concurrency: 1 })
-    const message =
-      `Queue orders: Redis deletes jobs when it is full. Got maxmemory-policy ${policy}. ` +
-      'Set it to noeviction. If jobs may be lost, pass `allowEviction: true`.'
+    const message = expect.stringMatching(new RegExp(`${policy}.*\`allowEviction`))
     for (const call of [() => queue.push([jobOf()]), () => queue.counts(), () => queue.deadLetters()]) {
       await expect(call()).rejects.toMatchObject({ code: 'queue_unavailable', message })
     }
@@ -118,8 +116,7 @@ describe('a Redis', needs('redis-server'), () => {
         () => false,
       ),
     )
-    const message = 'Queue orders: Redis loses jobs when it restarts. Got appendonly no. Set appendonly to yes.'
-    expect(warn.mock.calls).toEqual([[message, { code: 'HOOKLINE_REDIS_PERSISTENCE' }]])
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('appendonly'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }]])
   })
 
   it('that does not tell: warnings, and it is used', async () => {
@@ -127,30 +124,27 @@ describe('a Redis', needs('redis-server'), () => {
     const connection = `redis://shop:secret@127.0.0.1:${redis.port}`
     await openQueue({ connection }).queue.push([jobOf()])
     expect(warn.mock.calls).toEqual([
-      [expect.stringContaining('Make sure that its maxmemory-policy'), { code: 'HOOKLINE_REDIS_EVICTION' }],
-      [expect.stringContaining('whether it keeps jobs'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }],
+      [expect.stringContaining('maxmemory-policy'), { code: 'HOOKLINE_REDIS_EVICTION' }],
+      [expect.any(String), { code: 'HOOKLINE_REDIS_PERSISTENCE' }],
     ])
   })
 
-  it.each([['is gone', () => Promise.reject(Object.assign(new Error(), { code: 'ECONNRESET' })), 'Got ECONNRESET']])(
-    'that %s while it is asked: queue_unavailable',
-    async (_how, answer, message) => {
-      const { info } = Redis.prototype
-      const asked = vi.spyOn(Redis.prototype, 'info').mockImplementation(function (this: Redis, ...args: unknown[]) {
-        return args[0] === 'memory' ? answer() : (info as (...args: unknown[]) => Promise<string>).apply(this, args)
-      })
-      onTestFinished(() => asked.mockRestore())
-      const { queue } = openQueue({ timeoutMs: 300 })
-      await expect(queue.push([jobOf()])).rejects.toThrow(message)
-    },
-  )
+  it('that is gone while it is asked: queue_unavailable', async () => {
+    const { info } = Redis.prototype
+    const asked = vi.spyOn(Redis.prototype, 'info').mockImplementation(function (this: Redis, ...args: unknown[]) {
+      if (args[0] === 'memory') return Promise.reject(Object.assign(new Error(), { code: 'ECONNRESET' }))
+      return (info as (...args: unknown[]) => Promise<string>).apply(this, args)
+    })
+    onTestFinished(() => asked.mockRestore())
+    await expect(openQueue({ timeoutMs: 300 }).queue.push([jobOf()])).rejects.toThrow('ECONNRESET')
+  })
 
   it('whose queue another version reserved is refused, also by an observer', async () => {
     const { queue } = openQueue()
     await queue.push([jobOf()])
     await client.hset('bull-hookline:orders', 'version', 7)
-    const message = 'Queue orders: this Hookline knows version 1 of its jobs. Got version 7.'
-    await expect(openQueue().queue.counts()).rejects.toThrow(message)
-    await expect(openQueue({ observe: true }).queue.counts()).rejects.toThrow(message)
+    for (const observe of [false, true]) {
+      await expect(openQueue({ observe }).queue.counts()).rejects.toThrow('Got version 7.')
+    }
   })
 })

@@ -187,16 +187,6 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     for (const error of errors) expect(error).toMatchObject({ code: 'lease_lapsed' })
   }, 20_000)
 
-  it('stores more jobs at once than one batch holds', async () => {
-    const { queue } = setUp()
-    const jobs = Array.from({ length: 1200 }, () => jobOf())
-    await Promise.all([queue.push(jobs), ...jobs.map((job) => queue.push([job]))])
-    expect((await queue.counts()).waiting).toBe(1200)
-    const seen = work(queue, () => complete, 100)
-    await queue.drain()
-    expect(new Set(seen.map(({ id }) => id)).size).toBe(1200)
-  })
-
   it('asks Redis once a look while it is idle, and for more jobs as it finds more', async () => {
     const { queue } = setUp({ pollMs: 50 })
     const asked = vi.spyOn(Worker.prototype, 'getNextJob')

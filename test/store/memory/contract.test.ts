@@ -130,17 +130,6 @@ describe('the bounds of a queue in memory', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
   })
 
-  it('redrive: all of them or none', async () => {
-    const { queue, clock, work } = setUp({ maxJobs: 2 })
-    work(() => ({ deadLetter: 'no' }))
-    await queue.push([jobOf(), jobOf()])
-    await queue.drain()
-    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + 1000) })])
-    await expect(queue.redrive('all')).rejects.toMatchObject(full)
-    expect((await queue.counts()).deadLetters).toBe(2)
-    expect(await queue.redrive((await queue.deadLetters({ limit: 1 })).map(({ id }) => id))).toBe(1)
-  })
-
   it('as many known ids as maxJobs, the latest', async () => {
     const { queue, seen, work } = setUp({ maxJobs: 2 })
     work(() => done)

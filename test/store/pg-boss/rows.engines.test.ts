@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
+import { PgBoss } from 'pg-boss'
 import { describe, expect, it } from 'vitest'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
@@ -32,7 +33,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const letters = await queue.deadLetters()
       expect(told.sort()).toEqual(letters.map(({ id }) => id).sort())
       expect(letters.map(({ body }) => JSON.parse(String(body)))).toEqual(expect.arrayContaining(junk))
-      expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['the job was not written by Hookline']))
       expect(await queue.redrive([letters[0]?.id ?? ''])).toBe(1)
       await queue.drain()
       await until(() => seen.length === 2)
@@ -56,15 +56,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await supervise()
       expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
       expect(await other.deadLetters()).toHaveLength(1)
-    })
-
-    it('keep the body of a dead letter once, and none of the job', async () => {
-      const { queue, work, rows } = setUp()
-      work(() => ({ deadLetter: 'no' }))
-      const job = jobOf('body')
-      await queue.push([job])
-      await queue.drain()
-      expect(await rows()).toMatchObject([{ id: job.id, state: 'cancelled', data: null, deletion_seconds: 0 }])
     })
 
     it('are claimed for as long as a handler runs, up to 24 hours', async () => {
@@ -192,10 +183,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(errors).toEqual([])
     })
 
-    it.each<[string, Outcome]>([
-      ['retried', { retryAt: new Date(0), retryState: Buffer.from('stale') }],
-      ['dead', { deadLetter: 'too late' }],
-    ])('are not changed while they wait for their next attempt: %s', async (_what, outcome) => {
+    it('are not changed while they wait for their next attempt', async () => {
       const { queue, other, stale, now, advance, counts } = await setUpLapsed()
       const retryState = Buffer.from('fresh')
       const second = other.work((job) =>
@@ -203,7 +191,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       )
       await until(() => second.length === 1)
       await other.queue.drain()
-      stale.resolve(outcome)
+      stale.resolve({ retryAt: new Date(0), retryState: Buffer.from('stale') })
       await queue.close({ graceMs: 1000 })
       expect(await counts(other.queue)).toMatchObject({ waiting: 1, deadLetters: 0, oldestDueAt: undefined })
       await advance(5000)
@@ -277,15 +265,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(seen).toHaveLength(240)
     })
 
-    it('are dropped by two queues at the same time, each once', async () => {
-      const { queue, another, rows } = await setUpDead(60)
-      const other = another().queue
-      const ids = (await queue.deadLetters()).map(({ id }) => id)
-      const counts = await Promise.all([queue.drop(ids), other.drop(ids.toReversed())])
-      expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(60)
-      expect(await rows()).toEqual([])
-    })
-
     it('that become ones again during a redrive of all are left alone', async () => {
       const { queue, seen } = await setUpDead(60)
       expect(await queue.redrive('all')).toBe(60)
@@ -309,14 +288,13 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     queue.reserve?.('inbox')
     await queue.counts()
     await server.schema.run('UPDATE schema.hookline_queue SET version = 1 WHERE name = $1', [name])
-    const message = `Queue ${name}: this Hookline knows version 2 of its jobs. Got version 1.`
-    await expect(another().queue.counts()).rejects.toThrow(message)
-    await expect(another({ observe: true }).queue.counts()).rejects.toThrow(message)
+    for (const observe of [false, true]) {
+      await expect(another({ observe }).queue.counts()).rejects.toThrow('Got version 1.')
+    }
   })
 
   describe('that are counted', () => {
     it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
-      const { PgBoss } = await import('pg-boss')
       const boss = new PgBoss({
         connectionString: databaseUrl,
         schema: server.schema.name,

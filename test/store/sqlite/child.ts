@@ -28,19 +28,12 @@ async function push(): Promise<void> {
 
 async function handle(job: { readonly id: string }): Promise<{ readonly complete: true }> {
   console.log('got', job.id)
-  if (what === 'hold' || what === 'leave') return new Promise(() => {})
-  if (what === 'block') block(Number(count))
+  if (what === 'leave') return new Promise(() => {})
   return { complete: true }
 }
 
-function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-  console.log('unblocked')
-}
-
 if (what === 'push') for (let index = 0; index < Number(count); index += 1) await push()
-if (what === 'hold' || what === 'work') queue.work(handle, { concurrency: 20 })
-if (what === 'block') queue.work(handle, { concurrency: 1 })
+if (what === 'work') queue.work(handle, { concurrency: 20 })
 if (what === 'close') {
   await push()
   queue.work(handle, { concurrency: 20 })

@@ -35,49 +35,6 @@ describe('a clock that is set', () => {
   })
 })
 
-describe('order', () => {
-  it('of a thousand that come due at once: as they came due, with those that are due already among them', async () => {
-    const { open, setClock, clock } = setUp()
-    const queue = open()
-    const jobs = Array.from({ length: 1_000 }, (_, index) =>
-      jobOf(`${index}`, { notBefore: new Date(clock.now() + index * 10 + 10) }),
-    )
-    await queue.push([...jobs].reverse())
-    setClock(5_005)
-    await queue.push([jobOf('in line')])
-    setClock(HOURS_3)
-    const seen = work(queue, () => done, 7)
-    await queue.drain()
-    const expected = jobs.map(({ body }) => `${body}`)
-    expected.splice(500, 0, 'in line')
-    expect(bodiesOf(seen)).toEqual(expected)
-  })
-})
-
-describe('maxJobs', () => {
-  it('is not exceeded by any part of a push, nor by a redrive; ids that are known take no room', async () => {
-    const { open } = setUp()
-    const queue = open({ maxJobs: 3 })
-    const known = jobOf('known')
-    await queue.push([known, jobOf('dies')])
-    await expect(queue.push([jobOf(), jobOf()])).rejects.toMatchObject({ code: 'queue_full' })
-    expect(await queue.counts()).toMatchObject({ waiting: 2 })
-    await queue.push([known, known, jobOf('third')])
-    const seen = work(queue, ({ body }) =>
-      `${Buffer.from(body)}` === 'dies' ? { deadLetter: 'no' } : { retryAt: new Date(8e15) },
-    )
-    await until(() => seen.length === 3)
-    await queue.drain()
-    expect(await queue.counts()).toMatchObject({ waiting: 2, deadLetters: 1 })
-    await queue.push([jobOf('fourth', { notBefore: new Date(8e15) })])
-    await expect(queue.redrive('all')).rejects.toMatchObject({ code: 'queue_full' })
-    await expect(queue.push([jobOf()])).rejects.toThrow(
-      'Queue default is full: its maxJobs is 3. Got 4 jobs. Push again later, or raise maxJobs.',
-    )
-    expect(await queue.counts()).toMatchObject({ waiting: 3, deadLetters: 1 })
-  })
-})
-
 describe('a queue that holds more than its maxJobs, since that was lowered', () => {
   it('takes what needs no room', async () => {
     const { open } = setUp()

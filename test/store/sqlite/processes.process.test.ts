@@ -9,43 +9,6 @@ import { until } from '../../support/until.ts'
 import { done, jobOf, newFile, setUp, sideFilesOf, start, unavailable, work } from './set-up.ts'
 
 describe('processes', () => {
-  it('one that is killed while another works: the other claims its jobs', async () => {
-    const { path } = setUp()
-    const queue = sqliteQueue({ path, pollMs: 20 })
-    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-    const { child, lines } = start(path, 'hold')
-    await until(() => lines.includes('open'))
-    child.stdin?.write('go\n')
-    await queue.push([jobOf('a'), jobOf('b')])
-    await until(() => lines.filter((line) => line.startsWith('got')).length === 2)
-    const seen = work(queue)
-    expect(await queue.counts()).toMatchObject({ active: 2 })
-    const before = performance.now()
-    child.kill('SIGKILL')
-    await until(() => seen.length === 2)
-    console.log(`claimed ${Math.round(performance.now() - before)} ms after SIGKILL`)
-    expect(seen).toMatchObject([{ claimCount: 2 }, { claimCount: 2 }])
-    await queue.drain()
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
-  }, 60_000)
-
-  it('one that was killed before another opens the file: that one claims its jobs at once', async () => {
-    const { path, open } = setUp()
-    await open().push([jobOf('a'), jobOf('b')])
-    const { child, lines } = start(path, 'hold')
-    child.stdin?.write('go\n')
-    await until(() => lines.filter((line) => line.startsWith('got')).length === 2)
-    child.kill('SIGKILL')
-    await until(() => child.signalCode !== null)
-    const next = start(path, 'work')
-    await until(() => next.lines.includes('open'))
-    const before = performance.now()
-    next.child.stdin?.write('go\n')
-    await until(() => next.lines.filter((line) => line.startsWith('got')).length === 2)
-    console.log(`claimed ${Math.round(performance.now() - before)} ms after the file was opened`)
-    expect(sideFilesOf(path)).toHaveLength(2) // Of this process and the next: that of the dead one is gone.
-  }, 60_000)
-
   it('one whose file is locked closes its queue soon after the grace, and ends; its job is claimed again', async () => {
     const { path, connect } = setUp()
     const { child, lines } = start(path, 'leave')
@@ -65,25 +28,6 @@ describe('processes', () => {
     const seen = work(queue)
     await until(() => seen.length === 1)
     expect(seen).toMatchObject([{ claimCount: 2 }])
-  }, 60_000)
-
-  it('one whose event loop stands still keeps its jobs, and finishes them', async () => {
-    const { path } = setUp()
-    const queue = sqliteQueue({ path, pollMs: 20 })
-    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-    const { child, lines } = start(path, 'block', '1500') // Three times as long as the others take to find a dead one.
-    await until(() => lines.includes('open'))
-    child.stdin?.write('go\n')
-    await queue.push([jobOf('a')])
-    await until(() => lines.some((line) => line.startsWith('got')))
-    const seen = work(queue)
-    await until(() => lines.includes('unblocked'))
-    await queue.drain()
-    let left = 1
-    while (left > 0) left = (await queue.counts()).active
-    expect(seen).toEqual([])
-    expect(lines.filter((line) => line.startsWith('got'))).toHaveLength(1)
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   }, 60_000)
 
   it('one that may neither sync nor start a thread, by the permission model of Node, stores and forgets', {

@@ -92,7 +92,6 @@ describe('queues of one file in one process', () => {
     const queue = open()
     rmSync(dirname(path), { recursive: true, maxRetries: 9 })
     await expect(queue.push([jobOf('a')])).rejects.toThrow(unavailable)
-    await expect(queue.push([jobOf('a')])).rejects.toThrow('does not exist. Got')
     await queue.close({ graceMs: 0 })
   })
 
@@ -111,38 +110,27 @@ describe('queues of one file in one process', () => {
 })
 
 describe('calls that share a commit', () => {
-  it('one that fails does not fail the others, and is not counted', async () => {
+  it.each(['ABORT', 'ROLLBACK'])('one that fails does not fail the others, and is not counted: %s', async (how) => {
     const { open, connect } = setUp()
     const queue = open()
     await queue.counts() // A file with a trigger is not opened.
     connect().exec(`
       CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
-      BEGIN SELECT RAISE(ABORT, 'not this one'); END`)
+      BEGIN SELECT RAISE(${how}, 'not this one'); END`)
     const bad = jobOf('bad')
-    const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')], [jobOf('good 3')]]
+
+    const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')]]
     const results = await Promise.allSettled(pushes.map((jobs) => queue.push(jobs)))
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
-    expect(results[1]).toMatchObject({ reason: { code: 'queue_unavailable' } })
-    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
-    expect(await queue.counts()).toMatchObject({ waiting: 3, active: 0, deadLetters: 0 })
+
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(results[1]).toMatchObject({
+      reason: { code: 'queue_unavailable', message: expect.stringContaining('not this one') },
+    })
+    expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })
     await queue.push([{ ...bad, body: Buffer.from('mended') }])
     const seen = work(queue)
     await queue.drain()
-    expect(bodiesOf(seen)).toEqual(['good', 'good too', 'good 3', 'mended'])
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
-  })
-
-  it('one whose failure undoes the transaction: the others are carried out', async () => {
-    const { open, connect } = setUp()
-    const queue = open()
-    await queue.counts() // A file with a trigger is not opened.
-    connect().exec(`
-      CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
-      BEGIN SELECT RAISE(ROLLBACK, 'not this one'); END`)
-    const results = await Promise.allSettled([queue.push([jobOf('good')]), queue.push([jobOf('bad')])])
-    expect(results).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected' }])
-    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+    expect(bodiesOf(seen)).toEqual(['good', 'good too', 'mended'])
   })
 
   it('wait while another process writes, and this process goes on', async () => {
