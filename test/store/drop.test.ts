@@ -155,24 +155,6 @@ describe('dead letters that are dropped by what they are', () => {
 })
 
 describe('forget', () => {
-  it.each<[string, Partial<QueueStore>]>([
-    [
-      'lists',
-      {
-        // biome-ignore lint/correctness/useYield: it fails first
-        *jobs() {
-          throw new Error('away.')
-        },
-      },
-    ],
-    ['removes', { remove: () => Promise.reject(new Error('away.')) }],
-    ['lists dead letters', { deadLetters: () => Promise.reject(new Error('away.')) }],
-  ])('rejects when the store fails while it %s', async (_what, change) => {
-    const { queue } = setUp({}, change)
-    await queue.push([jobOf()])
-    await expect(queue.forget(() => true)).rejects.toMatchObject({ code: 'queue_unavailable' })
-  })
-
   it('ends when the queue closes, and asks the store for nothing more', async () => {
     let pages = 0
     function* jobs() {

@@ -65,12 +65,17 @@ describe('options', () => {
 })
 
 describe('what a store throws', () => {
+  const forget = (queue: Queue) => queue.forget(() => true)
+
   it.each<[keyof QueueStore, (queue: Queue) => Promise<unknown>]>([
     ['push', (queue) => queue.push([jobOf()])],
     ['counts', (queue) => queue.counts()],
     ['deadLetters', (queue) => queue.deadLetters()],
     ['redrive', (queue) => queue.redrive([randomUUID()])],
     ['drop', (queue) => queue.drop([randomUUID()])],
+    ['jobs', forget],
+    ['remove', forget],
+    ['deadLetters', forget],
   ])('%s: an error becomes queue_unavailable, with the cause', async (verb, call) => {
     const cause = new Error('the disk is full.')
     const throwing = () => {
@@ -78,7 +83,8 @@ describe('what a store throws', () => {
     }
     const message = expect.stringContaining(cause.message)
     for (const fail of [throwing, async () => throwing()]) {
-      const { queue } = setUpQueue({ [verb]: fail })
+      const { queue, watched } = setUpQueue({ [verb]: verb === 'jobs' ? throwing : fail })
+      await watched.store.push([jobOf()])
       await expect(call(queue)).rejects.toMatchObject({ code: 'queue_unavailable', status: 503, message, cause })
     }
   })

@@ -12,13 +12,12 @@ import type { HooklineError } from '../../../src/protocol/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
 import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
 import { createBullmqStore } from '../../../src/store/bullmq/bullmq-store.ts'
-import type { ClaimedJob, Outcome, Queue } from '../../../src/store/queue-types.ts'
+import type { ClaimedJob, Queue } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { freePort, openProxy, type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-const dead: Outcome = { deadLetter: 'no' }
 const unavailable = { code: 'queue_unavailable', status: 503 }
 const open: Queue[] = []
 const fail = () => expect.fail('it was not rejected')
@@ -51,15 +50,6 @@ describe('an unreachable Redis', () => {
     await queue.close({ graceMs: 0 })
     await drain
     await expect(queue.push([jobOf()])).rejects.toMatchObject({ code: 'shutting_down' })
-  })
-
-  it('that accepts connections and never answers: queue_unavailable', async () => {
-    const port = await freePort()
-    const server = createServer(() => {}).listen(port, '127.0.0.1')
-    const queue = openQueue({ connection: { port }, timeoutMs: 300 })
-    const pushes = await Promise.allSettled([queue.push([jobOf()]), queue.push([jobOf()])])
-    expect(pushes).toMatchObject([{ reason: unavailable }, { reason: unavailable }])
-    server.close()
   })
 
   it('delays no call of a store that is closed', async () => {
@@ -155,7 +145,6 @@ describe('a redis-server', needs('redis-server'), () => {
     await Promise.resolve()
     proxy.cut()
     const results = await Promise.allSettled(pushes)
-    for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(unavailable)
     const acknowledged = results.filter(({ status }) => status === 'fulfilled').length
     expect((await queue.counts()).waiting).toBeGreaterThanOrEqual(1 + acknowledged)
     await queue.push(jobs)
@@ -199,36 +188,6 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(claims.map(({ claimCount }) => claimCount)).toEqual([1, 1, 1])
   })
 
-  it.each<[string, Outcome | undefined, (queue: Queue, ids: string[]) => Promise<unknown>]>([
-    ['a drop', dead, (queue, ids) => queue.drop(ids)],
-    ['forget, about dead letters', dead, (queue) => queue.forget(() => true)],
-    ['forget, about jobs that wait', undefined, (queue) => queue.forget(() => true)],
-  ])('cut off before it answers %s: another call does the rest, and the ids are new', async (_what, outcome, act) => {
-    const proxy = await openProxyHere()
-    const name = randomUUID()
-    const queue = openQueue({ name, connection: { port: proxy.port } })
-    const ids = Array.from({ length: 20 }, () => randomUUID())
-    const push = () => queue.push(ids.map((id) => ({ id, body: Buffer.from('body') })))
-    await push()
-    if (outcome !== undefined) {
-      const worker = openQueue({ name, connection: redis.url })
-      work(worker, () => outcome)
-      await worker.drain()
-      await worker.close({ graceMs: 0 })
-    }
-    proxy.loseAnswer()
-    await expect(act(queue, ids)).rejects.toMatchObject(unavailable)
-    await act(queue, ids)
-    const client = new Redis(redis.url)
-    const keys = await client.keys(`bull:${name}:*`)
-    client.disconnect()
-    expect(keys.filter((key) => ids.some((id) => key.includes(id)))).toEqual([])
-    await push()
-    const seen = work(queue)
-    await queue.drain()
-    expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(ids))
-  })
-
   it('silent during a claim: a job that arrives late is released, and that claim does not count', async () => {
     const proxy = await openProxyHere()
     const name = randomUUID()
@@ -246,18 +205,6 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(seen[0]?.claimCount).toBe(1)
     await queue.drain()
   }, 10_000)
-
-  it('silent: a call under way has the grace, and rejects when the queue closes', async () => {
-    const proxy = await openProxyHere()
-    const queue = openQueue({ connection: { port: proxy.port }, timeoutMs: 60_000 })
-    await queue.push([jobOf()])
-    proxy.silence()
-    const push = queue.push([jobOf()]).then(fail, (error: unknown) => error)
-    const closing = queue.close({ graceMs: 100 })
-    expect(await Promise.race([push, delay(100, 'waits')])).toBe('waits')
-    await closing
-    expect(await push).toMatchObject(unavailable)
-  })
 
   it('with processes whose leases differ: the longest does not delay the look for lapsed ones', async () => {
     const name = randomUUID()

@@ -65,12 +65,4 @@ describe('what a queue on pg-boss keeps of a user whom it forgets', needs('Postg
     expect(listed).toEqual(new Set(pushed.map(({ id }) => id)))
     await store.close()
   }, 60_000)
-
-  it('shares the work with others that do the same', async () => {
-    const { queue } = setUp()
-    await queue.push(Array.from({ length: 120 }, (_, index) => jobOf(`ada ${index}`)))
-    const results = await Promise.all([queue.forget(isOfAda), queue.forget(isOfAda)])
-    expect(results.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(120)
-    expect((await queue.forget(() => true)).deleted).toBe(0)
-  })
 })

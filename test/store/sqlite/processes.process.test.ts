@@ -62,10 +62,10 @@ describe('processes', () => {
       const { child, lines } = start(path, 'work')
       child.stdin?.write('go\n')
       await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
-      await until(async () => (await queue.counts()).waiting === 0)
+      await until(async () => (await queue.counts()).active === 1)
 
       expect(lines).not.toContain(`got ${held.id}`)
-      expect(await queue.counts()).toMatchObject({ active: 1 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
     },
   )
 
