@@ -101,13 +101,13 @@ export const logCases: Cases = {
   'log: the oldest is dropped while it has more than maxBytes': async (context) => {
     const { advance, until } = context
     const history = { maxAgeMs: 3_600_000, maxBytes: 25_000 }
-    const { log } = await handleJobs(context, ['a', 'b', 'c'].map(large), { history })
+    const { log } = await handleJobs(context, ['a', 'b', 'c', 'd'].map(large), { history })
     await until(
-      async () => (await log.list()).length < 3,
+      async () => (await log.list()).length < 4,
       () => 'What is beyond maxBytes must be dropped.',
       () => advance(60_000),
     )
-    deepEqual(bodiesOf(await log.list()), ['b', 'c'].map(large))
+    deepEqual(bodiesOf(await log.list()), ['c', 'd'].map(large))
   },
 
   'log: forget deletes from it, and no other job': async (context) => {
