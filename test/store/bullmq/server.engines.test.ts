@@ -79,16 +79,6 @@ describe('a Redis', needs('redis-server'), () => {
     expect(warn).not.toHaveBeenCalled()
   })
 
-  it('that began to evict is found when the queue connects again', async () => {
-    const { queue } = openQueue()
-    await queue.push([jobOf()])
-    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
-    await queue.push([jobOf()])
-    await cutOff()
-    const refusal = () => queue.push([jobOf()]).then(() => 'none', String)
-    await until(async () => (await refusal()).includes('allkeys-lru'))
-  })
-
   it('that began to evict, or was emptied, is found within a minute', async () => {
     const { queue } = openQueue()
     queue.reserve?.('inbox')

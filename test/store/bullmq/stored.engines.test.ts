@@ -138,20 +138,6 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(seen).toHaveLength(2)
   })
 
-  it('asks Redis once a look while it is idle, and for more jobs as it finds more', async () => {
-    const { queue } = setUp({ pollMs: 50 })
-    const asked = vi.spyOn(Worker.prototype, 'getNextJob')
-    const seen = work(queue, () => complete, 50)
-    await until(() => asked.mock.calls.length > 1)
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    expect(asked.mock.calls.length).toBeLessThan(15)
-    asked.mockClear()
-    await queue.push(Array.from({ length: 50 }, () => jobOf()))
-    await queue.drain()
-    expect(seen).toHaveLength(50)
-    expect(asked.mock.calls.length).toBeLessThan(150)
-  })
-
   it('claims nothing while the queue is paused through BullMQ, and neither spins nor waits in drain', async () => {
     const { queue, engine } = setUp({ pollMs: 50 })
     await engine.pause()
