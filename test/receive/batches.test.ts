@@ -42,17 +42,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(set.seen[0]?.delivery.id).toBe(idOfDigest(sign(body, secret)))
   })
 
-  it('reads an element as it would alone, and gives its JSON as its bytes', async () => {
-    const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
-    const sent = { ...track(''), anonymousId: 815, context: null }
-    const { userId: _, ...read } = { ...track(''), anonymousId: '815' }
-    const body = JSON.stringify([sent], null, 2)
-    expect(await set.send(body, sign(body, secret))).toMatchObject({ ok: true, status: 200 })
-    expect(set.seen[0]?.message).toStrictEqual(read)
-    expect(Buffer.from(set.seen[0]?.delivery.bytes ?? []).toString()).toBe(JSON.stringify(sent))
-  })
-
   it('does not handle it again when it comes again, except inline', async () => {
     const set = setUpBatches(way)
     set.receiver.on('*', set.handle)
@@ -182,30 +171,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     await set.post([track('ada', { properties: { total: 1 } }), track('ben')])
     expect(set.seen.map(({ message }) => message)).toMatchObject([{ userId: 'ada', properties: { total: 2 } }])
     expect(set.errors.map(({ code }) => code)).toEqual(['schema_mismatch'])
-  })
-
-  it('is of the source and the secret that signed it', async () => {
-    const sources = { shop: secret, app: 'another', copy: secret }
-    const set = setUpBatches(way, {
-      secret: {
-        source: ({ headers }) => String(headers['x-source']),
-        secrets: (source) => ['older', sources[source as 'shop']],
-      },
-    })
-    set.receiver.on('*', set.handle)
-    const body = JSON.stringify(some)
-    for (const [source, key] of Object.entries(sources)) {
-      const headers = { 'x-signature': sign(body, key), 'x-source': source }
-      expect(await set.receiver.receive(Buffer.from(body), headers)).toMatchObject({ ok: true })
-    }
-    if (way === 'inbox') {
-      set.receiver.start()
-      await until(() => set.seen.length === 9)
-    }
-    expect(set.seen.map(({ delivery }) => [delivery.source, delivery.secretIndex])).toEqual(
-      ['shop', 'shop', 'shop', 'app', 'app', 'app', 'copy', 'copy', 'copy'].map((source) => [source, 1]),
-    )
-    expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(9)
   })
 
   it('without a secret: every element is unverified, and known by the body and its place', async () => {

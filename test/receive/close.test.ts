@@ -29,21 +29,6 @@ function setUpHeld(...[inbox, options, overrides]: Parameters<typeof setUpInbox>
 }
 
 describe('close, with an inbox', () => {
-  it('answers new requests 503 with Retry-After at once', async () => {
-    const { receiver, clock, queue, closing } = setUpHeld()
-    receiver.start()
-    await deliver(receiver, page('running'))
-    await clock.advance(0)
-    const state = closing()
-    expect(await deliver(receiver, page('new'))).toMatchObject({
-      status: 503,
-      headers: { 'retry-after': '5' },
-      error: { code: 'shutting_down' },
-    })
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
-    expect(state).toEqual({})
-  })
-
   it('lets a push that is under way succeed, and closes the queue after it', async () => {
     const held = Promise.withResolvers<void>()
     const set = setUpHeld({}, {}, {})

@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, expect, it } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
 const CHANNELS = ['received', 'unplanned', 'refused', 'stored', 'handled', 'failed'] as const
@@ -21,7 +20,7 @@ function listen(...names: (typeof CHANNELS)[number][]) {
 }
 
 const delivery = { id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/) }
-const fail = () => {
+const _fail = () => {
   throw new Error('no')
 }
 const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
@@ -73,48 +72,6 @@ it('unplanned: a message whose event has no schema, after received', async () =>
   expect(events[1]?.[1]).toMatchObject({ message: fixtures.track, delivery, count: 1 })
 })
 
-it('with an inbox: received, stored, failed until it is handled or a dead letter', async () => {
-  const { receiver, clock, memory } = setUpInbox({ retries: [1000] })
-  let runs = 0
-  receiver.on('page', () => {
-    runs += 1
-    if (runs === 1) fail()
-  })
-  receiver.on('track', fail)
-  const events = listen()
-  await deliver(receiver, fixtures.page)
-  expect(events).toMatchObject([
-    ['received', { message: fixtures.page, delivery }],
-    ['stored', { message: fixtures.page, delivery, durationMs: 0 }],
-  ])
-  receiver.start()
-  await clock.advance(0)
-  const retryAt = new Date(clock.now() + 1000)
-  await clock.advance(1000)
-  expect(events.slice(2)).toMatchObject([
-    ['failed', { message: fixtures.page, delivery, attempt: 1, error: { code: 'handler_failed' }, next: { retryAt } }],
-    ['handled', { message: fixtures.page, delivery, attempt: 2, durationMs: 0 }],
-  ])
-  events.length = 0
-  await deliver(receiver, fixtures.track)
-  await clock.advance(1000)
-  expect(events.map(([name, { next }]) => [name, next]).at(-1)).toEqual(['failed', 'dead_letter'])
-  events.length = 0
-  await deliver(receiver, '{}')
-  await memory.push([{ id: 'abcdef01-2345-4789-8abc-def012345678', body: Buffer.from('junk') }])
-  await clock.advance(0)
-  events.sort(([a], [b]) => b.localeCompare(a)) // A worker in the same process may be faster than the answer.
-  expect(events).toMatchObject([
-    ['stored', { message: undefined }],
-    ['refused', { error: { code: 'message_invalid' } }],
-    [
-      'failed',
-      { message: undefined, error: { code: 'message_invalid' }, next: 'dead_letter', durationMs: 0, attempt: 1 },
-    ],
-    ['failed', { message: undefined, error: { code: 'internal' }, next: 'dead_letter', durationMs: 0, attempt: 0 }],
-  ])
-})
-
 it('with a listener that came too late to know when it began: no handled', async () => {
   const { receiver, clock } = setUp()
   receiver.on('*', () => wait(clock, 70))
@@ -124,14 +81,4 @@ it('with a listener that came too late to know when it began: no handled', async
   await clock.advance(70)
   expect(await received).toMatchObject({ status: 200 })
   expect(events).toEqual([])
-})
-
-it('only on the channels that have subscribers', async () => {
-  const { receiver, clock } = setUpInbox({ retries: [] })
-  receiver.on('page', fail).start()
-  const events = listen('failed')
-  await deliver(receiver, fixtures.track)
-  await deliver(receiver, fixtures.page)
-  await clock.advance(0)
-  expect(events.map(([name]) => name)).toEqual(['failed'])
 })

@@ -1,9 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { Message } from '../../src/protocol/message.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { Handlers } from '../../src/receive/handlers.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { deliver, hostRequest, setUp, watchWarnings } from '../support/receive.ts'
+import { deliver, hostRequest, schemaOf, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const { track, identify, group, page } = fixtures
@@ -55,53 +53,51 @@ describe('on', () => {
     expect(handler).toHaveBeenCalledTimes(2)
   })
 
-  it.each([
-    ['handler', 'Got undefined. Pass a function.', ['track']],
-    ['handler', "Got 'Order Completed'. Pass a function.", ['track', 'Order Completed']],
-    ['handler', 'Got undefined. Pass a function.', ['track', 'Order Completed', undefined]],
-    ['type', 'Got a function. Pass one of', [() => {}]],
-    ['type', 'Got undefined. Pass one of', []],
-    ['type', "Got 'tracks'. Did you mean 'track'?", ['tracks', () => {}]],
-    ['type', "Got 'tracks'. Did you mean 'track'?", [['track', 'tracks'], () => {}]],
-    ['type', "Got 'constructor'. Pass one of", ['constructor', () => {}]],
-    ['type', "Got 'page'. Pass 'track', or leave the event out.", ['page', 'Home', () => {}]],
-    ['type', "Got a list. Pass 'track', or leave the event out.", [['track'], 'Home', () => {}]],
-    ['type', "Got an empty list. Pass one of 'page',", [[], () => {}]],
-    ['event', "Got an empty string. Pass a string, for example 'Order Completed'.", ['track', '', () => {}]],
-  ])('says which argument is wrong: %s. %s', (argument, rest, selection) => {
+  it.each<[argument: string, selection: unknown[]]>([
+    ['handler', ['track']],
+    ['handler', ['track', 'Order Completed']],
+    ['handler', ['track', 'Order Completed', undefined]],
+    ['type', [() => {}]],
+    ['type', []],
+    ['type', ['tracks', () => {}]],
+    ['type', [['track', 'tracks'], () => {}]],
+    ['type', ['constructor', () => {}]],
+    ['type', ['page', 'Home', () => {}]],
+    ['type', [['track'], 'Home', () => {}]],
+    ['type', [[], () => {}]],
+    ['type', ['custom', () => {}]],
+    ['event', ['track', '', () => {}]],
+  ])('says which argument is wrong: %s of %j', (argument, selection) => {
     const { receiver } = setUp()
     for (const call of ['on', 'off'] as const) {
       const made = () => (receiver[call] as (...given: unknown[]) => unknown)(...selection)
       expect(made).toThrow(TypeError)
-      expect(made).toThrow(new RegExp(`^\`${call}: ${argument}\` must`))
-      expect(made).toThrow(rest)
+      expect(made).toThrow(new RegExp(`^\`${call}: ${argument}\` `))
     }
   })
 
   it('takes one event', () => {
-    const { receiver } = setUp()
-    const given = ['track', 'Order Completed', 'Order Refunded', () => {}]
-    const on = () => receiver.on(...(given as unknown as Parameters<typeof receiver.on>))
-    expect(on).toThrow('`on` takes one event. Got 4 arguments. Call `on` once for each event.')
+    const on = setUp().receiver.on as (...given: unknown[]) => unknown
+    expect(() => on('track', 'Order Completed', 'Order Refunded', () => {})).toThrow(TypeError)
   })
 
-  describe('before the server listens', () => {
-    it('or a warning says once that a message was answered and no handler saw it', async () => {
+  describe('warns', () => {
+    const warning = (name: string, nearMiss = '') => [
+      expect.stringMatching(new RegExp(`${name}.*${nearMiss}`)),
+      { code: 'HOOKLINE_NO_HANDLER' },
+    ]
+
+    it('once that a message was answered and no handler is registered', async () => {
       const warn = watchWarnings()
       const { receiver } = setUp()
       for (const _ of [1, 2]) expect(await receiver.handle(hostRequest())).toMatchObject({ status: 200 })
-      expect(warn.mock.calls).toEqual([
-        [
-          'A message was answered 200 and no handler is registered. Call `on` before the server listens.',
-          { code: 'HOOKLINE_NO_HANDLER' },
-        ],
-      ])
+      expect(warn.mock.calls).toEqual([warning('`on`')])
     })
 
     it.each([
       ['a receiver with a handler', true, undefined],
       ['one with an inbox, which keeps the message', false, memoryQueue()],
-    ])('does not warn about %s', async (_what, hasHandler, inbox) => {
+    ])('not of %s', async (_what, hasHandler, inbox) => {
       const warn = watchWarnings()
       const { receiver } = setUp(inbox && { inbox })
       if (hasHandler) receiver.on('track', () => {})
@@ -109,7 +105,13 @@ describe('on', () => {
       expect(warn).not.toHaveBeenCalled()
     })
 
-    it('warns once of each event and type without one, with the near miss', async () => {
+    it('not whoever calls receive() and gets the message back', async () => {
+      const warn = watchWarnings()
+      await deliver(setUp().receiver, track)
+      expect(warn).not.toHaveBeenCalled()
+    })
+
+    it('once of each event and type without a handler, with the near miss', async () => {
       const warn = watchWarnings()
       const { receiver } = setUp()
       receiver.on('track', 'Order Completed', () => {})
@@ -117,38 +119,25 @@ describe('on', () => {
         await deliver(receiver, { type: 'track', event, userId: 'u' })
       }
       await deliver(receiver, page)
-      const advice = 'Call `on` for it, with an empty function if it is not wanted.'
-      const effect = 'they are answered 200 and ignored.'
-      expect(warn.mock.calls.map(([text]) => text)).toEqual([
-        `No handler matches messages of the event 'Order Complete': ${effect} Did you mean 'Order Completed'?`,
-        `No handler matches messages of the event 'Cart\\u{1b}[2J': ${effect} ${advice}`,
-        `No handler matches messages of the type page: ${effect} ${advice}`,
+      expect(warn.mock.calls).toEqual([
+        warning("'Order Complete'", "'Order Completed'"),
+        warning("'Cart\\\\u\\{1b\\}\\[2J'"),
+        warning('page'),
       ])
-      expect(warn.mock.calls[0]?.[1]).toEqual({ code: 'HOOKLINE_NO_HANDLER' })
       expect((await receiver.health()).ignored).toBe(4)
     })
 
-    it('warns of a schema without a handler, and of 20 names at most', async () => {
+    it('of a schema without a handler, and of 20 names at most', async () => {
       const warn = watchWarnings()
-      const schema = {
-        '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value: Object(value) }) },
-      } as const
+      const schema = schemaOf((value) => ({ value: Object(value) }))
       const { receiver } = setUp({ events: { 'Order Completed': schema, 'Order Refunded': schema } })
       receiver.on('track', 'Order Complete', () => {}).on('track', 'Order Refunded', () => {})
       for (let count = 0; count < 30; count += 1) {
         await deliver(receiver, { type: 'track', event: `Guess ${count}`.padEnd(8 * count, 'x'), userId: 'u' })
       }
-      expect(warn.mock.calls[0]?.[0]).toBe(
-        "No handler matches the schema of 'Order Completed': it has no effect. Did you mean 'Order Complete'?",
-      )
+      expect(warn.mock.calls[0]).toEqual(warning("'Order Completed'", "'Order Complete'"))
       expect(warn).toHaveBeenCalledTimes(20)
       expect(warn.mock.calls[19]?.[0]).toContain(`'${'Guess 18'.padEnd(100, 'x')}'`)
-    })
-
-    it('does not warn whoever calls receive() and gets the message back', async () => {
-      const warn = watchWarnings()
-      await deliver(setUp().receiver, track)
-      expect(warn).not.toHaveBeenCalled()
     })
   })
 })
@@ -196,7 +185,6 @@ describe('dispatch', () => {
     expect(await deliver(receiver, track)).toMatchObject({ status: 500 })
     expect(last).toHaveBeenCalledOnce()
     expect(errors).toHaveLength(1)
-    expect(errors[0]?.message).toBe('A handler failed. Send the message again.')
     const cause = errors[0]?.cause as AggregateError
     expect(cause).toBeInstanceOf(AggregateError)
     expect(cause.errors).toEqual([new Error('thrown'), new Error('rejected'), undefined])
@@ -258,29 +246,6 @@ describe('onAudience', () => {
     }
     await deliver(receiver, { ...identify, traits: { d: 1, c: true, a: true, b: false, e: true } })
     expect(calls).toEqual(['0 b exited', '1 a entered', '2 c entered', '3 A entered', '5 b exited'])
-  })
-
-  it('reads a message as often for many audiences as for one', () => {
-    const readsWith = (audiences: number) => {
-      const handlers = new Handlers()
-      let reads = 0
-      for (let i = 0; i < audiences; i++) handlers.addAudience(`audience ${i}`, { entered: () => {} })
-      const count = <T>(read: T): T => {
-        reads++
-        return read
-      }
-      const traits = new Proxy(
-        { audience_0: true, plan: 'pro' },
-        {
-          get: (...read) => count(Reflect.get(...read)),
-          getOwnPropertyDescriptor: (...read) => count(Reflect.getOwnPropertyDescriptor(...read)),
-        },
-      )
-      const message = { ...identify, traits } as Message
-      expect(handlers.match(message)).toBe(true)
-      return reads
-    }
-    expect(readsWith(1000)).toBe(readsWith(1))
   })
 
   it('is not misled by a trait that every object has, or a key that is no text', async () => {

@@ -49,17 +49,6 @@ describe('messages of one group', () => {
     expect(running()).toEqual(['b1', 'a2'])
   })
 
-  it('wait for one that is to be retried', async () => {
-    const { clock, send, end, running } = setUp()
-    for (const id of ['a1', 'a2']) await send(id, 'a')
-    await end('a1', new Error('no'))
-    expect(running()).toEqual([])
-    await clock.advance(1_000)
-    expect(running()).toEqual(['a1'])
-    await end('a1')
-    expect(running()).toEqual(['a2'])
-  })
-
   it.each(['', null, undefined])('are none when groupBy returns %j', async (group) => {
     const { send, running } = setUp({ groupBy: () => group })
     for (const id of ['a1', 'a2']) await send(id, 'a')

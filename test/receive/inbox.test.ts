@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { idOfKey } from '../../src/protocol/id.ts'
 import type { Message } from '../../src/protocol/message.ts'
@@ -79,14 +79,14 @@ describe('an inbox', () => {
       runs += 1
     })
     const copies = async () => {
-      const answers = await Promise.all(Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track)))
+      const answers = await Promise.all(Array.from({ length: 100 }, () => deliver(receiver, fixtures.track)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
       return answers.filter(({ body }) => body === '{"ok":true,"duplicate":true}').length
     }
     receiver.start()
-    expect(await copies()).toBe(999)
+    expect(await copies()).toBe(99)
     await clock.advance(23 * 3_600_000)
-    expect(await copies()).toBe(1_000)
+    expect(await copies()).toBe(100)
     expect(runs).toBe(1)
     await clock.advance(3_600_000)
     await deliver(receiver, fixtures.track)
@@ -167,7 +167,6 @@ describe('an inbox that cannot store', () => {
     'is full': [() => Promise.reject(full), full],
     'is away': [() => Promise.reject(new HooklineError('queue_unavailable', 'away')), expect.any(HooklineError)],
     'is closed': [() => Promise.reject(new HooklineError('shutting_down', 'closed')), expect.any(HooklineError)],
-    'rejects with what is no Error': [() => Promise.reject('no'), 'no'],
     throws: [
       () => {
         throw new TypeError('a bug')
@@ -194,20 +193,4 @@ describe('without an inbox', () => {
       await expect(receiver[call]('all' as never)).rejects.toThrow(`\`${call}\` needs an inbox.`)
     }
   })
-})
-
-it('each step parses a message once: receiving, an attempt, a listing', async () => {
-  const { receiver, clock } = setUpInbox({ retries: [] })
-  receiver.on('*', () => Promise.reject(new Error('no')))
-  const parse = vi.spyOn(JSON, 'parse')
-  onTestFinished(() => parse.mockRestore())
-  const count = async (step: () => Promise<unknown>) => {
-    parse.mockClear()
-    await step()
-    return parse.mock.calls.flatMap(([text]) => /"(userId|hookline|attempts)"/.exec(text)?.[1] ?? []).sort()
-  }
-  expect(await count(() => deliver(receiver, fixtures.page))).toEqual(['userId'])
-  receiver.start()
-  expect(await count(() => clock.advance(0))).toEqual(['hookline', 'userId'])
-  expect(await count(() => receiver.deadLetters())).toEqual(['attempts', 'hookline', 'userId'])
 })

@@ -2,7 +2,6 @@
 
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
-import { fastify } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
 import type { Logger } from '../../src/kit/log.ts'
 import { idOfDigest } from '../../src/protocol/id.ts'
@@ -34,65 +33,73 @@ function setUpInbox(options: Partial<ReceiverOptions> = {}, overrides: Partial<Q
 const idOf = (message: object) => idOfDigest(createHmac('sha1', secret).update(JSON.stringify(message)).digest('hex'))
 
 describe('by default a receiver prints', () => {
-  it('for 500 forged requests two lines of at most 500 bytes in all, with the likely causes', async () => {
+  it('for 500 forged requests two lines of at most 500 bytes in all', async () => {
     const { clock, printed, lines, receiver } = setUp()
+
     for (let index = 0; index < 500; index++) await deliver(receiver, { ...fixtures.track, index }, 'a guess')
     await clock.advance(60_000)
-    const [first = '', last] = lines()
-    expect(lines()).toHaveLength(2)
+
     expect(lines().join('\n').length).toBeLessThan(500)
-    for (const cause of ['same secret', 'parser or proxy', 'another', 'forged']) expect(first).toContain(cause)
-    expect(first).toMatch(/^hookline: signature_mismatch: X-Signature does not match the body\. /)
-    expect(last).toBe('hookline: 499 more signature_mismatch in the last minute.')
-    expect(printed.map(({ level }) => level)).toEqual(['warn', 'warn'])
+    expect(printed).toEqual([
+      { level: 'warn', text: expect.stringMatching(/^hookline: signature_mismatch: /) },
+      { level: 'warn', text: expect.stringMatching(/^hookline: 499 .*signature_mismatch/) },
+    ])
   })
 
-  it('for an authentic message that does not match its schema: which one, and that it is lost', async () => {
+  it('an authentic message that does not match its schema: which one, and how to keep it where nothing does', async () => {
     const { printed, receiver } = setUp({ events: { 'Order Completed': refusing } })
-    await deliver(receiver, fixtures.track)
-    const what = `schema_mismatch in delivery ${idOf(fixtures.track)} (track): \`properties\` must match its schema.`
-    const lost = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'
-    expect(printed).toEqual([{ level: 'warn', text: expect.stringMatching(/^hookline: [^\n]+$/) }])
-    expect(printed[0]?.text).toContain(what)
-    expect(printed[0]?.text).toContain(lost)
+    const kept = createReceiver({ secret, events: { 'Order Completed': refusing }, onRejected: () => {} })
+
+    for (const each of [receiver, kept]) await deliver(each, fixtures.track)
+
+    const line = `^hookline: schema_mismatch in delivery ${idOf(fixtures.track)} \\(track\\): [^\n]+$`
+    const expected = { level: 'warn', text: expect.stringMatching(line) }
+    expect(printed).toEqual([expected, expected])
+    expect(printed.map(({ text }) => text.includes('`onRejected`'))).toEqual([true, false])
   })
 
-  it('for a handler that fails: the delivery, its type and the stack', async () => {
+  it('handlers that fail: the delivery, its type, the stack of the first error, and how many more', async () => {
     const { printed, receiver } = setUp()
-    receiver.on('page', () => Promise.reject(new Error('down')))
+    receiver.on('page', () => Promise.reject(new Error('down'))).on('*', () => Promise.reject('text'))
+
     await deliver(receiver, fixtures.page)
-    expect(printed).toHaveLength(1)
-    expect(printed[0]?.level).toBe('error')
-    expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down.`)
+
+    expect(printed).toMatchObject([{ level: 'error' }])
+    expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down (and 1`)
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
   })
 
-  it('for handlers that fail: the first error, also when it cannot be read, and how many more', async () => {
-    const { printed, receiver } = setUp()
-    const unreadable = new Error('down')
-    Object.defineProperty(unreadable, 'name', {
+  it('an error that cannot be read, and one that is long, in part', async () => {
+    const { lines, receiver } = setUp()
+    const unreadable = Object.defineProperty(new Error('down'), 'name', {
       get() {
         throw new Error('no name')
       },
     })
-    receiver.on('page', () => Promise.reject(unreadable)).on('*', () => Promise.reject('text'))
+    receiver
+      .on('page', () => Promise.reject(unreadable))
+      .on('screen', () => Promise.reject(new Error('m'.repeat(2_000))))
+
     await deliver(receiver, fixtures.page)
-    expect(printed[0]?.text).toContain('(page): Error: down (and 1 more).')
+    await deliver(receiver, fixtures.screen)
+
+    expect(lines()[0]).toContain('(page): Error: down')
+    expect(/\(screen\): (Error: m+)\./.exec(lines()[1] ?? '')?.[1]).toHaveLength(500)
   })
 
   it('the path of a request, the method and the media type that it refuses, each on one line', async () => {
     const { lines, receiver } = setUp()
     const path = `/hooks/\u202e\n${'x'.repeat(200)}`
+
     await receiver.handle(hostRequest({ method: 'PUT' }))
     await receiver.handle(hostRequest({ headers: { 'content-type': `TEXT/\u009b;token=s3cret` }, path }))
-    await receiver.handle(hostRequest({ headers: {} }))
-    const [method = '', type = '', none = ''] = lines()
-    expect(method).toMatch(/^hookline: method_not_allowed at \/webhooks: .* Got 'PUT'\. /)
+
+    const [method = '', type = ''] = lines()
+    expect(method).toMatch(/^hookline: method_not_allowed at \/webhooks: .* 'PUT'/)
     expect(type).toMatch(
-      /^hookline: content_type_unsupported at \/hooks\/\\u\{202e\}\\u\{a\}x{91}: .* Got 'text\/\\u\{9b\}'\. /,
+      /^hookline: content_type_unsupported at \/hooks\/\\u\{202e\}\\u\{a\}x{91}: .* 'text\/\\u\{9b\}'/,
     )
     expect(type).not.toContain('s3cret')
-    expect(none).toContain('The request has none.')
   })
 
   it('nothing for a request that comes while it closes, or after', async () => {
@@ -106,7 +113,7 @@ describe('by default a receiver prints', () => {
     const { lines, receiver } = setUp()
     for (let index = 0; index < 3; index++) await deliver(receiver, fixtures.page, 'a guess')
     await receiver.close()
-    expect(lines()[1]).toBe('hookline: 2 more signature_mismatch in the last minute.')
+    expect(lines()[1]).toMatch(/^hookline: 2 .*signature_mismatch/)
   })
 })
 
@@ -115,37 +122,33 @@ describe('with an inbox it prints', () => {
     const { clock, printed, receiver } = setUpInbox()
     receiver.on('page', () => Promise.reject(new Error('down'))).start()
     await deliver(receiver, fixtures.page)
+
     await clock.advance(1_000)
+
     const id = idOf(fixtures.page)
     const [attempt, dead] = printed.map(({ text }) => text.split('\n'))
-    expect(attempt?.[0]).toMatch(`hookline: handler_failed in delivery ${id} (page): Error: down. `)
-    expect(attempt?.[0]).toMatch(/ Attempt 1; the next follows at 2026-01-15T09:30:01\.000Z\.$/)
-    expect(attempt?.[1]).toBe('    Error: down')
-    expect(dead?.[0]).toMatch(`hookline: dead letter: handler_failed in delivery ${id} (page): Error: down.`)
-    expect(dead?.[0]).toContain(`Attempts: 2. Fix the cause, then call receiver.redrive(['${id}']).`)
-    expect(dead?.[1]).toBe('    Error: down')
+    expect(attempt?.[0]).toContain(`hookline: handler_failed in delivery ${id} (page): Error: down. `)
+    expect(attempt?.[0]).toMatch(/ 1; .*2026-01-15T09:30:01\.000Z/)
+    expect(dead?.[0]).toContain(`hookline: dead letter: handler_failed in delivery ${id} (page): Error: down.`)
+    expect(dead?.[0]).toMatch(new RegExp(`: 2\\. .*receiver\\.redrive\\(\\['${id}'\\]\\)`))
+    expect([attempt?.[1], dead?.[1]]).toEqual(['    Error: down', '    Error: down'])
     expect(printed.map(({ level }) => level)).toEqual(['error', 'error'])
     expect(await receiver.redrive([id])).toBe(1)
   })
 
   it('one line for an authentic message that is unusable: that of its dead letter', async () => {
     const { clock, printed, receiver } = setUpInbox()
-    const message = { type: 'page' }
-    await deliver(receiver, message)
+    await deliver(receiver, { type: 'page' })
     receiver.on('page', () => {}).start()
+
     await clock.advance(0)
-    const id = idOf(message)
-    const what = `message_invalid in delivery ${id}`
-    expect(printed).toEqual([
-      { level: 'error', text: expect.stringMatching(`^hookline: dead letter: ${what}: .*redrive`) },
-    ])
+
+    const line = `^hookline: dead letter: message_invalid in delivery ${idOf({ type: 'page' })}: .*redrive`
+    expect(printed).toEqual([{ level: 'error', text: expect.stringMatching(line) }])
   })
 })
 
 describe('an inbox that is not started', () => {
-  const notStarted =
-    'hookline: inbox_not_started: The inbox stores messages and nothing handles them. Call receiver.start(), here or in a worker process.'
-
   it('says so once, ten seconds after the first message', async () => {
     const { clock, printed, receiver } = setUpInbox()
     await deliver(receiver, fixtures.page)
@@ -153,8 +156,11 @@ describe('an inbox that is not started', () => {
     await deliver(receiver, fixtures.track)
     await clock.advance(4_999)
     expect(printed).toEqual([])
+
     await clock.advance(1)
-    expect(printed).toEqual([{ level: 'warn', text: notStarted }])
+    expect(printed).toEqual([
+      { level: 'warn', text: expect.stringMatching(/^hookline: inbox_not_started: .*start\(\)/) },
+    ])
     await deliver(receiver, fixtures.identify)
     await clock.advance(60_000)
     expect(printed).toHaveLength(1)
@@ -166,36 +172,27 @@ describe('an inbox that is not started', () => {
     const { clock, printed, receiver } = setUpInbox({ onError })
     await deliver(receiver, fixtures.page)
     await clock.advance(60_000)
-    const text = notStarted.replace('hookline: inbox_not_started: ', '')
-    expect(emit.mock.calls).toEqual([[text, { code: 'HOOKLINE_INBOX_NOT_STARTED' }]])
+    expect(emit.mock.calls).toMatchObject([[expect.any(String), { code: 'HOOKLINE_INBOX_NOT_STARTED' }]])
     expect([printed, onError.mock.calls]).toEqual([[], []])
   })
 
-  it('says nothing once it is started', async () => {
-    const clock = manualClock()
-    const { printed, receiver } = setUp({ clock, inbox: { queue: memoryQueue({ clock }), concurrency: 1 } })
-    await deliver(receiver, fixtures.page)
-    await deliver(receiver, fixtures.track)
-    receiver.on('*', () => new Promise(() => {})).start()
-    await clock.advance(10_000)
-    expect(await receiver.health()).toMatchObject({ waiting: 1, oldestDueAgeMs: 10_000 })
-    expect(printed).toEqual([])
-  })
+  it.each(['here', 'in another process', 'where the queue cannot be asked'])(
+    'says nothing once it is started %s',
+    async (where) => {
+      const isAway = where.endsWith('asked')
+      const { clock, printed, receiver, queue } = setUpInbox(
+        {},
+        isAway ? { counts: () => Promise.reject(new Error('away')) } : {},
+      )
+      await deliver(receiver, fixtures.page)
+      if (where === 'here') receiver.on('*', () => new Promise(() => {})).start()
+      if (where === 'in another process') queue.work(async () => ({ complete: true }), { concurrency: 1 })
 
-  it('says nothing where another process handles', async () => {
-    const { clock, printed, receiver, queue } = setUpInbox()
-    queue.work(async () => ({ complete: true }), { concurrency: 1 }) // As a worker process does.
-    await deliver(receiver, fixtures.page)
-    await clock.advance(10_000)
-    expect(printed).toEqual([])
-  })
+      await clock.advance(10_000)
 
-  it('says nothing while the queue cannot be asked', async () => {
-    const { clock, printed, receiver } = setUpInbox({}, { counts: () => Promise.reject(new Error('away')) })
-    await deliver(receiver, fixtures.page)
-    await clock.advance(10_000)
-    expect(printed).toEqual([])
-  })
+      expect(printed).toEqual([])
+    },
+  )
 
   it('does not keep the process alive', async () => {
     const timers: number[] = []
@@ -235,24 +232,6 @@ describe('nothing is printed', () => {
   })
 })
 
-it('pino is a logger: its lines hold the fields', async () => {
-  const lines: string[] = []
-  const app = fastify({ logger: { stream: { write: (line) => void lines.push(line) } } })
-  const { receiver } = setUp({ logger: app.log })
-  receiver.on('page', () => Promise.reject(new Error('down')))
-  await deliver(receiver, fixtures.page, 'a guess')
-  await deliver(receiver, fixtures.page)
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { level: 40, code: 'signature_mismatch', msg: expect.stringMatching(/^signature_mismatch: /) },
-    {
-      level: 50,
-      code: 'handler_failed',
-      deliveryId: idOf(fixtures.page),
-      stack: expect.stringMatching(/^Error: down/),
-    },
-  ])
-})
-
 describe('onDeadLetter', () => {
   it('is called with each message when it becomes a dead letter', async () => {
     const letters: DeadLetterMessage[] = []
@@ -280,7 +259,7 @@ describe('onDeadLetter', () => {
     await clock.advance(0)
     expect(await receiver.deadLetters()).toHaveLength(1)
     const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
-    expect(warn).toHaveBeenCalledExactlyOnceWith('onDeadLetter failed', warning)
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)
   })
 })
 

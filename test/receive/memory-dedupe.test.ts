@@ -1,4 +1,5 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import fc from 'fast-check'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Claim } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -27,106 +28,43 @@ function setUp(maxKeys = 100_000) {
   return { clock, dedupe, advance: clock.advance, ask, claim, handle }
 }
 
-describe('a claim', () => {
-  it('of a thousand at once is for one', async () => {
-    const { ask } = setUp()
-    const answers = Array.from({ length: 1000 }, () => ask())
-    expect(answers.filter((answer) => answer !== 'in_progress')).toHaveLength(1)
-  })
-
-  it('confirmed makes the key done for the window, and no longer', async () => {
-    const { claim, ask, advance } = setUp()
-    const first = claim()
-    await advance(LEASE_MS - 1)
-    first.confirm()
-    await advance(WINDOW_MS - 1)
-    expect(ask()).toBe('done')
-    await advance(1)
-    claim()
-    expect(ask()).toBe('in_progress')
-  })
-
-  it('released leaves the key to the next', async () => {
-    const { claim, ask } = setUp()
-    claim().release()
-    claim().confirm()
-    expect(ask()).toBe('done')
-  })
-
-  it('ends with its lease, and not before', async () => {
-    const { claim, ask, advance } = setUp()
-    claim()
-    await advance(LEASE_MS - 1)
-    expect(ask()).toBe('in_progress')
-    await advance(1)
-    claim()
-    await advance(LEASE_MS - 1)
-    expect(ask()).toBe('in_progress')
-  })
-
-  it('ends once: a second confirm or release has no effect', async () => {
-    const { claim, ask } = setUp()
-    const first = claim('a')
-    first.confirm()
-    first.release()
-    expect(ask('a')).toBe('done')
-    const second = claim('b')
-    second.release()
-    second.confirm()
-    claim('b')
-  })
-})
-
-describe('a claim whose lease is over', () => {
-  it('confirmed while no other claim holds the key makes it done', async () => {
-    const { claim, ask, advance } = setUp()
-    const late = claim()
-    await advance(5 * LEASE_MS)
-    late.confirm()
-    expect(ask()).toBe('done')
-  })
-
-  it('confirmed after another claim whose lease is over too makes it done', async () => {
-    const { claim, ask, advance } = setUp()
-    const late = claim()
-    await advance(LEASE_MS)
-    claim()
-    await advance(LEASE_MS)
-    late.confirm()
-    expect(ask()).toBe('done')
-  })
-
-  it('confirmed while another claim holds the key has no effect', async () => {
-    const { claim, ask, advance } = setUp()
-    const late = claim()
-    await advance(LEASE_MS)
-    const holder = claim()
-    late.confirm()
-    expect(ask()).toBe('in_progress')
-    holder.release()
-    claim()
-  })
-
-  it('released while another claim holds the key has no effect', async () => {
-    const { claim, ask, advance } = setUp()
-    const late = claim()
-    await advance(LEASE_MS)
-    claim()
-    late.release()
-    expect(ask()).toBe('in_progress')
-  })
-
-  it.each(['confirm', 'release'] as const)('%s: has no effect when the key was done meanwhile', async (step) => {
-    const { claim, ask, advance } = setUp()
-    const late = claim()
-    await advance(LEASE_MS)
-    claim().confirm()
-    await advance(WINDOW_MS - 1)
-    late[step]()
-    expect(ask()).toBe('done')
-    await advance(1)
-    claim()
-  })
+it('a claim is for one, until it ends once or its lease is over; a confirmed key is done for the window, and no longer', async () => {
+  const step = fc.oneof(
+    fc.record({ what: fc.constant('claim' as const), key: fc.constantFrom('a', 'b') }),
+    fc.record({ what: fc.constantFrom('confirm' as const, 'release' as const), index: fc.nat(4) }),
+    fc.record({ what: fc.constant('wait' as const), ms: fc.constantFrom(1, LEASE_MS - 1, LEASE_MS, WINDOW_MS - 1) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const { clock, dedupe } = setUp()
+      const claims: { readonly key: string; readonly held: Held; hasEnded: boolean }[] = []
+      const known = new Map<string, { readonly holder: object | undefined; readonly until: number }>()
+      const lookUp = (key: string) => [known.get(key)].find((entry) => (entry?.until ?? 0) > clock.monotonic())
+      for (const step of steps) {
+        if (step.what === 'wait') await clock.advance(step.ms)
+        else if (step.what === 'claim') {
+          const answer = dedupe.claim(step.key)
+          const entry = lookUp(step.key)
+          if (entry !== undefined) expect(answer).toBe(entry.holder === undefined ? 'done' : 'in_progress')
+          else {
+            const claim = { key: step.key, held: claimed(answer), hasEnded: false }
+            claims.push(claim)
+            known.set(step.key, { holder: claim, until: clock.monotonic() + LEASE_MS })
+          }
+        } else {
+          const claim = claims[step.index]
+          claim?.held[step.what]()
+          if (claim === undefined || claim.hasEnded) continue
+          claim.hasEnded = true
+          const entry = lookUp(claim.key)
+          if (entry !== undefined && entry.holder !== claim) continue // Another claim has the key, or it is done.
+          if (step.what === 'release') known.delete(claim.key)
+          else known.set(claim.key, { holder: undefined, until: clock.monotonic() + WINDOW_MS })
+        }
+      }
+    }),
+    { numRuns: 500 },
+  )
 })
 
 it('forgets what was handled the longest ago when it is full', () => {
@@ -204,12 +142,11 @@ it('changes nothing any more when it is closed', () => {
 })
 
 it.each([
-  [null, '`memoryDedupe: options` must be an object'],
-  [{ leaseMs: 1.5 }, '`leaseMs` must be a whole number'],
-  [{ maxKeys: 0 }, '`maxKeys` must be a whole number'],
-  [{ maxKeys: 2 ** 24 }, '`maxKeys` must be a whole number'],
-  [{ clock: {} }, '`clock.now` must be a function'],
-])('refuses options that make no sense: %j', (options, message) => {
-  expect(() => memoryDedupe(options as never)).toThrow(TypeError)
-  expect(() => memoryDedupe(options as never)).toThrow(message)
+  ['memoryDedupe: options', null],
+  ['leaseMs', { leaseMs: 1.5 }],
+  ['maxKeys', { maxKeys: 0 }],
+  ['maxKeys', { maxKeys: 2 ** 24 }],
+  ['clock.now', { clock: {} }],
+])('refuses `%s` that makes no sense: %j', (option, options) => {
+  expect(() => memoryDedupe(options as never)).toThrow(`\`${option}\``)
 })

@@ -59,9 +59,7 @@ describe('a message whose handlers fail', () => {
       [{ handlers, runs: [{ name: 'mail' }, {}, { name: 'crm' }] }],
       [{ handlers, runs: [{ name: 'crm' }] }],
     ])
-    expect(JSON.stringify(error.mock.calls.at(-1))).toContain(
-      'Failed: crm. Done: mail, those without a name. Attempts: 2.',
-    )
+    expect(error.mock.calls.at(-1)).toMatchObject([{ code: 'dead_letter' }, expect.stringMatching(/crm.*mail/)])
     await receiver.redrive('all')
     await clock.advance(0)
     expect(await receiver.deadLetters()).toEqual([])
@@ -83,37 +81,14 @@ describe('what is done', () => {
     const saved: unknown[] = []
     const save = async (state: Uint8Array) => void saved.push(JSON.parse(Buffer.from(state).toString()))
     const slow = Promise.withResolvers<void>()
-    const first = handleJob(
-      {},
-      undefined,
-      {},
-      {},
-      {
-        save,
-        on: [
-          ['mail', () => {}],
-          ['crm', () => slow.promise],
-        ],
-      },
-    )
+    const mail = () => {}
+    const first = handleJob({}, { save, handlers: { mail, crm: () => slow.promise } })
     await vi.waitFor(() =>
       expect(saved).toEqual([{ attempts: 0, releases: 0, handlers: { done: ['', 'mail'], failed: [] } }]),
     )
     slow.resolve()
     expect((await first).outcome).toEqual({ complete: true })
-    await handleJob(
-      {},
-      undefined,
-      {},
-      {},
-      {
-        save,
-        on: [
-          ['mail', () => {}],
-          ['crm', () => {}],
-        ],
-      },
-    )
+    await handleJob({}, { save, handlers: { mail, crm: () => {} } })
     await new Promise((resolve) => setImmediate(resolve))
     expect(saved).toHaveLength(1)
   })
@@ -125,19 +100,8 @@ describe('what is done', () => {
     const retryState = Buffer.from(JSON.stringify({ attempts: 9, releases: 2, error: { code: 'x' }, handlers }))
     const stopping = new AbortController()
     const hangs = () => setImmediate(() => stopping.abort()) && new Promise(() => {})
-    const { state } = await handleJob(
-      { retryState },
-      stopping.signal,
-      {},
-      {},
-      {
-        save,
-        on: [
-          ['slow', hangs],
-          ['fast', () => {}],
-        ],
-      },
-    )
+    const set = { signal: stopping.signal, save, handlers: { slow: hangs, fast: () => {} } }
+    const { state } = await handleJob({ retryState }, set)
     expect(saved.map((each) => JSON.parse(each))[0]).toEqual({ attempts: 0, releases: 0, handlers })
     expect(state).toEqual({ attempts: 0, releases: 1, handlers: { done: ['', 'mail', 'fast'], failed: [] } })
   })
@@ -146,15 +110,9 @@ describe('what is done', () => {
     const retryState = Buffer.from(
       JSON.stringify({ attempts: 0, releases: 0, handlers: { done: ['mail', ''], failed: [] } }),
     )
-    const mail = vi.fn()
-    const ignored = vi.fn()
-    const { outcome, handler } = await handleJob(
-      { claimCount: 2, retryState },
-      undefined,
-      {},
-      { ignored },
-      { on: [['mail', mail]] },
-    )
+    const [mail, ignored] = [vi.fn(), vi.fn()]
+    const set = { observer: { ignored }, handlers: { mail } }
+    const { outcome, handler } = await handleJob({ claimCount: 2, retryState }, set)
     expect(outcome).toEqual({ complete: true })
     expect([mail, handler, ignored].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0])
   })
@@ -173,9 +131,7 @@ describe('what is done', () => {
       JSON.stringify({ attempts: 1, releases: 0, handlers: { done: [], failed: ['old', ''] } }),
     )
     await handleJob({ claimCount: 2, retryState })
-    expect(warnings.mock.calls.map(([text]) => text)).toEqual([
-      "No handler is named 'old': a message that is for it is handled without it. Give its name to the handler that replaces it.",
-    ])
+    expect(warnings.mock.calls).toMatchObject([[expect.stringContaining("'old'"), {}]])
   })
 })
 
@@ -189,10 +145,8 @@ describe('a name', () => {
   it('is used once in a receiver, until its handler is removed', () => {
     const crm = () => {}
     receiver.on('track', crm, { name: 'crm' })
-    expect(() => receiver.on('page', crm, { name: 'crm' })).toThrow("Got a second handler named 'crm'.")
-    expect(() => receiver.onAudience('vip', { entered: crm }, { name: 'crm' })).toThrow(
-      '`onAudience: name` must be used once.',
-    )
+    expect(() => receiver.on('page', crm, { name: 'crm' })).toThrow(/^`on: name`.*'crm'/)
+    expect(() => receiver.onAudience('vip', { entered: crm }, { name: 'crm' })).toThrow(/^`onAudience: name`/)
     receiver.off('track', crm).on(['page', 'screen'], crm, { name: 'crm' })
   })
 

@@ -5,7 +5,7 @@ import { idOfDigest, idOfKey } from '../../src/protocol/id.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
-import { deliver, hostRequest, schemaOf, secret, setUp, watchWarnings } from '../support/receive.ts'
+import { deliver, hostRequest, secret, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
@@ -48,11 +48,8 @@ describe('receive', () => {
     })
     const received = await deliver(receiver, fixtures.track)
     expect(received).toMatchObject({ ok: false, status: 500, error: errors[0] })
-    expect(JSON.parse(received.body)).toEqual({
-      status: 500,
-      code: 'handler_failed',
-      detail: 'A handler failed. Send the message again.',
-    })
+    expect(JSON.parse(received.body)).toEqual({ status: 500, code: 'handler_failed', detail: expect.any(String) })
+    expect(received.body).not.toContain('hunter2')
   })
 
   it('refuses a body over the limit', async () => {
@@ -149,20 +146,6 @@ describe('deadline', () => {
     await clock.advance(500)
     expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
   })
-
-  it('does not run handlers for a schema that is done too late', async () => {
-    const held = Promise.withResolvers<object>()
-    const slow = schemaOf(() => held.promise)
-    const { receiver, clock } = setUp({ events: { 'Order Completed': slow } })
-    const handler = vi.fn()
-    receiver.on('*', handler)
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(4500)
-    expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
-    held.resolve({ value: {} })
-    await clock.advance(0)
-    expect(handler).not.toHaveBeenCalled()
-  })
 })
 
 describe('onRejected', () => {
@@ -229,7 +212,7 @@ describe('onError', () => {
     const warn = watchWarnings()
     expect(await deliver(setUp({ onError }).receiver, '{}')).toMatchObject({ status: 422 })
     await until(() => warn.mock.calls.length === 1)
-    expect(warn).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail })
+    expect(warn).toHaveBeenCalledWith(expect.any(String), { code: 'HOOKLINE_ON_ERROR', detail })
   })
 })
 
@@ -240,7 +223,7 @@ it('a body that a parser made and that is serialised again is warned about once'
   const request = hostRequest({ readBody: () => ({ bytes, source: 'reserialised' }) })
   for (const _ of [1, 2]) expect(await receiver.handle(request)).toMatchObject({ status: 200 })
   expect(warn).toHaveBeenCalledOnce()
-  expect(warn).toHaveBeenCalledWith(expect.stringContaining('Mount'), { code: 'HOOKLINE_RESERIALISED' })
+  expect(warn).toHaveBeenCalledWith(expect.any(String), { code: 'HOOKLINE_RESERIALISED' })
 })
 
 describe('a signature that does not match, of a body that a parser read before', () => {
@@ -251,26 +234,17 @@ describe('a signature that does not match, of a body that a parser read before',
     ['is serialised again', 'reserialised', bytes, length(bytes), 500, 'body_consumed'],
     ['is text of which nothing can be lost', 'body-text', bytes, length(bytes), 401, 'signature_mismatch'],
     ['is text of which nothing can be lost', 'rawBody-text', bytes, length(bytes), 401, 'signature_mismatch'],
-    [
-      'is text of another length',
-      'body-text',
-      bytes,
-      { 'content-length': `${bytes.length + 3}` },
-      500,
-      'body_consumed',
-    ],
+    ['is text of another length', 'body-text', bytes, { 'content-length': '9999' }, 500, 'body_consumed'],
     ['is text of unknown length', 'body-text', bytes, {}, 500, 'body_consumed'],
     ['is text that was no UTF-8', 'rawBody-text', text, length(text), 500, 'body_consumed'],
     ['is a Buffer', 'rawBody', bytes, {}, 401, 'signature_mismatch'],
   ] as const)('and %s (%s)', async (_what, source, given, sent, status, code) => {
-    const { receiver, errors } = setUp({ secret: 'another' })
+    const { receiver } = setUp({ secret: 'another' })
     watchWarnings()
     const received = await receiver.handle(
       hostRequest({ headers: { ...headers, ...sent }, readBody: () => ({ bytes: given, source }) }),
     )
     expect(received).toMatchObject({ ok: false, status, error: { code } })
-    if (status === 500)
-      expect(errors[0]?.message).toMatch(/Mount the webhook route before .* A wrong secret is answered 401 then\.$/)
   })
 })
 

@@ -93,36 +93,7 @@ it('a handler can be replaced after start(), and one more added for what has one
   expect([first, second, spy].map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1])
 })
 
-it('a message of a type without a handler is completed: the receiver does not care for it', async () => {
-  const { receiver, clock } = setUpInbox()
-  const handler = vi.fn()
-  receiver.on('track', handler).start()
-  await deliver(receiver, fixtures.page)
-  await clock.advance(0)
-  expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
-  expect(handler).not.toHaveBeenCalled()
-})
-
 describe('drain() of the queue of an inbox', () => {
-  it('waits until each message is handled or a dead letter, retries included, by the clock of the test', async () => {
-    const { receiver, queue, clock } = setUpInbox({ retries: [1_000, 60_000] })
-    let attempts = 0
-    receiver.on('track', () => Promise.reject(new Error('down')))
-    receiver.on('page', () => (++attempts < 3 ? Promise.reject(new Error('not yet')) : undefined))
-    receiver.start()
-    for (const message of [fixtures.track, fixtures.page]) await deliver(receiver, message)
-    const drained = vi.fn()
-    const draining = queue.drain().then(drained)
-
-    await clock.advance(60_000)
-    expect(drained).not.toHaveBeenCalled()
-    await clock.advance(1_000)
-
-    await draining
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
-    expect(attempts).toBe(3)
-  })
-
   it('rejects at once before start(), and resolves once the receiver is closed', async () => {
     const { receiver, queue } = setUpInbox()
     await expect(queue.drain()).rejects.toThrow(TypeError)

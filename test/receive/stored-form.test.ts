@@ -45,6 +45,9 @@ it('a retry state counts its attempts and releases, which are no crashes', async
 })
 
 it('a retry state goes on where it was', async () => {
-  const { state } = await handleJob({ body: signed, claimCount: 2, retryState: failedOnce }, AbortSignal.abort())
+  const { state } = await handleJob(
+    { body: signed, claimCount: 2, retryState: failedOnce },
+    { signal: AbortSignal.abort() },
+  )
   expect(state).toEqual({ ...JSON.parse(failedOnce.toString()), releases: 2 })
 })

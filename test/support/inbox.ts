@@ -26,13 +26,19 @@ export function setUpInbox<const Events extends EventSchemas = {}>(
   return { ...set, clock, queue, memory }
 }
 
+interface JobSetUp {
+  readonly signal?: AbortSignal
+  readonly overrides?: Partial<Queue>
+  readonly observer?: ReceiverObserver
+  readonly save?: SaveState
+  /** Those with a name, by it; one without a name is there in any case. */
+  readonly handlers?: Readonly<Record<string, Handler>>
+}
+
 /** Has the worker of an inbox handle one claimed job, by default a page message, and returns the outcome. */
 export async function handleJob(
   job: Partial<ClaimedJob>,
-  signal: AbortSignal = new AbortController().signal,
-  overrides: Partial<Queue> = {},
-  observer: ReceiverObserver = {},
-  { save, on = [] }: { readonly save?: SaveState; readonly on?: readonly (readonly [name: string, Handler])[] } = {},
+  { signal = new AbortController().signal, overrides = {}, observer = {}, save, handlers = {} }: JobSetUp = {},
 ) {
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
@@ -45,7 +51,7 @@ export async function handleJob(
   const handler = vi.fn()
   set.receiver.observe(observer)
   set.receiver.on('*', handler)
-  for (const [name, named] of on) set.receiver.on('*', named, { name })
+  for (const [name, named] of Object.entries(handlers)) set.receiver.on('*', named, { name })
   set.receiver.start()
   await deliver(set.receiver, fixtures.page)
   const body = pushed[0] as Uint8Array
