@@ -315,6 +315,17 @@ describe('fetch', () => {
   })
 })
 
+it('an endpoint with routes lies below a path that ends in a slash', async () => {
+  const handler = serveFetch(
+    { routes: ['/v1'], handle: async ({ path }) => ({ status: 200, headers: {}, body: path }) },
+    { path: '/analytics/' },
+  )
+  const ask = (path: string) => handler(new Request(`http://localhost${path}`))
+
+  expect(await (await ask('/analytics/v1')).text()).toBe('/v1')
+  expect((await ask('/analytics2/v1')).status).toBe(404)
+})
+
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
   const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]

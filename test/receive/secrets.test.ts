@@ -235,6 +235,11 @@ describe('secretsOf', () => {
     expect(secrets.mock.calls).toEqual([['shop'], ['app']])
   })
 
+  it.each([undefined, '', 'a'.repeat(201)])('the name %j is of no source', async (name) => {
+    const receiver = createReceiver({ secret: { source: () => name, secrets: () => 'a secret' } })
+    expect(await secretsOf(receiver, request)).toEqual([])
+  })
+
   it('rejects when a provider does', async () => {
     const receiver = createReceiver({ secret: () => Promise.reject(new Error('away')) })
     await expect(secretsOf(receiver, request)).rejects.toThrow('away')
