@@ -11,23 +11,20 @@ import { until } from '../support/until.ts'
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
 
 describe.each(WAYS)('a batch, %s', (way) => {
-  it('each element is a delivery, in order', async () => {
-    const set = setUpBatches(way)
+  it('each element is a delivery of its source, in order; its place tells it from a copy', async () => {
+    const sent = [...some, some[0]]
+    const set = setUpBatches(way, { secret: { source: () => 'shop', secrets: () => ['older', secret] } })
     set.receiver.on('*', set.handle)
-    const received = await set.post(some)
+
+    const received = await set.post(sent)
+
     expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: some[0] })
-    expect(received.elements).toMatchObject(
-      some.map((message) => ({ ok: true, message, delivery: { verified: 'signature' } })),
-    )
-    expect(set.seen.map(({ message }) => message)).toEqual(some)
+    expect(received.elements).toMatchObject(sent.map((message) => ({ ok: true, message })))
+    const seen = { verified: 'signature', secretIndex: 1, source: 'shop' }
+    expect(set.seen).toMatchObject(sent.map((message) => ({ message, delivery: seen })))
     const deliveries = set.seen.map(({ delivery }) => delivery)
-    expect(deliveries.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(
-      some.map((each) => JSON.stringify(each)),
-    )
-    expect(deliveries.map(({ verified, secretIndex }) => [verified, secretIndex])).toEqual(
-      some.map(() => ['signature', 0]),
-    )
-    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3)
+    expect(deliveries.map(({ bytes }) => `${Buffer.from(bytes)}`)).toEqual(sent.map((each) => JSON.stringify(each)))
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(4)
     for (const { id } of deliveries)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
   })

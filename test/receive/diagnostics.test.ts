@@ -20,9 +20,6 @@ function listen(...names: (typeof CHANNELS)[number][]) {
 }
 
 const delivery = { id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/) }
-const _fail = () => {
-  throw new Error('no')
-}
 const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
   new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
 

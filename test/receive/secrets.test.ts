@@ -65,7 +65,8 @@ describe('a secret provider', () => {
     expect(await deliver(receiver, track, 'old')).toMatchObject({ status: 200 })
     current = 'new'
     await clock.advance(10_000)
-    expect(await deliver(receiver, track, 'new')).toMatchObject({ status: 200 })
+    const both = await Promise.all([1, 2].map(() => deliver(receiver, track, 'new')))
+    expect(both.map(({ status }) => status)).toEqual([200, 200])
     expect(await deliver(receiver, track, 'old')).toMatchObject({ status: 401 })
   })
 

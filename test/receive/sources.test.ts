@@ -6,7 +6,6 @@ import { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { SOURCES_LIMIT, UNKNOWN_SOURCES_LIMIT } from '../../src/protocol/limits.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
@@ -204,6 +203,9 @@ describe('an unknown source', () => {
 })
 
 describe('the secrets of ever new sources', () => {
+  const SOURCES_LIMIT = 10_000
+  const UNKNOWN_SOURCES_LIMIT = 100
+
   function setUpKeys(secrets: SourceSecrets['secrets'], source: SourceSecrets['source'] = ({ path }) => path) {
     const asked = vi.fn(secrets)
     const findKeys = readSecret({ secret: { source, secrets: asked } }, manualClock())
