@@ -243,7 +243,6 @@ describe('context.ip', () => {
     ['is IPv4 where the server writes it as IPv6', {}, {}, { remoteAddress: '::ffff:192.0.2.5' }, '192.0.2.5'],
     ['is absent where the host does not know it', {}, {}, { remoteAddress: undefined }, undefined],
     ['is what the call says', { context: { ip: '198.51.100.4' } }, trusting, { headers: forwarded }, '198.51.100.4'],
-    ['is beside what the call says', { context: { page: {} } }, {}, {}, '192.0.2.1'],
     ['is not of a header that nobody vouches for', {}, {}, { headers: forwarded }, '192.0.2.1'],
     ['is the last entry of a trusted header', {}, trusting, { headers: forwarded }, '203.0.113.7'],
     ...[

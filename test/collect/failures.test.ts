@@ -3,7 +3,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { BatchError } from '../../src/client.ts'
 import { HooklineError } from '../../src/protocol/error.ts'
-import { watchConsole } from '../support/console.ts'
 import { eventsOf, inChunks, numbered, settle, setUp } from './dispatcher.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -35,13 +34,6 @@ describe('calls that the answer lists as refused', () => {
       expect.objectContaining({ reason: 'call_refused', code: 'call_too_large', path: undefined }),
     ])
     expect(failures[0]?.error.message).toContain('call_invalid, properties.items[0]')
-  })
-
-  it('are reported without a reason when there is none that can be printed', async () => {
-    const failures = await failuresAfter({ refused: [{ index: 1, code: 'a\nb', path: 7 }] })
-    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 1']])
-    expect(failures[0]?.error).toMatchObject({ code: undefined, path: undefined })
-    expect(failures[0]?.error.message).toContain('no reason')
   })
 
   it('are reported once, also when listed twice', async () => {
@@ -273,19 +265,5 @@ describe('onError', () => {
     client.track(numbered(9))
     await client.flush()
     expect(eventsOf(dispatcher.calls)).toEqual([...events, 'Event 9'])
-  })
-
-  it.each([
-    [1, '1 call'],
-    [2, '2 calls'],
-  ])('is by default a warning, without the calls and the write key: %i', async (count, calls) => {
-    const printed = watchConsole()
-    const { client, sent } = setUp([401], { onError: undefined } as never)
-    for (let index = 0; index < count; index++) client.track(numbered(index))
-    await client.flush()
-    expect(sent).toHaveLength(1)
-    const fault = 'The collection service refused the batch. Got status 401 after 1 attempt.'
-    const line = `hookline: ${calls} not delivered: ${fault} Check the write key.`
-    expect(printed).toEqual([{ level: 'warn', text: line }])
   })
 })

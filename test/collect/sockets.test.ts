@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
 import { type ClientOptions, createClient, type RecordedCall } from '../../src/client.ts'
@@ -85,21 +85,6 @@ it('close lets go of the connections', async () => {
   if (socket?.closed === false) await once(socket, 'close')
   server.close()
   await once(server, 'close')
-})
-
-it('close lets go of a connection that is being opened', async () => {
-  const silent = createTcpServer()
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  const endpoint = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`
-  const { client } = clientOf(endpoint, { timeoutMs: 600_000 })
-  client.track(numbered(0))
-  void client.flush()
-  const [socket] = (await once(silent, 'connection')) as [Socket]
-  socket.resume()
-  expect(await client.close({ timeoutMs: 0 })).toHaveLength(1)
-  await once(socket, 'close')
-  silent.close()
 })
 
 it('a server that restarts in the middle of a batch gets the same bytes again', async () => {

@@ -35,7 +35,6 @@ describe('a closed circuit', () => {
 
   it.each([
     ['a 5xx', { status: 500 }],
-    ['a timeout', { error: 'timeout' }],
     ['a self-signed certificate', { error: 'self_signed' }],
   ] as const)('opens after so many failures in a row: %s', (_what, outcome) => {
     const { circuit, once } = setUp()

@@ -11,7 +11,7 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { LAST_START_MS } from '../../src/send/schedule.ts'
 import type { Queue, StoredDeadLetterFilter } from '../../src/store/queue-types.ts'
-import { fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 
 const HOUR = 3_600_000
@@ -132,29 +132,6 @@ describe('the schedule', () => {
 
     expect(startsOf(last())).toEqual([0, HOUR, LAST_START_MS])
     expect(last()).toMatchObject({ status: 'delivered' })
-  })
-})
-
-describe('several URLs', () => {
-  const webhooks = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ url: `https://${name}.example/` }))
-  const answerBy = (answers: Readonly<Record<string, number>>): Script => [
-    ({ url }) => answers[new URL(url).hostname.slice(0, 1)] ?? 500,
-  ]
-
-  it('all failing: the retryable ones go again, the final ones do not', async () => {
-    const { clock, captured, destination, last } = setUp(answerBy({ a: 404, b: 401 }), { webhooks })
-    await destination.delete({ userId: 'u' })
-    await clock.advance(4_999)
-    expect(captured.requests).toHaveLength(5)
-    await clock.advance(1)
-
-    expect(captured.requests.slice(5).map(({ url }) => new URL(url).hostname)).toEqual([
-      'c.example',
-      'd.example',
-      'e.example',
-    ])
-    await clock.advance(5 * HOUR)
-    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
   })
 })
 
@@ -510,20 +487,6 @@ describe('options', () => {
     const queue = memoryQueue()
     createDestination({ webhooks, queue })
     expect(() => createDestination({ webhooks, queue })).toThrow(TypeError)
-  })
-
-  it('queue: a full one is a clear error, and what is in it stays', async () => {
-    const clock = manualClock()
-    const { destination, captured } = setUp(['hang'], { queue: memoryQueue({ name: 'orders', maxJobs: 2, clock }) })
-    await destination.delete({ userId: 'u1' })
-    await destination.delete({ userId: 'u2' })
-
-    await expect(destination.delete({ userId: 'u3' })).rejects.toMatchObject({
-      code: 'queue_full',
-      status: 503,
-      message: expect.stringContaining('orders'),
-    })
-    await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
   })
 
   it('concurrency: so many at a time', async () => {

@@ -130,19 +130,6 @@ describe('its health', () => {
     expect(await destination.health()).toMatchObject({ ready: false, status: 'closing' })
   })
 
-  it('is degraded, and ready, until an open circuit closes again', async () => {
-    const { clock, destination } = setUp([500, 200], { circuit: { failures: 1 } })
-    await destination.track(call)
-    await clock.advance(0)
-    const open = await destination.health()
-
-    await clock.advance(HOUR)
-
-    expect(open).toMatchObject({ ready: true, status: 'degraded', urls: [{ circuit: 'open' }] })
-    expect(open).not.toHaveProperty('reason')
-    expect(await destination.health()).toMatchObject({ ready: true, status: 'ok', urls: [{ circuit: 'closed' }] })
-  })
-
   it('is not ready while its queue is full', async () => {
     const { clock, destination } = setUp([503], { queue: memoryQueue({ maxJobs: 1, clock: manualClock() }) })
     await destination.track(call)

@@ -210,16 +210,6 @@ describe('send(), with tampering', () => {
         .digest('hex'),
     )
   })
-
-  it('repeated: sends the same bytes twice', async () => {
-    const endpoint = await listen()
-    const round = await open({ webhooks: [{ url: endpoint.url }], sharedSecret }).send(fixtures.page, {
-      tamper: 'repeated',
-    })
-
-    expect(round.attempts).toHaveLength(2)
-    expect(endpoint.requests[0]?.bytes).toEqual(endpoint.requests[1]?.bytes)
-  })
 })
 
 test('a dispatcher that throws is an attempt that failed', async () => {

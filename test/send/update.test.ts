@@ -120,13 +120,6 @@ describe('the URLs of a message in retry', () => {
     return { ...all, hosts: () => hostsOf(all).slice(webhooks.length) }
   }
 
-  test('added: it gets the message with the next attempt', async () => {
-    const { clock, destination, hosts } = await inRetry()
-    destination.update({ webhooks: at('a', 'b', 'c', 'd') })
-    await clock.advance(5_000)
-    expect(hosts()).toEqual(['b', 'c', 'd'])
-  })
-
   test('reordered: each keeps what it had', async () => {
     const { clock, destination, hosts, last } = await inRetry()
     destination.update({ webhooks: at('c', 'a', 'b') })

@@ -90,29 +90,6 @@ describe('a message that is delivered', () => {
     expect((await platform.delivered({ event: 'A', properties: { total: 2 } })).id).toBe(platform.messages[2]?.id)
     expect((await platform.delivered()).id).toBe(platform.messages[0]?.id)
   })
-
-  it('may be queued at the destination, and by a deletion', async () => {
-    const { platform } = await start()
-    await platform.destination.group({ userId: 'user-1', groupId: 'g' })
-    await platform.collector.delete('user-1')
-    await platform.delivered({ type: 'group', groupId: 'g' })
-    await platform.delivered({ type: 'delete', userId: 'user-1' })
-  })
-
-  it('goes to several URLs, of which one is enough', async () => {
-    const other = await startEndpoint({ script: [503] })
-    onTestFinished(() => other.close())
-    const { endpoint, platform } = await start([200], {})
-    const both = await startPlatform({
-      to: [{ url: other.url, headers: { 'x-team': 'growth' } }, new URL(endpoint.url)],
-    })
-    onTestFinished(() => both.close())
-    await post(both, [track('A')])
-    expect((await both.delivered()).attempts.map(({ status }) => status)).toEqual([503, 200])
-    expect(other.requests[0]?.headers).toMatchObject({ 'x-team': 'growth' })
-    expect(other.requests[0]?.headers).not.toHaveProperty('x-signature')
-    expect(platform.messages).toEqual([])
-  })
 })
 
 describe('the clock', () => {
@@ -160,18 +137,6 @@ describe('the clock', () => {
     expect(await failureOf(platform.delivered())).toMatch(/did not respond: .*Got a timeout before a response/)
     await platform.advance(5_000)
     expect((await platform.delivered()).attempts.map(({ status, error }) => status ?? error)).toEqual(['timeout', 200])
-  })
-
-  it('holds messages while the destination is disabled', async () => {
-    const { platform } = await start([503, 200])
-    await post(platform, [track('A')])
-    await platform.advance(0)
-    platform.destination.disable()
-    await platform.advance(10_000)
-    expect(await failureOf(platform.delivered())).toMatch(/waits: the destination is disabled\. .* answered 503/)
-    platform.destination.enable()
-    await platform.advance(10_000)
-    await platform.delivered()
   })
 })
 
@@ -284,17 +249,6 @@ describe('what was not delivered', () => {
   it('is no message: a pattern that is no object', async () => {
     const { platform } = await start()
     await expect(platform.delivered('A' as never)).rejects.toThrow('`pattern`')
-  })
-
-  it('is listed up to a bound', async () => {
-    const { platform } = await start([400])
-    await post(
-      platform,
-      Array.from({ length: 15 }, (_, index) => track(`E${index}`)),
-    )
-    const lines = (await failureOf(platform.delivered())).split('\n')
-    expect(lines).toHaveLength(12)
-    expect(lines.at(-1)).toBe('- … and 5 more')
   })
 })
 
