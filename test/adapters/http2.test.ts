@@ -27,7 +27,7 @@ const frameworks: Readonly<Record<string, (endpoint: Endpoint) => Promise<http2.
   },
 }
 
-describe.concurrent.each(Object.entries(frameworks))('%s', { timeout: 5_000 }, (_name, create) => {
+describe.concurrent.each(Object.entries(frameworks))('%s', (_name, create) => {
   async function listen({ onTestFinished }: TestContext, settings: http2.Settings = {}, endpoint?: Endpoint) {
     const clock = manualClock()
     const server = await create(endpoint ?? createReceiver({ allowUnsigned: true, clock, onError: () => {} }))

@@ -133,13 +133,11 @@ describe('a receiver drops dead letters', () => {
 
   it('not by a filter that would take all of them', async () => {
     const { receiver, reasons } = await setUpDead()
-    const message =
-      "`drop` must be given ids, 'all' or a filter. Got a filter without a value. To drop all dead letters, pass 'all'."
     for (const filter of [{}, { userId: undefined }, { olderThan: undefined }]) {
-      await expect(receiver.drop(filter as never)).rejects.toThrow(new TypeError(message))
+      await expect(receiver.drop(filter as never)).rejects.toThrow(/^`drop`.*'all'/)
     }
-    await expect(receiver.drop({ reason: null as never })).rejects.toThrow('`drop: reason` must be a non-empty string.')
-    await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow('Did you mean `reason`?')
+    await expect(receiver.drop({ reason: null as never })).rejects.toThrow(/^`drop: reason`/)
+    await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow(/`reasons`.*`reason`/)
     expect(await reasons()).toHaveLength(6)
   })
 })

@@ -112,7 +112,7 @@ it.each<[string, OnUnplanned]>([
   const { receiver } = setUpWatched({ onUnplanned })
   expect(await deliver(receiver, of('Order Placed'))).toMatchObject({ status: 200 })
   const warning = { code: 'HOOKLINE_ON_UNPLANNED', detail: 'mine' }
-  expect(warn).toHaveBeenCalledExactlyOnceWith('onUnplanned failed', warning)
+  expect(warn).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)
 })
 
 it('counts 1000 events by name, and all others together; names that are too long, too', async () => {
