@@ -11,6 +11,7 @@ test.each([
   ['Thu Jan 15 09:31:00 2026', 60_000],
   [['5', 'soon', '7'], 7_000],
   ['Thu, 15 Jan 2026 09:31:00 GMT', 60_000],
+  ['Thursday, 15-Jan-26 09:31:00 GMT', 60_000],
   ['Thu, 15 Jan 2026 09:00:00 GMT', 0],
 ])('%s is %i ms', (header, expected) => {
   expect(readRetryAfter(header, now)).toBe(expected)

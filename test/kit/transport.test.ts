@@ -12,6 +12,8 @@ describe('ca', () => {
     ['bytes', Buffer.from(one), [one]],
     ['a list', [one, Buffer.from(other)], [one, other]],
     ['a file of several', one + other, [one, other]],
+    ['Windows line ends', one.replaceAll('\n', '\r\n'), [one.replaceAll('\n', '\r\n')]],
+    ['a byte order mark', `\ufeff${one}`, [one]],
     ['comments around them', `# one\n${one}# other\n${other}`, [`${one}# other\n`, other]],
   ])('takes %s', (_name, ca, certificates) => {
     expect(readCertificates(ca)).toEqual(certificates)
