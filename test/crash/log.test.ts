@@ -20,7 +20,6 @@ const HANDS: Readonly<Record<string, (child: Child, path: string, refused: () =>
     other.prepare('SELECT count(*) FROM hookline_queue_jobs').get()
     other.close()
   },
-  'delete its log': (_, path) => rmSync(`${path}-wal`, { force: true }),
   'delete its log and the index of that': (_, path) => {
     for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
   },

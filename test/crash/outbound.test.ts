@@ -43,14 +43,10 @@ async function runOutbound(site: Site, rounds: number, random: () => number) {
     posted()
   }
 
-  const start = (round: number) =>
-    startChild('destination', {
-      place,
-      url,
-      journal,
-      by: `round-${round}`,
-      messages: round > rounds ? 0 : MESSAGES,
-    } satisfies DestinationSettings)
+  function start(round: number) {
+    const settings = { place, url, journal, by: `round-${round}`, messages: round > rounds ? 0 : MESSAGES }
+    return startChild('destination', settings satisfies DestinationSettings)
+  }
 
   async function run({ child, killAfter }: Round): Promise<void> {
     let posts = 0

@@ -31,7 +31,6 @@ export interface ReceiverSettings {
   readonly graceMs?: number
 }
 
-const settings = readSettings<ReceiverSettings>()
 const {
   place,
   journal,
@@ -44,7 +43,7 @@ const {
   named,
   replays,
   groups,
-} = settings
+} = readSettings<ReceiverSettings>()
 const RETRY_MS = 20
 const KILL_AFTER_MS = 500
 const DAY_MS = 24 * 60 * 60_000
