@@ -155,6 +155,26 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
   expect(await pushError()).toBe(undefined)
 })
 
+it('a job that its handler completed in a transaction gets no outcome', async () => {
+  const notes: unknown[] = []
+  const { clock, queue, watched } = setUpQueue({
+    begin: async () => ({ db: {}, commit: async (note) => void notes.push(note), rollback: async () => {} }) as never,
+  })
+  queue.work(
+    async (_job, _signal, _save, begin) => {
+      const transaction = await begin?.(1_000)
+      await transaction?.commit(Buffer.from('note'))
+      return complete
+    },
+    { concurrency: 1 },
+  )
+
+  await queue.push([jobOf()])
+  await clock.advance(0)
+
+  expect([notes, watched.outcomes]).toEqual([[Buffer.from('note')], []])
+})
+
 describe('a state that a handler saves', () => {
   const state = Buffer.from('saved')
 

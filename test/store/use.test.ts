@@ -8,6 +8,8 @@ import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
+import type { QueueUse } from '../../src/store/queue-types.ts'
+import { requireNote } from '../../src/store/use.ts'
 import { manualClock } from '../../src/testing.ts'
 import { secret } from '../support/receive.ts'
 import { newFile } from './sqlite/set-up.ts'
@@ -55,4 +57,14 @@ describe('a queue of one process', () => {
     const open = () => createQueue(watchStore(clock).store, { name: 'jobs', clock })
     for (const queue of [open(), open()]) queue.reserve?.('destination')
   })
+})
+
+it('a queue whose note is of another version, or of another use, is refused', () => {
+  const refusal = expect.objectContaining({ code: 'queue_unavailable' })
+  const require = (note: object | undefined, use?: QueueUse) => () => requireNote('jobs', 2, note, use)
+
+  expect(require(undefined)).not.toThrow()
+  expect(require({ version: 2, use: 'inbox' }, 'inbox')).not.toThrow()
+  for (const note of [{ version: 1, use: 'inbox' }, {}]) expect(require(note, 'inbox')).toThrow(refusal)
+  expect(require({ version: 2, use: 'inbox' }, 'destination')).toThrow(refusal)
 })

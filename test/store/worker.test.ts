@@ -168,6 +168,17 @@ describe('a store that claims the next job in the step that completes one', () =
     expect([seen.length, next.mock.calls.length]).toEqual([2, 0])
   })
 
+  it('is told of the outcome alone after it failed to do both', async () => {
+    const { next, clock, watched, push, work, errors } = setUpNext()
+    next.mockRejectedValueOnce(new Error('away'))
+    await push(...jobsOf(2))
+    work(() => complete, 1)
+    await clock.advance(1_000)
+
+    expect(errors).toMatchObject([{ message: 'away' }])
+    expect(watched.outcomes).toEqual([complete, complete])
+  })
+
   it('gets back, unhandled, what was on its way at a pause', async () => {
     const { opened, open } = gate()
     const { next, clock, watched, worker, push, work, seen } = setUpNext(opened)
