@@ -158,7 +158,8 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
 it('a job that its handler completed in a transaction gets no outcome', async () => {
   const notes: unknown[] = []
   const { clock, queue, watched } = setUpQueue({
-    begin: async () => ({ db: {}, commit: async (note) => void notes.push(note), rollback: async () => {} }) as never,
+    begin: async () =>
+      ({ db: {}, commit: async (note: unknown) => void notes.push(note), rollback: async () => {} }) as never,
   })
   queue.work(
     async (_job, _signal, _save, begin) => {
