@@ -83,7 +83,7 @@ describe('depth', () => {
   it('the WAL of a process that only works, one at a time, grows to a size and no further', async () => {
     const { path, open } = setUp()
     const before = open()
-    await before.push(Array.from({ length: 4_000 }, () => jobOf('x'.repeat(100))))
+    await before.push(Array.from({ length: 6_000 }, () => jobOf('x'.repeat(100))))
     await before.close({ graceMs: 0 })
     const queue = open()
     const sizes: number[] = []
@@ -98,7 +98,7 @@ describe('depth', () => {
 
     await queue.drain()
 
-    expect(seen).toHaveLength(4_000)
+    expect(seen).toHaveLength(6_000)
     expect(Math.max(...sizes)).toBeLessThan(90_000_000)
   })
 })
