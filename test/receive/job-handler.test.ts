@@ -315,8 +315,8 @@ it('a job that is claimed after the shutdown is released at once', async () => {
 })
 
 describe('in a transaction of the queue', () => {
-  /** Claims one message with a transaction whose commit is held. */
-  async function claimInTransaction() {
+  /** Claims one message with a transaction whose commit is held, or with another one. */
+  async function claimInTransaction(begin?: BeginTransaction) {
     let handle: HandleJob | undefined
     const bodies: Uint8Array[] = []
     const set = setUpInbox(
@@ -344,10 +344,10 @@ describe('in a transaction of the queue', () => {
       retryState: undefined,
     }
     const outcomes: Outcome[] = []
-    const begin: BeginTransaction = async () => ({ db: {}, commit, rollback })
-    void handle?.(job, shutdown.signal, undefined, begin).then((outcome) => outcomes.push(outcome))
+    const held: BeginTransaction = async () => ({ db: {}, commit, rollback })
+    void handle?.(job, shutdown.signal, undefined, begin ?? held).then((outcome) => outcomes.push(outcome))
     await set.clock.advance(0)
-    expect(commit).toHaveBeenCalledTimes(1)
+    expect(commit).toHaveBeenCalledTimes(begin === undefined ? 1 : 0)
     return { ...set, committed, shutdown, rollback, outcomes }
   }
 
@@ -364,6 +364,14 @@ describe('in a transaction of the queue', () => {
       expect(rollback).not.toHaveBeenCalled()
     },
   )
+
+  it('a transaction that cannot begin is no attempt: the message is due again soon', async () => {
+    const { clock, outcomes } = await claimInTransaction(() => Promise.reject(new Error('no')))
+
+    const [{ retryState, ...outcome } = {}] = outcomes as { retryState?: Uint8Array }[]
+    expect(outcome).toEqual({ retryAt: new Date(clock.now() + 1_000) })
+    expect(JSON.parse(`${Buffer.from(retryState ?? [])}`)).toMatchObject({ attempts: 0, releases: 1 })
+  })
 
   it('a commit that fails is a retry', async () => {
     const { clock, committed, rollback, outcomes } = await claimInTransaction()

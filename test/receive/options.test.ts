@@ -78,6 +78,7 @@ const mistakes: readonly (readonly [option: string, options: object | undefined]
   ['inbox.retries[1]', { inbox: { queue, retries: [5, -1] } }],
   ['inbox.retries[0]', { inbox: { queue, retries: ['5'] } }],
   ['inbox.key', { inbox: { queue, key: 'messageId' } }],
+  ['inbox.transactional', { inbox: { queue, transactional: true } }],
   ['inbox.groupBy', { inbox: { queue, groupBy: 'userId' } }],
   ['inbox.groupBy', { inbox: { queue: { ...queue, hasGroups: false }, groupBy: call } }],
   ['inbox.history.maxAgeMs', history({})],
