@@ -158,9 +158,9 @@ export function readArrived(stream: Readable, limit: number, length: string | un
 function findBodyLeftByParser(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
   const rawBody = parsed.rawBody ?? incoming.rawBody
   const body = parsed.body ?? incoming.body
-  const hasCopy = [rawBody, body].some((copy) => isUint8Array(copy) || typeof copy === 'string')
-  // A `body` of another kind proves nothing: a parser may set an empty object before it reads.
-  if (!hasCopy && hasDisconnected(incoming)) throw bodyAborted()
+  const hasRawCopy = [rawBody, body].some((copy) => isUint8Array(copy) || typeof copy === 'string')
+  // Only bytes or text prove that the body was read to its end: a parser may set an empty object before it reads.
+  if (!hasRawCopy && hasDisconnected(incoming)) throw bodyAborted()
   const copy = chooseCopy(rawBody, body)
   if (copy.bytes.length > limit) throw bodyTooLarge(limit)
   return copy

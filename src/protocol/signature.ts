@@ -67,16 +67,16 @@ function createTextKey(secret: unknown, name: string): Key {
 export function createKey(secret: Uint8Array): Key {
   const block = Buffer.alloc(BLOCK) // The key K of RFC 2104, filled up with zeros.
   block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)
-  const inner = block.map((byte) => byte ^ IPAD)
-  const outer = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash behind the padded key.
-  outer.set(block.map((byte) => byte ^ OPAD))
+  const innerPad = block.map((byte) => byte ^ IPAD)
+  const outerPad = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash behind the padded key.
+  outerPad.set(block.map((byte) => byte ^ OPAD))
 
   return {
-    sign: (bytes) => hmac(inner, outer, bytes),
+    sign: (bytes) => hmac(innerPad, outerPad, bytes),
     matches(bytes, signature) {
       if (signature.length !== SIGNATURE_LENGTH) return false
       given.write(signature, 'latin1')
-      expected.write(hmac(inner, outer, bytes), 'latin1')
+      expected.write(hmac(innerPad, outerPad, bytes), 'latin1')
       return timingSafeEqual(given, expected)
     },
   }
@@ -85,24 +85,28 @@ export function createKey(secret: Uint8Array): Key {
 const given = Buffer.alloc(SIGNATURE_LENGTH)
 const expected = Buffer.alloc(SIGNATURE_LENGTH)
 
-// Hot path: HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). The padded keys are computed once, as
-// section 4 advises, and each hash is one call: for 1 KB half the CPU time of createHmac (`npm run bench -- receive`). All of it
-// is synchronous, so every key can share the scratch.
 const BLOCK = 64
 const DIGEST = 20
 const IPAD = 0x36
 const OPAD = 0x5c
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
 
-function hmac(inner: Uint8Array, outer: Buffer, bytes: Uint8Array): string {
-  outer.write(innerHash(inner, bytes), BLOCK, 'latin1')
-  return hash('sha1', outer, 'hex')
+/**
+ * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). On the hot path, the padded keys are computed once,
+ * as section 4 advises, and each hash is one call: for 1 KB half the CPU time of createHmac (`npm run bench -- receive`). All of it is
+ * synchronous, so every key can share the scratch.
+ *
+ * @param outerPad The padded key, with room behind it for the inner hash, which this overwrites.
+ */
+function hmac(innerPad: Uint8Array, outerPad: Buffer, bytes: Uint8Array): string {
+  outerPad.write(innerHash(innerPad, bytes), BLOCK, 'latin1')
+  return hash('sha1', outerPad, 'hex')
 }
 
-function innerHash(inner: Uint8Array, bytes: Uint8Array): string {
+function innerHash(innerPad: Uint8Array, bytes: Uint8Array): string {
   const length = BLOCK + bytes.length
-  if (length > scratch.length) return createHash('sha1').update(inner).update(bytes).digest('binary')
-  scratch.set(inner)
+  if (length > scratch.length) return createHash('sha1').update(innerPad).update(bytes).digest('binary')
+  scratch.set(innerPad)
   scratch.set(bytes, BLOCK)
   return hash('sha1', scratch.subarray(0, length), 'binary')
 }

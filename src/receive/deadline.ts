@@ -28,6 +28,7 @@ export class Deadline {
   #stage: Stage
   #error: HooklineError | undefined
   #abort: AbortController | undefined
+  /** Rejects the innermost wait. A wait gives it back to the wait around it when its work settles: waits nest, and never overlap. */
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined
   #isOver = false
@@ -71,7 +72,7 @@ export class Deadline {
     if (!isThenable(work)) return work
     this.#startTimer()
     return new Promise((resolve, reject) => {
-      const outer = this.#interrupt
+      const outerInterrupt = this.#interrupt
       let isInterrupted = false
       this.#interrupt = (error) => {
         isInterrupted = true
@@ -80,11 +81,11 @@ export class Deadline {
       if (this.#error !== undefined) this.#interrupt(this.#error)
       Promise.resolve(work).then(
         (value) => {
-          this.#interrupt = outer
+          this.#interrupt = outerInterrupt
           resolve(value)
         },
         (error) => {
-          this.#interrupt = outer
+          this.#interrupt = outerInterrupt
           if (isInterrupted) onLateError?.(error)
           else reject(error)
         },

@@ -28,7 +28,10 @@ export function messageBytes(stored: Uint8Array): Uint8Array {
   return stored[0] === QUOTE ? stored.subarray(stored.indexOf(LINE_FEED) + 1) : stored
 }
 
-/** Parses the message. It was checked before it was queued, so it is not checked again. */
+/**
+ * Parses the message, which was checked before it was queued. It is stored in the form in which it is sent: an alias has its `previousId` as
+ * 'Previous ID' alone.
+ */
 export function readMessage(stored: Uint8Array): Message {
   const message = JSON.parse(decoder.decode(messageBytes(stored)))
   if (message.type === 'alias') message.previousId = message['Previous ID']

@@ -36,7 +36,7 @@ function lockOf(schema: string): string {
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
   /** The last entry that does not fit, by its number. It is found once, and lives across the calls of `trim` that drop all entries up to it. */
-  let lastExcess: string | undefined
+  let lastSeqOverSize: string | undefined
 
   async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return connection.transact(
@@ -75,11 +75,11 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       )
     },
     async trim({ before, maxBytes, limit }) {
-      if (maxBytes !== UNLIMITED) lastExcess ??= await findExcess(maxBytes)
+      if (maxBytes !== UNLIMITED) lastSeqOverSize ??= await findExcess(maxBytes)
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
-      const { length } = await run(statement, [timeOf(before), lastExcess ?? '0', limit])
-      if (length < limit) lastExcess = undefined
+      const { length } = await run(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
+      if (length < limit) lastSeqOverSize = undefined // It was the last call of a run: the next run looks again.
       return length
     },
     remove: async (cursors) =>

@@ -89,8 +89,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   #lookedForGroupsAt = Number.NEGATIVE_INFINITY
   /** The claims whose answer to COMMIT was lost: they may have been made. */
   #lostClaims: readonly PgBossClaim[] = []
-  /** Whether the last claim found fewer jobs than it might: no other job was due. */
-  #foundAll = false
+  /** Whether the last claim has taken all jobs that were due. */
+  #claimedAllDue = false
 
   constructor(connection: Connection, settings: Settings) {
     const place = placeOf(settings)
@@ -139,7 +139,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
       this.#lostClaims = claims
       throw error
     }
-    this.#foundAll = claims.length < limit
+    this.#claimedAllDue = claims.length < limit
     for (const claim of claims) this.#held.add(claim)
     await Promise.all(claims.filter(({ isOurs }) => !isOurs).map((claim) => this.#refuse(claim, onUnreadable)))
     return claims.filter(({ isOurs }) => isOurs).sort((one, other) => one.data.at - other.data.at)
@@ -179,8 +179,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   async nextDueAt(): Promise<Date | undefined> {
-    const isNoneDue = this.#foundAll
-    this.#foundAll = false // It holds for this moment only.
+    const isNoneDue = this.#claimedAllDue
+    this.#claimedAllDue = false // It spares one query, right after the claim. `pollMs` finds later jobs.
     return isNoneDue ? undefined : this.#firstDue()
   }
 

@@ -8,7 +8,7 @@ import { NO_OWNER } from './locks.ts'
 import type { Settings } from './sqlite-options.ts'
 import { prepareStatements } from './sqlite-statements.ts'
 import type { QueueFile } from './sqlite-store.ts'
-import { connectToTables, createQueues } from './sqlite-tables.ts'
+import { connectToTables, createQueueRows } from './sqlite-tables.ts'
 
 export function observeFile(path: string, { name, timeoutMs }: Settings): QueueFile {
   const observeQueue = <T>(step: (database: DatabaseSync) => T) => observe(`Queue ${name}`, path, timeoutMs, step)
@@ -16,7 +16,7 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
     path,
     async call(kind, step) {
       const value = await observeQueue((database) => {
-        const [queues, sql] = [createQueues(database), prepareStatements(database)]
+        const [queues, sql] = [createQueueRows(database), prepareStatements(database)]
         database.exec(kind === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE')
         const value = step({ sql, row: queues.rowOf(name), owner: NO_OWNER, walBytes: 0 })
         queues.save()
@@ -33,7 +33,7 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
 }
 
 export function listNames(path: string, timeoutMs: number): Promise<string[]> {
-  return observe('An observer', path, timeoutMs, (database) => createQueues(database).names())
+  return observe('An observer', path, timeoutMs, (database) => createQueueRows(database).names())
 }
 
 /** Opens the file for one step. While another process writes, tries again in later turns of the event loop. */

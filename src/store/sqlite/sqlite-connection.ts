@@ -7,7 +7,7 @@ import { BUSY, inTransaction, OPENING_MS, resultOf, retryWhileBusy } from './dat
 import { isDead } from './locks.ts'
 import { prepareStatements, type Statements } from './sqlite-statements.ts'
 import { type Kind, releaseAllOf, type Step } from './sqlite-store.ts'
-import { createQueues, openTables, type QueueAndUse, type Queues } from './sqlite-tables.ts'
+import { createQueueRows, openTables, type QueueAndUse, type Queues } from './sqlite-tables.ts'
 import { WalGuard, watchCommits } from './wal.ts'
 
 /** A call on the queue of this name. */
@@ -51,7 +51,7 @@ export class Connection {
     this.#owner = owner
     this.#database = database
     this.#wal = new WalGuard(database, path)
-    this.#queues = createQueues(database)
+    this.#queues = createQueueRows(database)
     this.#sql = prepareStatements(database)
     this.#begin = database.prepare('BEGIN')
     this.#beginWrite = database.prepare('BEGIN IMMEDIATE')

@@ -93,6 +93,7 @@ function prepareQueries(database: DatabaseSync) {
   }
 }
 
+/** Prepares the statements that change rows. sqlite-tables.ts explains the columns and states. */
 function prepareChanges(database: DatabaseSync) {
   const change = (sql: string) => database.prepare(sql)
   return {
@@ -117,11 +118,13 @@ function prepareChanges(database: DatabaseSync) {
     removeBodies: change(`
       DELETE FROM ${BODIES} AS b WHERE seq BETWEEN ? AND ?
         AND EXISTS (SELECT 1 FROM ${JOBS} AS j WHERE j.seq = b.seq AND ${CLAIMED})`),
+    // The second value says whether the job keeps its place in the line of its group: a retry does.
     retryOrFail: change(`
       UPDATE ${JOBS} SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
         owner = NULL, claim = NULL
       WHERE seq = ? AND ${CLAIMED}`),
     save: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
+    // The first two values are how many claims do not count: 1 or 0.
     release: change(`
       ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
       WHERE seq = ? AND ${CLAIMED}`),

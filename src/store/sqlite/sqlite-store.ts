@@ -26,7 +26,14 @@ import { realPathOf, requireSqlite } from './database.ts'
 import { NO_OWNER } from './locks.ts'
 import type { Settings } from './sqlite-options.ts'
 import { type Group, type JobRow, MAX_COUNTED, prepareStatements, type Statements } from './sqlite-statements.ts'
-import { createQueues, type QueueAndUse, type QueueRow, type Queues, SEQS_PER_QUEUE, STATE } from './sqlite-tables.ts'
+import {
+  createQueueRows,
+  type QueueAndUse,
+  type QueueRow,
+  type Queues,
+  SEQS_PER_QUEUE,
+  STATE,
+} from './sqlite-tables.ts'
 
 /** The file of a queue, which makes the transactions of its store. */
 export interface QueueFile {
@@ -228,7 +235,7 @@ const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly 
  */
 function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, step: Step<T>): T {
   requireTransaction(db, path)
-  const known = prepared.get(db) ?? { sql: prepareStatements(db), queues: createQueues(db) }
+  const known = prepared.get(db) ?? { sql: prepareStatements(db), queues: createQueueRows(db) }
   prepared.set(db, known)
   const { sql, queues } = known
   queues.forgetRows()

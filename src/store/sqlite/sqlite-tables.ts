@@ -135,10 +135,10 @@ export interface QueueAndUse {
   readonly use?: QueueUse | undefined
 }
 
-export type Queues = ReturnType<typeof createQueues>
+export type Queues = ReturnType<typeof createQueueRows>
 
 /** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
-export function createQueues(database: DatabaseSync) {
+export function createQueueRows(database: DatabaseSync) {
   const add = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
@@ -163,6 +163,7 @@ export function createQueues(database: DatabaseSync) {
     },
     /** Forgets the rows of the last transaction, when another one begins. */
     forgetRows: () => rows.clear(),
+    /** Returns the row of a queue, to be changed in place: `save` writes what has changed. */
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)
       if (loaded !== undefined) return loaded.row
