@@ -68,6 +68,11 @@ describe('what real senders write in place of the documented form', () => {
   it.each<[string, object, object]>([
     ['an empty userId, as browsers send it of a visitor', visitor, anonymous],
     [
+      'other ids that are empty',
+      { ...anonymous, userId: 'u', anonymousId: '', messageId: '' },
+      { ...visitor, userId: 'u', anonymousId: undefined },
+    ],
+    [
       'numeric ids',
       { ...anonymous, userId: 815, anonymousId: 0, messageId: 7 },
       { ...visitor, userId: '815', anonymousId: '0', messageId: '7' },

@@ -232,6 +232,15 @@ describe('nothing is printed', () => {
   })
 })
 
+it('a logger gets the path of a request that is refused', async () => {
+  const warn = vi.fn()
+  const { receiver } = setUp({ logger: { error: warn, warn, info: warn } })
+
+  await receiver.handle(hostRequest({ headers: { 'content-type': 'application/json' } }))
+
+  expect(warn).toHaveBeenCalledWith({ code: 'signature_missing', path: '/webhooks' }, expect.anything())
+})
+
 describe('onDeadLetter', () => {
   it('is called with each message when it becomes a dead letter', async () => {
     const letters: DeadLetterMessage[] = []
