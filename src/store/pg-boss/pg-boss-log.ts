@@ -33,6 +33,9 @@ function lockOf(schema: string): string {
   return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
 
+/** The greatest bigint of PostgreSQL. */
+const MAX_SEQ = '9223372036854775807'
+
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
   /** The last entry that does not fit, by its number. It is found once, and lives across the calls of `trim` that drop all entries up to it. */
@@ -76,7 +79,9 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     },
     async trim({ before, maxBytes, limit }) {
       if (maxBytes !== UNLIMITED) lastSeqOverSize ??= await findExcess(maxBytes)
-      const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND (handled_at < $2 OR seq <= $3) ORDER BY seq LIMIT $4`
+      // The first entry that stays ends the search: to look for older ones behind it would read the whole index.
+      const firstKept = `SELECT seq FROM ${table} WHERE queue = $1 AND handled_at >= $2 AND seq > $3 ORDER BY seq LIMIT 1`
+      const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await run(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
       if (length < limit) lastSeqOverSize = undefined // It was the last call of a run: the next run looks again.
