@@ -24,7 +24,7 @@ export interface StoredErrorCause {
 /** Why an attempt failed, as it is stored. */
 export interface StoredError {
   readonly code: HooklineErrorCode
-  /** What the first failed handler threw, or the message of the error. */
+  /** The text of the value that the first failed handler threw, or of the error. */
   readonly message: string
   /** The field at fault, as a dotted path, where there is one. */
   readonly path?: string

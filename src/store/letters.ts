@@ -27,7 +27,7 @@ export interface LetterCount {
   readonly reasons: Readonly<Record<string, number>>
 }
 
-/** What an inbox or a destination knows of its dead letters. */
+/** The part of an inbox or a destination that reads its dead letters. */
 export interface LettersOwner<Seen> {
   readonly read: (letter: DeadLetter) => Seen
   /** Returns the reason that `read` shows. */

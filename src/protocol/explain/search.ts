@@ -24,7 +24,7 @@ const JSON_WORK = 150
 /** How many times as long as the body its indented forms may be. A number a line, five levels deep, makes it ten times as long. */
 const MAX_GROWTH = 20
 
-/** What a signer may have signed, and how. */
+/** A way in which the signer may have signed. */
 interface Candidate {
   readonly digest: Digest
   readonly key: Uint8Array
@@ -32,7 +32,7 @@ interface Candidate {
   readonly causes: readonly SignatureCause[]
 }
 
-/** What differs from a right signature, and why. */
+/** The difference from a right signature, and its cause. */
 type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 
 /**

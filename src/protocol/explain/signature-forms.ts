@@ -30,7 +30,7 @@ const MIN_DIGITS = 16
 /** More characters than this are no digest, whatever is put around it. */
 const MAX_LENGTH = 1_000
 
-/** What tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. The group is what is inside. */
+/** The labels that tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. The group is the signature itself. */
 const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_spaced', /^\s+(.*)$|^(.*\S)\s+$/s],
   ['signature_quoted', /^b?(["'`])(.*)\1$/s],
@@ -42,7 +42,7 @@ const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
 /** The timestamp in a list such as `t=1492774577,v1=…`. */
 const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 
-/** What senders put between the timestamp and the body that they sign. */
+/** The separators that senders put between the timestamp and the body that they sign. */
 const JOINTS = ['.', ':']
 
 /** Lists how a signature may be meant. Without readings it is none, and the causes say why. Otherwise all readings share the causes. */

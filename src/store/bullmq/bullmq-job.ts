@@ -10,7 +10,7 @@ interface Data {
   readonly dueAt?: number | undefined
 }
 
-/** What is known of claims. An outcome replaces it; a claim that ends without an outcome leaves it to the next claim. */
+/** The claims of a job so far. An outcome replaces it; a claim that ends without an outcome leaves it to the next claim. */
 interface Progress {
   /** How many claims have begun. */
   readonly claims?: number
