@@ -12,7 +12,7 @@ import {
   requireSecret,
   requireUrl,
   show,
-  warnOfSecret,
+  warnIfMisread,
   whole,
 } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -135,7 +135,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
 /** Makes the header of Basic authentication: the write key is the user name, which has no colon (RFC 7617); the password is empty. */
 function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
-  warnOfSecret('writeKey', writeKey)
+  warnIfMisread('writeKey', writeKey)
   if (writeKey.includes(':')) {
     throw invalidOption(
       'writeKey',

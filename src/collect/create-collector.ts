@@ -1,7 +1,7 @@
 /** createCollector(): the collection API, from a request to the queues of the destinations. */
 
 import type { EndpointAnswer, EndpointRequest } from '../host/endpoint.ts'
-import { requireOptions, warnOfSecret } from '../kit/checks.ts'
+import { requireOptions, warnIfMisread } from '../kit/checks.ts'
 import { createDeadlines, type Deadlines } from '../kit/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { parseObject } from '../protocol/parse.ts'
@@ -26,7 +26,7 @@ import { requestDeletion, submitToAll } from './submit.ts'
  */
 export function createCollector(options: CollectorOptions): Collector {
   const settings = readOptions(options)
-  for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
+  for (const [index, { writeKey }] of options.sources.entries()) warnIfMisread(`sources[${index}].writeKey`, writeKey)
   const requests = new RequestCollector(settings)
 
   return {

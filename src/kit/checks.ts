@@ -186,7 +186,7 @@ export function requireUrl(
 }
 
 /** Warns of a secret that looks as if it was read wrongly, but may be meant. Returns whether it warned. */
-export function warnOfSecret(name: string, secret: string | null | undefined): boolean {
+export function warnIfMisread(name: string, secret: string | null | undefined): boolean {
   if (typeof secret !== 'string') return false
   const suspicion = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
   if (suspicion === undefined) return false

@@ -15,7 +15,7 @@ export interface ReportOptions<Request> {
 /** Reports an error. The caller may replace any part of its line; with null, it has none. Never throws, and waits for nothing. */
 export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
 
-/** Checks `onError` and `logger`, and creates the report to both. `shutting_down` has no line: the sender sends again. */
+/** Checks `onError` and `logger`, and creates the report to both. With `onError` and no `logger` there are no lines. `shutting_down` has no line: the sender sends again. */
 export function createReport<Request>(
   { onError, logger }: ReportOptions<Request>,
   clock: Clock,

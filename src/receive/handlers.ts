@@ -120,13 +120,13 @@ export class Handlers {
   }
 
   /** @throws TypeError for a name that no handler has. */
-  requireNames(call: string, given: readonly string[]): void {
+  requireNames(option: string, given: readonly string[]): void {
     for (const name of given) {
-      if (name !== '' && this.#names.has(name)) continue
+      if (this.#names.has(name)) continue
       const near = nearest(name, [...this.#names])
       const advice =
         near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
-      throw invalidOption(call, 'must be names of handlers', show(name), advice)
+      throw invalidOption(option, 'must be names of handlers', show(name), advice)
     }
   }
 
@@ -240,6 +240,7 @@ function append(registry: Registry, key: string, value: Registered): void {
 /** The sender gets this text, so it says nothing about the error. */
 const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
+/** Calls the handlers. Throws when one failed and none returned a promise; rejects otherwise. An undefined error means success to {@link addRun}. */
 function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []

@@ -10,7 +10,7 @@ import {
   requireFunction,
   requireOptions,
   show,
-  warnOfSecret,
+  warnIfMisread,
 } from '../kit/checks.ts'
 import { type Clock, inBackground } from '../kit/clock.ts'
 import { TIMED_OUT, within } from '../kit/timeout.ts'
@@ -141,7 +141,7 @@ function createReader(option: string): Read {
     const keys = createKeys(secrets, option)
     const list = typeof secrets === 'string' ? [secrets] : (secrets as readonly string[])
     const nameOf = (index: number): string => (list === secrets ? `${option}[${index}]` : option)
-    hasWarned = hasWarned || list.some((secret, index) => warnOfSecret(nameOf(index), secret))
+    hasWarned = hasWarned || list.some((secret, index) => warnIfMisread(nameOf(index), secret))
     return keys
   }
 }

@@ -1,7 +1,7 @@
 /** createSender(): one message, one round, now. */
 
 import { Readable } from 'node:stream'
-import { checkOptions, refuseUnknown, requireInteger, warnOfSecret } from '../kit/checks.ts'
+import { checkOptions, refuseUnknown, requireInteger, warnIfMisread } from '../kit/checks.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { createMethods, MESSAGE_TYPES } from '../protocol/type-table.ts'
 import { type Composed, composeCall, composeMessage } from './compose-call.ts'
@@ -24,7 +24,7 @@ export function createSender(options: SenderOptions): Sender {
   checkOptions('createSender', options, SENDER_CHECKS)
   const settings = readSenderOptions(options)
   const { targets, clock } = settings
-  warnOfSecret('sharedSecret', options.sharedSecret)
+  warnIfMisread('sharedSecret', options.sharedSecret)
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 

@@ -1,6 +1,6 @@
 /** The settings of a running destination and the transport made from them, which an update replaces together. */
 
-import { warnOfSecret } from '../kit/checks.ts'
+import { warnIfMisread } from '../kit/checks.ts'
 import {
   applyChanges,
   type DestinationOptions,
@@ -16,7 +16,7 @@ export function createCurrentSettings(options: DestinationOptions) {
   let settings = readDestinationOptions(options)
   let transport = createTransport(settings)
   const transports = new Set([transport]) // A transport that an update replaced stays until its attempts have ended.
-  warnOfSecret('sharedSecret', options.sharedSecret)
+  warnIfMisread('sharedSecret', options.sharedSecret)
 
   function replaceTransport(next: DestinationSettings): void {
     const old = transport
@@ -37,7 +37,7 @@ export function createCurrentSettings(options: DestinationOptions) {
       const next = applyChanges(settings, changes)
       if (next.targets !== settings.targets || next.key !== settings.key) replaceTransport(next)
       settings = next
-      warnOfSecret('sharedSecret', changes.sharedSecret)
+      warnIfMisread('sharedSecret', changes.sharedSecret)
     },
     /** Ends every attempt under way. */
     abort(): void {

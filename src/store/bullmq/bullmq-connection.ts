@@ -7,6 +7,7 @@ import { systemClock } from '../../kit/clock.ts'
 import { within } from '../../kit/timeout.ts'
 import { HooklineError } from '../../protocol/error.ts'
 import type { QueueUse } from '../queue-types.ts'
+import { keyOf } from './bullmq-keys.ts'
 import { type BullmqSettings, isInstance } from './bullmq-options.ts'
 
 export interface Engine {
@@ -144,15 +145,6 @@ export class Connection {
       this.#checkedAt = Number.NEGATIVE_INFINITY
     })
   }
-}
-
-/** Returns how the keys of Hookline for a queue begin: not with `<prefix>:<name>:`, where the tools of BullMQ delete keys that are not BullMQ's. */
-export function keyOf(prefix: string, name: string): string {
-  return `${namesKeyOf(prefix)}:${name}`
-}
-
-export function namesKeyOf(prefix: string): string {
-  return `${prefix}-hookline`
 }
 
 const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'

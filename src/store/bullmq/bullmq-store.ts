@@ -8,7 +8,7 @@ import { type Clock, unref } from '../../kit/clock.ts'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../queue-store.ts'
 import type { QueueUse } from '../queue-types.ts'
-import { Connection, type Engine, isRefusal, isReply, keyOf, unlessRefused } from './bullmq-connection.ts'
+import { Connection, type Engine, isRefusal, isReply, unlessRefused } from './bullmq-connection.ts'
 import {
   type BulkJob,
   type BullmqClaim,
@@ -21,6 +21,7 @@ import {
   toClaim,
   toDeadLetter,
 } from './bullmq-job.ts'
+import { keyOf } from './bullmq-keys.ts'
 import { type BullmqLog, createLog } from './bullmq-log.ts'
 import type { BullmqSettings } from './bullmq-options.ts'
 import { StoredJobs } from './bullmq-stored.ts'
@@ -250,7 +251,7 @@ class BullmqStore implements Store {
     return job && { job, token }
   }
 
-  /** Remembers the token of a claim whose answer did not come. An error of Redis or BullMQ is an answer. */
+  /** Remembers the token of a claim whose answer did not come. An error of Redis or BullMQ is an answer, and so is a SyntaxError: the job came, but its data is not JSON. */
   async #noteIfLost<T>(token: string, claimed: Promise<T>): Promise<T> {
     try {
       return await claimed

@@ -3,7 +3,8 @@
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue-types.ts'
 import { doesNotExist, requireNote } from '../use.ts'
-import { type Check, Connection, isReply, keyOf, namesKeyOf, refused } from './bullmq-connection.ts'
+import { type Check, Connection, isReply, refused } from './bullmq-connection.ts'
+import { keyOf, namesKeyOf } from './bullmq-keys.ts'
 import { type BullmqQueueOptions, type BullmqSettings, readOptions } from './bullmq-options.ts'
 
 const VERSION = 1

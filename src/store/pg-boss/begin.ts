@@ -97,7 +97,7 @@ class HandlerTransaction {
   async commit(log: Uint8Array | undefined): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
-    this.#guarded.close()
+    this.#guarded.refuseHandlers()
     try {
       await this.#connection.inTime(this.#complete(log, db), timeoutMs)
       await this.#connection.inTime(this.#runUnlessEnded('COMMIT'), timeoutMs)
@@ -115,12 +115,12 @@ class HandlerTransaction {
   }
 
   async #rollBack(): Promise<void> {
-    this.#guarded.close()
+    this.#guarded.refuseHandlers()
     try {
       await this.#run('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // The statement goes over our own connection, before the pool gets the client: the pool would report the end of its connection.
+      // The statement goes over our own connection. It comes before the pool gets the client back, because the pool would report the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -198,7 +198,8 @@ function guard(client: PoolClient) {
         return typeof value === 'function' ? value.bind(target) : value
       },
     }),
-    close(): void {
+    /** From now on, handlers can query no more; `run` still can. */
+    refuseHandlers(): void {
       isOpen = false
     },
   }

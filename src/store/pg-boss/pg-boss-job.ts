@@ -55,6 +55,7 @@ export function inGroup(job: Pushed, digest: string): Pushed {
   return { ...job, singletonKey: digest, group: { id: digest } }
 }
 
+/** Returns the queue of pg-boss that a job is in: the one for jobs alone, or the one for groups. */
 export function laneOf(name: string, { singletonKey }: Pushed): string {
   const [alone, grouped] = lanesOf(name)
   return singletonKey === undefined ? alone : grouped

@@ -61,6 +61,7 @@ export class StoredJobs {
     const table = this.#table
     const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
     const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
+    // When the letter `after` is gone, `last` is null, and the page is the first one.
     const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
       WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
     const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}

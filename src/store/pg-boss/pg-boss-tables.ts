@@ -103,7 +103,7 @@ export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'obs
 }
 
 /**
- * Returns the condition on `bytes` that ends a page of rows before it has more than `maxBytes`, but not before the first one.
+ * Returns a statement that selects the `seq` of the rows of a page: it ends before it has more than `maxBytes`, but not before the first one.
  *
  * @param rows A statement that selects `seq` and `bytes` of the rows in their order, with their `place` from 1 on.
  */

@@ -18,7 +18,7 @@ export function connectTo(path: string): DatabaseSync {
     )
   }
   if (path !== ':memory:') createForThisUser(path)
-  return new DatabaseSync(path, { timeout: 0 }) // SQLite waits for no lock, which would block the thread: the callers try again.
+  return new DatabaseSync(path, { timeout: 0 }) // SQLite waits for no lock, which would block the thread: the callers try again, for `timeoutMs` of the options.
 }
 
 /**

@@ -1,4 +1,4 @@
-/** A file of queues that this process only looks into. Each call opens the file, and creates nothing. */
+/** The file of an observer, which reads and changes jobs, but claims none and creates no file. Each call opens the file, and each commit waits for the disk. */
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
