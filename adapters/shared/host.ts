@@ -4,14 +4,9 @@ import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 
-interface Shape {
-  readonly [name: string]: unknown
-}
-
-const NO_SHAPE: Shape = {}
-
-function shapeOf(value: unknown): Shape {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function' ? (value as Shape) : NO_SHAPE
+/** Returns an object or a function as it is, and for any other value an object without the names of a host. */
+function shapeOf(value: unknown): Readonly<Record<string, unknown>> {
+  return Object(value)
 }
 
 function isNode(request: unknown, response: unknown): boolean {

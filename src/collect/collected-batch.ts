@@ -98,6 +98,6 @@ function checkShared(fields: Json, callCount: number): void {
 }
 
 function describeRefusal(error: HooklineError, index: number, call: unknown): RefusedCall {
-  const messageId = (call as Json | null)?.messageId
+  const { messageId }: { readonly messageId?: unknown } = call ?? {}
   return { index, messageId: typeof messageId === 'string' ? messageId : undefined, ...readFault(error) }
 }

@@ -93,7 +93,7 @@ class RequestCollector {
       error,
       accepted: calls.accepted.length,
       refused: calls.refusedCount,
-      messageIds: calls.accepted.map(({ message }) => message.messageId as string), // `compose` gave one to each.
+      messageIds: calls.accepted.flatMap(({ message }) => message.messageId ?? []), // `compose` gave one to each.
       at: progress.at,
       durationMs: clock.monotonic() - startedAt,
     })

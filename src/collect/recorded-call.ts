@@ -40,7 +40,7 @@ export function createCallWriter(clock: Clock): (type: CallType, given: unknown)
 }
 
 export function readCall({ json }: BufferedCall): RecordedCall {
-  return JSON.parse(json) as RecordedCall
+  return JSON.parse(json)
 }
 
 /** Creates a function that returns the time as text. It formats once a millisecond, because that costs as much as the rest of a call. */

@@ -2,6 +2,7 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import {
+  hasMethods,
   invalidOption,
   kindOf,
   nearest,
@@ -84,14 +85,14 @@ function readSource(source: unknown, option: string): ReadySource {
     throw invalidOption(option, 'must be an object', kindOf(source), 'Pass { name, writeKey, destinations }.')
   }
   refuseUnknown(source, SOURCE, `${option}.`)
-  const { name, writeKey, kind, destinations } = source as Partial<Source>
+  const { name, writeKey, kind: givenKind, destinations }: Partial<Record<keyof Source, unknown>> = source
   requireText(`${option}.name`, name, 'shop')
   requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
     const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
     throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)
   }
-  if (kind !== undefined) requireOneOf(`${option}.kind`, kind, KINDS)
+  const kind = givenKind === undefined ? undefined : requireOneOf(`${option}.kind`, givenKind, KINDS)
   if (!Array.isArray(destinations)) {
     const advice = 'Pass a list, which may be empty.'
     throw invalidOption(`${option}.destinations`, 'must be a list', kindOf(destinations), advice)
@@ -102,8 +103,12 @@ function readSource(source: unknown, option: string): ReadySource {
 }
 
 function requireDestination(given: unknown, option: string): CollectorDestination {
-  if (typeof (given as CollectorDestination | null)?.submit === 'function') return given as CollectorDestination
+  if (isDestination(given)) return given
   throw invalidOption(option, 'must be a destination', kindOf(given), 'Pass the result of createDestination().')
+}
+
+function isDestination(given: unknown): given is CollectorDestination {
+  return hasMethods(given, ['submit'])
 }
 
 function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {

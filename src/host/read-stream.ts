@@ -44,7 +44,7 @@ export async function readStream(
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
     stream.resume() // raw-body has paused it, and nothing more would be read from its connection.
-    const { type } = error as RawBodyError
+    const { type }: Partial<RawBodyError> = error ?? {}
     if (type === 'stream.encoding.set') throw bodyConsumed('a stream with an encoding')
     if (type === 'entity.too.large') {
       await discard(stream)

@@ -206,6 +206,11 @@ export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }
 
+export function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  const given: Readonly<Record<string, unknown>> = Object(value)
+  return methods.every((name) => typeof given[name] === 'function')
+}
+
 export function requireMethods(option: string, value: unknown, methods: readonly string[]): void {
   const given: Readonly<Record<string, unknown>> = Object(value)
   for (const name of methods) requireFunction(`${option}.${name}`, given[name])

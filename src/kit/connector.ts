@@ -30,7 +30,7 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
     secureContext: ca && createSecureContext({ ca: [...ca] }),
     lookup,
     signal,
-  } as buildConnector.BuildOptions)
+  })
   return (target, callback) => {
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)

@@ -5,7 +5,7 @@ import { requireFunction, requireOptions } from './checks.ts'
 import type { Clock } from './clock.ts'
 import { createWarning } from './warning.ts'
 
-type EventOf<Observer, Name extends keyof Observer> =
+export type EventOf<Observer, Name extends keyof Observer> =
   NonNullable<Observer[Name]> extends (event: infer Event) => unknown ? Event : never
 
 export class Observers<Observer extends object> {

@@ -1,7 +1,7 @@
 /** Checks of the options about connections that a sender and a client share: `ca` and `dispatcher`. */
 
 import { X509Certificate } from 'node:crypto'
-import { invalidOption, kindOf } from './checks.ts'
+import { hasMethods, invalidOption, kindOf } from './checks.ts'
 
 /**
  * Reads `ca`, the text or bytes of one PEM file or of several, as certificates. Throws for one that cannot be read: Node would skip
@@ -18,7 +18,7 @@ export function readCertificates(ca: unknown): readonly string[] | undefined {
 /** Lists the certificates in a file. Returns an empty list if one of them cannot be read. */
 function splitCertificates(file: unknown): readonly string[] {
   if (typeof file !== 'string' && !(file instanceof Uint8Array)) return []
-  const [, ...certificates] = `\n${Buffer.from(file as string).toString('latin1')}`.split(
+  const [, ...certificates] = `\n${Buffer.from(file).toString('latin1')}`.split(
     /(?=-----BEGIN [A-Z0-9 ]*CERTIFICATE-----)/,
   )
   try {
@@ -32,7 +32,7 @@ function splitCertificates(file: unknown): readonly string[] {
 /** @param others The options that have no effect beside a dispatcher, and whether each is set. */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
-  if (typeof (dispatcher as { dispatch?: unknown } | null)?.dispatch !== 'function') {
+  if (!hasMethods(dispatcher, ['dispatch'])) {
     const advice = 'Pass one of undici, for example new ProxyAgent(url).'
     throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
   }

@@ -47,7 +47,10 @@ export function isWellFormed(signature: unknown): signature is string {
   return typeof signature === 'string' && /^[0-9a-f]{40}$/.test(signature)
 }
 
-export function createKeys(secrets: string | readonly (string | undefined)[], name = 'secret'): readonly Key[] {
+export function createKeys(
+  secrets: string | readonly (string | undefined)[] | undefined,
+  name = 'secret',
+): readonly Key[] {
   const list = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) {
     throw new TypeError(`\`${name}\` must hold at least one secret. Got an empty list. Pass the shared secret.`)

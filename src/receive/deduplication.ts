@@ -1,6 +1,6 @@
 /** Deduplication without an inbox. */
 
-import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
+import { hasMethods, invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
 import { within } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
@@ -33,7 +33,7 @@ export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedu
 }
 
 function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
-  return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
+  return hasMethods(value, ['claim', 'close'])
 }
 
 /** Handles a message once: claims it in the dedupe store, then confirms or releases the claim. */

@@ -3,7 +3,7 @@
 import type { BodySource } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { isObject } from '../protocol/parse.ts'
+import { isObject, type Json } from '../protocol/parse.ts'
 import type { Job } from '../store/queue-types.ts'
 import type { DeliveryMethod } from './delivery.ts'
 import type { DeliveryParts } from './received-delivery.ts'
@@ -17,7 +17,7 @@ interface Head {
   readonly secretIndex: number | undefined
   readonly from?: string | undefined
   /** Undefined for POST. */
-  readonly method?: string | undefined
+  readonly method?: DeliveryMethod | undefined
   readonly group?: string | undefined
   readonly replay?: StoredReplay | undefined
   readonly headers: EndpointHeaders
@@ -79,7 +79,7 @@ export function readEnvelope(stored: Uint8Array): DeliveryParts {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const { at, source, signature, hasHeader, secretIndex, from, method = 'POST', replay, headers } = readHead(envelope)
   return {
-    method: method as DeliveryMethod,
+    method,
     headers,
     bytes: Buffer.from(bodyOf(envelope)), // A copy: a queue in memory needs the original for the next attempt.
     bodySource: source,
@@ -116,21 +116,29 @@ function readHead(stored: Uint8Array): Head {
   }
   if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('it has other bytes')
   if (head.hookline !== VERSION) throw unreadable(`it has version ${head.hookline}`)
-  const isWhole =
-    Number.isFinite(new Date(head.at as number).getTime()) &&
+  if (!isHead(head)) throw unreadable('it has missing fields')
+  return head
+}
+
+function isHead(head: Json): head is Json & Head {
+  return (
+    isTime(head.at) &&
     typeof head.source === 'string' &&
     isObject(head.headers) &&
     (head.replay === undefined || isReplay(head.replay)) &&
     [head.from, head.method, head.group].every((text) => text === undefined || typeof text === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
-  if (!isWhole) throw unreadable('it has missing fields')
-  return head as unknown as Head
+  )
 }
 
 function isReplay(replay: unknown): boolean {
   const { id, at, only = [] } = isObject(replay) ? replay : {}
-  const isNamed = typeof id === 'string' && Number.isFinite(new Date(at as number).getTime())
+  const isNamed = typeof id === 'string' && isTime(at)
   return isNamed && Array.isArray(only) && only.every((name) => typeof name === 'string')
+}
+
+function isTime(at: unknown): boolean {
+  return Number.isFinite(new Date(at as number).getTime())
 }
 
 function unreadable(reason: string): HooklineError {

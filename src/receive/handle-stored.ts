@@ -97,7 +97,7 @@ export class StoredMessages {
       parts = { ...readEnvelope(job.body), id: job.id }
     } catch (error) {
       const delivery = unreadableDelivery({ ...job, at: job.firstAt })
-      return this.#deadLetter({ job, before, delivery }, error as HooklineError, 'unreadable')
+      return this.#deadLetter({ job, before, delivery }, toError(error), 'unreadable')
     }
     const lost = countLostClaims(job)
     if (lost < MAX_LOST_CLAIMS) {

@@ -176,10 +176,10 @@ function requireReplayOptions(options: ReplayOptions): void {
 
 function requireIds(option: string, ids: unknown): void {
   requireTexts(option, ids)
-  if (ids !== undefined) readIds(ids as readonly string[])
+  if (ids !== undefined) readIds(ids)
 }
 
-function requireTexts(option: string, list: unknown): void {
+function requireTexts(option: string, list: unknown): asserts list is readonly string[] | undefined {
   const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
   if (list === undefined || isList) return
   throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass one at least, or leave it out.')

@@ -1,6 +1,14 @@
 /** The options of an inbox. They are checked once, and get their defaults. */
 
-import { invalidOption, kindOf, refuseUnknown, requireBoolean, requireFunction, requireInteger } from '../kit/checks.ts'
+import {
+  hasMethods,
+  invalidOption,
+  kindOf,
+  refuseUnknown,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+} from '../kit/checks.ts'
 import { MAX_TIMER_MS } from '../kit/clock.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -90,7 +98,7 @@ export function readInboxOptions(given: Queue | InboxOptions) {
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {
-  return ['push', 'work', 'counts', 'close'].every((name) => typeof value?.[name as never] === 'function')
+  return hasMethods(value, ['push', 'work', 'counts', 'close'])
 }
 
 function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {

@@ -37,7 +37,7 @@ export function readIssue(issue: SchemaIssue): {
 
 /** Returns the code that libraries add to the standard: zod and arktype as `code`, valibot as `type`. */
 function codeOf(issue: SchemaIssue): string | undefined {
-  const { code, type } = issue as SchemaIssue & { readonly code?: unknown; readonly type?: unknown }
+  const { code, type }: SchemaIssue & { readonly code?: unknown; readonly type?: unknown } = issue
   const name = code ?? type
   return typeof name === 'string' && /^[a-z][\w.-]{0,39}$/i.test(name) ? name : undefined
 }

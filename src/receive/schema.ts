@@ -113,7 +113,7 @@ function validateField(
   schema: Schema | undefined,
 ): ReceivedMessage | PromiseLike<ReceivedMessage> {
   if (schema === undefined) return message
-  const given = (message as unknown as Record<string, unknown>)[field]
+  const given: unknown = Reflect.get(message, field)
   const fields = field === 'body' ? given : (given ?? {})
   const result = schema['~standard'].validate(fields)
   const finish = (result: SchemaResult<unknown>): ReceivedMessage => {

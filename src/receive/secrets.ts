@@ -108,7 +108,7 @@ export function readSecret(
 function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): FindKeys {
   const read = createReader(option)
   if (typeof secret === 'function') {
-    const cache = createSecretCache(async () => read((await secret()) as Secrets), clock)
+    const cache = createSecretCache(async () => read(await secret()), clock)
     const keys = { source: undefined, ...cache }
     return () => keys
   }
@@ -132,14 +132,14 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
   return () => keys
 }
 
-type Read = (secrets: Secrets) => readonly Key[]
+type Read = (secrets: Secrets | undefined) => readonly Key[]
 
 /** Creates a function that makes keys of secrets, and warns once of a secret that looks like a mistake. */
 function createReader(option: string): Read {
   let hasWarned = false
   return (secrets) => {
     const keys = createKeys(secrets, option)
-    const list = typeof secrets === 'string' ? [secrets] : (secrets as readonly string[])
+    const list = typeof secrets === 'object' ? secrets : [secrets]
     const nameOf = (index: number): string => (list === secrets ? `${option}[${index}]` : option)
     hasWarned = hasWarned || list.some((secret, index) => warnIfMisread(nameOf(index), secret))
     return keys

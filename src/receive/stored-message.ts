@@ -86,9 +86,8 @@ export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
 
 /** Finds the reason and the error of a dead letter. A reason that does not belong to a stored error comes from the queue, which could not read the job. */
 function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
-  if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
-    return { reason: reason as DeadLetterReason, error }
-  }
+  const known = ([error?.code, 'crashed', 'unreadable'] as const).find((each) => each === reason)
+  if (error !== undefined && known !== undefined) return { reason: known, error }
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
 }
 

@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Line } from '../kit/log.ts'
-import { Observers } from '../kit/observers.ts'
+import { type EventOf, Observers } from '../kit/observers.ts'
 import type { Report } from '../kit/report.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -28,7 +28,6 @@ const channels = {
 }
 
 type Published = keyof typeof channels
-type EventOf<Name extends Published> = Parameters<NonNullable<ReceiverObserver[Name]>>[0]
 
 const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgotten'] as const
 
@@ -70,9 +69,9 @@ export class Tap {
     return channels[name].hasSubscribers || this.observers.current !== undefined
   }
 
-  publish<Name extends Published>(name: Name, event: EventOf<Name>): void {
+  publish<Name extends Published>(name: Name, event: EventOf<ReceiverObserver, Name>): void {
     if (channels[name].hasSubscribers) channels[name].publish(event)
-    if (this.observers.current !== undefined) this.observers.publish(name, event as never)
+    if (this.observers.current !== undefined) this.observers.publish(name, event)
   }
 
   /** Begins an attempt. Measures it only when something listens to the result. */

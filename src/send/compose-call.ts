@@ -36,7 +36,7 @@ export function composeCall(type: MessageType, call: object, clock: Clock): Comp
   }
   try {
     const at = clock.now()
-    const { userId, timestamp } = call as Partial<Message>
+    const { userId, timestamp }: Partial<Record<'userId' | 'timestamp', unknown>> = call
     const needsOwnTime = type === 'delete' && timestamp === undefined && typeof userId === 'string'
     const message = compose(type, call, needsOwnTime ? distinctTime(clock, userId) : at)
     return { message, bytes: serialise(message), at }

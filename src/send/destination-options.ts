@@ -3,6 +3,7 @@
 import {
   anything,
   checkOptions,
+  hasMethods,
   invalidOption,
   kindOf,
   type OptionChecks,
@@ -122,9 +123,8 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   logger: anything,
 }
 
-function requireQueue(name: string, value: unknown): void {
-  const queue = value as Partial<Queue> | null
-  if (typeof queue?.push === 'function' && typeof queue.work === 'function') return
+function requireQueue(name: string, queue: unknown): void {
+  if (hasMethods(queue, ['push', 'work'])) return
   const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
   throw invalidOption(name, 'must be a queue', kindOf(queue), advice)
 }

@@ -32,7 +32,7 @@ export function guardConnector(connect: Connector): Connector {
 /** Creates a lookup that refuses a name if any of its addresses is private: such a name cannot be trusted. */
 export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFunction {
   return (hostname, options, callback) => {
-    lookUpAll(hostname, { ...options, all: true } as dns.LookupAllOptions, (error, addresses) => {
+    lookUpAll(hostname, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? []
       if (error !== null || first === undefined) return callback(error ?? unresolvedError(), '', 0)
       if (!addresses.every(({ address }) => isPublicAddress(address))) return callback(privateAddressError(), '', 0)

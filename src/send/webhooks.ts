@@ -43,7 +43,7 @@ function readWebhook(webhook: unknown, name: string): Target {
     throw invalidOption(name, 'must be an object', kindOf(webhook), 'Pass { url } or { url, headers }.')
   }
   refuseUnknown(webhook, ['url', 'headers'], `${name}.`)
-  const { url, headers = {} } = webhook as Partial<Webhook>
+  const { url, headers = {} }: Partial<Record<keyof Webhook, unknown>> = webhook
   const credentialsAdvice = `Pass them as the header Authorization in \`${name}.headers\`.`
   const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, credentialsAdvice)
   return {

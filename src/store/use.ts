@@ -33,7 +33,7 @@ export function occupy(place: string, name: string): () => void {
 /** Checks what an engine has noted of a queue. @throws HooklineError for another version, and for another use. */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
-  const { version: found = 'none', use: foundUse } = note as Readonly<Record<string, unknown>>
+  const { version: found = 'none', use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
   if (found !== version) {
     const advice = 'Use the Hookline that wrote it, or give the queue another name.'
     const message = `Queue ${name}: this Hookline knows version ${version} of its jobs. Got version ${found}. ${advice}`

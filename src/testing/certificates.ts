@@ -44,7 +44,7 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
   })
   const ca =
     authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY })
-  const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   // Servers often send a private authority along. Clients report such a chain with a code of its own.
   return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }

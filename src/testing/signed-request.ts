@@ -65,7 +65,7 @@ export function signedRequest(
   options: SignedRequestOptions | HeaderRequestOptions = {},
 ): SignedRequest | HeaderRequest {
   requireOptions('signedRequest', options, ['as', 'method', 'header'])
-  const { as = 'segment', method, header } = options as SignedRequestOptions & HeaderRequestOptions
+  const { as = 'segment', method, header }: SignedRequestOptions & Pick<HeaderRequestOptions, 'header'> = options
   const form = KNOWN_SENDERS[requireOneOf('signedRequest: as', as, SENDER_NAMES)]
   if (header !== undefined) requireKeyHeader(header, form)
   const sent = as === 'segment' ? addIds(message) : toSenderForm(message, form)

@@ -61,9 +61,9 @@ export function laneOf(name: string, { singletonKey }: Pushed): string {
   return singletonKey === undefined ? alone : grouped
 }
 
-export function isOurs({ id, data }: FetchedJob<unknown>): boolean {
-  const { at, body, part } = (data ?? {}) as Partial<Record<keyof Data, unknown>>
-  return typeof at === 'number' && typeof body === 'string' && part === id.charAt(0)
+export function isOurs(job: FetchedJob<unknown>): job is FetchedJob<Data> {
+  const { at, body, part }: Partial<Record<keyof Data, unknown>> = job.data ?? {}
+  return typeof at === 'number' && typeof body === 'string' && part === job.id.charAt(0)
 }
 
 /** @param stored The note of earlier claims. A claim that lapsed left none: then the first time is about when its lease began. */
@@ -74,7 +74,7 @@ export function toClaim(
   const { id, retryCount, groupId } = job
   const isKnown = isOurs(job)
   const asForeign = (): Data => ({ at: now * 1000, body: encode(JSON.stringify(job.data ?? null)), part: id.charAt(0) })
-  const data = isKnown ? (job.data as Data) : asForeign()
+  const data = isKnown ? job.data : asForeign()
   const pushedAt = data.at / 1000
   const { uncounted = 0, state = data.state === undefined ? null : decode(data.state) } = stored ?? {}
   const unseenMs = (retryCount - uncounted) * leaseMs
@@ -105,7 +105,7 @@ export function secondsUntil(at: Date, clock: Clock): number {
 const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {
-  return Buffer.from(value as string).toString('base64')
+  return Buffer.from(value).toString('base64')
 }
 
 export function decode(value: string): Buffer {

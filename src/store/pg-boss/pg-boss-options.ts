@@ -162,24 +162,23 @@ function requireConnectionString(value: unknown): void {
   throw invalidOption('connectionString', 'must be a full URL that begins with postgres://', found, advice)
 }
 
-function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOptions): void {
+function requireBoss(boss: PgBoss | undefined, { connectionString, max }: PgBossQueueOptions): void {
   if (connectionString !== undefined) {
     throw new TypeError('`boss` must not be given with a `connectionString`. Pass one of the two.')
   }
   if (max !== undefined) {
     throw invalidOption('max', 'must not be given with a `boss`', show(max), 'Set it in the options of the boss.')
   }
-  const { getDb } = (boss ?? {}) as Partial<PgBoss>
-  if (typeof getDb !== 'function') {
+  if (typeof boss?.getDb !== 'function') {
     throw invalidOption('boss', 'must be a PgBoss', kindOf(boss), 'Pass one of pg-boss 12.35 or later.')
   }
-  if (typeof (boss as PgBoss).getDb().beginTransaction === 'function') return
+  if (typeof boss.getDb().beginTransaction === 'function') return
   const rule = '`boss` must have a database adapter with beginTransaction'
   throw new TypeError(`${rule}. Create it from a connection string, or add the method.`)
 }
 
 function requirePool(option: string, db: unknown): void {
-  if (db !== undefined) requireMethods(option, db as Pool, ['connect'])
+  if (db !== undefined) requireMethods(option, db, ['connect'])
 }
 
 function requireName(_option: string, name: unknown): void {

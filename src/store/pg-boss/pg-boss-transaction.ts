@@ -11,7 +11,7 @@ interface Client {
 
 /** Returns a `db` as pg-boss uses it. @throws TypeError for one that is no transaction. */
 export function readTransaction(db: object): Db {
-  const run = readRun(db as Partial<Db & Client>)
+  const run = readRun(db)
   return {
     async executeSql(text, values) {
       const result = await run(text, values)

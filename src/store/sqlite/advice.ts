@@ -14,7 +14,7 @@ const NOTADB = 26
 
 export function unavailable(subject: string, path: string, cause: unknown): HooklineError {
   if (cause instanceof HooklineError) return cause
-  const { message } = cause as Error
+  const { message }: Partial<Error> = cause ?? {}
   const [reason, advice] = explain(path, resultOf(cause))
   const text = cause instanceof UnusableFile ? message : `${reason}. Got '${message}'. ${advice}`
   return new HooklineError('queue_unavailable', `${subject} cannot use ${path}: ${text}`, { cause })

@@ -124,7 +124,7 @@ export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): v
 
 /** Returns the result code of an SQLite error: the lowest byte of its extended code. Undefined for other errors. */
 export function resultOf(error: unknown): number | undefined {
-  const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
+  const { errcode }: { readonly errcode?: unknown } = error ?? {}
   return typeof errcode === 'number' ? errcode & 0xff : undefined
 }
 

@@ -1,6 +1,7 @@
 /** Compares messages with a pattern. If none was delivered, explains what arrived, what happened to it, and what to do. */
 
 import { inspect } from 'node:util'
+import { hasMethods } from '../../kit/checks.ts'
 import { escaped } from '../../kit/warning.ts'
 import type { FailureReason, SkipReason } from '../../send/destination-events.ts'
 import type { Attempt } from '../../send/sender-types.ts'
@@ -138,5 +139,5 @@ interface Matcher {
 }
 
 function isMatcher(value: unknown): value is Matcher {
-  return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === 'function'
+  return hasMethods(value, ['asymmetricMatch'])
 }

@@ -150,7 +150,7 @@ export const durableGroupCases: Cases = {
     const handled: string[] = []
     let overlaps = 0
     const work = (of: Queue): void =>
-      of.work(
+      void of.work(
         async ({ body }) => {
           const [name, group] = [text(body) ?? '', text(body)?.[0] ?? '']
           if (running.has(group)) overlaps += 1
@@ -161,7 +161,7 @@ export const durableGroupCases: Cases = {
           return complete()
         },
         { concurrency: 4 },
-      ) as never
+      )
     await queue.push(jobsOf(names.join(' ')))
     const other = await openAnother()
     work(queue)
