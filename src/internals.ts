@@ -40,4 +40,4 @@ export { invalidOption, kindOf, nearest, requireInteger, requireMethods, require
 
 // The page waits for an app for a limited time, and does not keep its process alive.
 export { inBackground, systemClock } from './kit/clock.ts'
-export { TIMED_OUT, within } from './kit/timeout.ts'
+export { TIMED_OUT, withTimeout } from './kit/timeout.ts'

@@ -4,7 +4,7 @@ import { requireInteger, requireOptions } from '../kit/checks.ts'
 import { inBackground, MAX_TIMER_MS } from '../kit/clock.ts'
 import { createDeadlines } from '../kit/deadlines.ts'
 import type { DispatcherLike } from '../kit/post.ts'
-import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../protocol/type-table.ts'
@@ -90,7 +90,7 @@ class CallRecorder implements Undelivered {
 
   /** Posts before the process ends by itself. Calls left after the timeout wait for the next flush, in case the process goes on. */
   async post(): Promise<void> {
-    const result = await within(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
+    const result = await withTimeout(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
     if (result !== TIMED_OUT) return
     this.#buffer.suspend()
     await this.#connections?.end()
@@ -103,7 +103,7 @@ class CallRecorder implements Undelivered {
   }
 
   async #end(timeoutMs: number): Promise<readonly RecordedCall[]> {
-    await within(this.flush(), timeoutMs, this.#settings.clock)
+    await withTimeout(this.flush(), timeoutMs, this.#settings.clock)
     const rest = this.#buffer.abort()
     this.#settings.log.flush()
     await this.#connections?.end()

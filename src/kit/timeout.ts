@@ -5,7 +5,7 @@ import { type Clock, systemClock } from './clock.ts'
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
 /** Resolves as the promise does, or to TIMED_OUT if that takes longer. The work behind the promise goes on. */
-export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
+export async function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown
   const timedOut = new Promise<typeof TIMED_OUT>((resolve) => {
     timer = clock.setTimeout(() => resolve(TIMED_OUT), ms)
@@ -21,12 +21,12 @@ export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): 
 export function createPending() {
   const rejects = new Set<(error: Error) => void>()
   return {
-    /** Waits as {@link within} does, and rejects when `rejectAll` is called. */
+    /** Waits as {@link withTimeout} does, and rejects when `rejectAll` is called. */
     async wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT> {
       const { promise: ended, reject } = Promise.withResolvers<never>()
       rejects.add(reject)
       try {
-        return await within(Promise.race([answer, ended]), ms, systemClock)
+        return await withTimeout(Promise.race([answer, ended]), ms, systemClock)
       } finally {
         rejects.delete(reject)
       }

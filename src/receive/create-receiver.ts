@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bodyTooLarge } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import { invalidOption, kindOf, requireInteger, requireOptions, requireText } from '../kit/checks.ts'
-import { within } from '../kit/timeout.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import { requireBytes } from '../protocol/error.ts'
 import { checkHealth } from '../store/health.ts'
 import { Deduplication } from './deduplication.ts'
@@ -118,7 +118,7 @@ export function createReceiver<
 
   async function closeParts(graceMs: number): Promise<readonly StoredMessage[]> {
     const startedAt = clock.monotonic()
-    await within(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
+    await withTimeout(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - startedAt)))
     await dedupe?.close(restMs)
     const left = await inbox?.close(restMs) // Requests that wait for a silent engine are refused now.

@@ -2,7 +2,7 @@
 
 import { hasMethods, invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
-import { within } from '../kit/timeout.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { idOfKey } from '../protocol/id.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
@@ -98,7 +98,8 @@ export class Deduplication {
   }
 
   async close(graceMs: number): Promise<void> {
-    if (this.#held > 0) await within(new Promise<void>((resolve) => (this.#onIdle = resolve)), graceMs, this.#clock)
+    if (this.#held > 0)
+      await withTimeout(new Promise<void>((resolve) => (this.#onIdle = resolve)), graceMs, this.#clock)
     await this.#options.store.close()
   }
 }

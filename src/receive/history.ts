@@ -12,7 +12,7 @@ import {
   show,
 } from '../kit/checks.ts'
 import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
-import { within } from '../kit/timeout.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import { idOfKey } from '../protocol/id.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { readIds } from '../store/arguments.ts'
@@ -364,7 +364,7 @@ class ReplayRun {
     const { promise: aborted, resolve } = Promise.withResolvers<void>()
     const stop = (): void => resolve()
     signal?.addEventListener('abort', stop)
-    await within(aborted, ms, this.#context.clock)
+    await withTimeout(aborted, ms, this.#context.clock)
     signal?.removeEventListener('abort', stop)
   }
 }

@@ -13,7 +13,7 @@ import {
   warnIfMisread,
 } from '../kit/checks.ts'
 import { type Clock, inBackground } from '../kit/clock.ts'
-import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS, SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
@@ -258,7 +258,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 
   async function askInTime(): Promise<readonly Key[]> {
-    const loaded = await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))
+    const loaded = await withTimeout(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))
     if (loaded === TIMED_OUT) throw createLateError('secret')
     return loaded
   }

@@ -2,7 +2,7 @@
 
 import { kindOf } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
-import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { RESPONSE_TIME_MS } from '../protocol/limits.ts'
 import type { Message } from '../protocol/message.ts'
 import { composeMessage } from './compose-call.ts'
@@ -43,7 +43,7 @@ export function createFunctions({ filter, transform }: MessageFunctions, clock: 
     /** Returns what is posted for a stored message; undefined when `filter` leaves it out. Rejects with what a function throws. */
     async apply(stored: Uint8Array): Promise<Uint8Array | undefined> {
       try {
-        const result = await within(filterAndTransform(stored), RESPONSE_TIME_MS, clock)
+        const result = await withTimeout(filterAndTransform(stored), RESPONSE_TIME_MS, clock)
         if (result !== TIMED_OUT) return result
         throw new Error(`\`filter\` and \`transform\` did not end within ${RESPONSE_TIME_MS} ms.`)
       } catch (error) {

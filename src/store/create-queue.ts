@@ -4,7 +4,7 @@ import { isThenable } from '../kit/callbacks.ts'
 import { checkOptions, requireFunction, requireInteger, requireText } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
 import { readOnError } from '../kit/report.ts'
-import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { describeError, HooklineError } from '../protocol/error.ts'
 import {
   type CreateQueueOptions,
@@ -206,13 +206,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     const endsAt = this.#clock.monotonic() + graceMs + RELEASE_MS
     this.#retention.close()
     await this.#worker.close(graceMs)
-    await within(Promise.allSettled(this.#calls), Math.max(0, endsAt - this.#clock.monotonic()), this.#clock)
+    await withTimeout(Promise.allSettled(this.#calls), Math.max(0, endsAt - this.#clock.monotonic()), this.#clock)
     this.#isClosed = true
     this.#releasePlace()
     try {
       const answer = this.#store.close()
       if (!this.#store.isDurable || !isThenable(answer)) return await answer
-      const left = await within(answer, CLOSE_MS, this.#clock)
+      const left = await withTimeout(answer, CLOSE_MS, this.#clock)
       return left === TIMED_OUT ? [] : left
     } catch (error) {
       throw this.#unavailable(error)

@@ -1,7 +1,7 @@
 /** The counts of a queue, and the health of its receiver or destination, for a health check of the process. */
 
 import type { Clock } from '../kit/clock.ts'
-import { TIMED_OUT, within } from '../kit/timeout.ts'
+import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 
 /** How many jobs there are. */
@@ -62,7 +62,7 @@ export async function checkHealth(
   hasOpenCircuit = false,
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
-  const counted = await within(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
+  const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
     return error instanceof HooklineError ? error : new Error('The queue failed.') // Another error may quote anything.
   })
   const result = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted

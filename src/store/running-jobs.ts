@@ -4,7 +4,7 @@ import { isUint8Array } from 'node:util/types'
 import { backoff } from '../kit/backoff.ts'
 import type { Clock } from '../kit/clock.ts'
 import { createSlots } from '../kit/slots.ts'
-import { within } from '../kit/timeout.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import { type Held, Leases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
 import type { BeginTransaction, ClaimedJob, Complete, HandleJob, Outcome } from './queue-types.ts'
@@ -197,7 +197,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = (): void => resolve()
     signal.addEventListener('abort', stop)
-    await within(promise, ms, clock)
+    await withTimeout(promise, ms, clock)
     signal.removeEventListener('abort', stop)
   }
 }

@@ -3,7 +3,7 @@
 import { createAlarm } from '../kit/alarm.ts'
 import { backoff } from '../kit/backoff.ts'
 import { isThenable } from '../kit/callbacks.ts'
-import { within } from '../kit/timeout.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import type { ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
 import type { ClaimedJob, HandleJob, WorkOptions } from './queue-types.ts'
@@ -98,7 +98,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   async close(graceMs: number): Promise<void> {
     const { clock } = this.#options
     this.#phase = 'closing'
-    if (graceMs > 0) await within(this.drain(), graceMs, clock)
+    if (graceMs > 0) await withTimeout(this.drain(), graceMs, clock)
     this.#graceEnd.abort()
     // Handlers that obey the signal end in this turn, and their outcomes are recorded.
     if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve))
@@ -106,7 +106,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#alarm.set(undefined)
     this.#resolveDrains()
     const closing = Promise.resolve(this.#claiming).then(() => this.#running.close())
-    await within(closing, RELEASE_MS, clock)
+    await withTimeout(closing, RELEASE_MS, clock)
   }
 
   readonly #startClaiming = (): void => {

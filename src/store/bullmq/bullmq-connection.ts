@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { createRedisBackend, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { systemClock } from '../../kit/clock.ts'
-import { within } from '../../kit/timeout.ts'
+import { withTimeout } from '../../kit/timeout.ts'
 import { HooklineError } from '../../protocol/error.ts'
 import type { QueueUse } from '../queue-types.ts'
 import { keyOf } from './bullmq-keys.ts'
@@ -120,7 +120,7 @@ export class Connection {
     const client = this.#client
     if (client.status === 'wait') client.connect().catch(() => {}) // The event `error` reports it.
     this.#ready ??= Promise.withResolvers()
-    await within(this.#ready.promise, ms, systemClock)
+    await withTimeout(this.#ready.promise, ms, systemClock)
     if (client.status !== 'ready') throw this.#lastError
   }
 

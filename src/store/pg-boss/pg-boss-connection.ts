@@ -5,7 +5,7 @@ import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
 import { systemClock } from '../../kit/clock.ts'
-import { createPending, TIMED_OUT, within } from '../../kit/timeout.ts'
+import { createPending, TIMED_OUT, withTimeout } from '../../kit/timeout.ts'
 import { describeError, HooklineError } from '../../protocol/error.ts'
 import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
@@ -184,7 +184,7 @@ export class Connection {
 
   async #close(): Promise<void> {
     this.#pending.rejectAll(new Error(CLOSED))
-    await within(this.#stop(), CLOSE_MS, systemClock)
+    await withTimeout(this.#stop(), CLOSE_MS, systemClock)
     this.#sockets.destroy()
   }
 

@@ -10,7 +10,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '../../kit/clock.ts'
-import { within } from '../../kit/timeout.ts'
+import { withTimeout } from '../../kit/timeout.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { unavailable } from './advice.ts'
 import { BUSY, realPathOf, resultOf, UnusableFile } from './database.ts'
@@ -109,7 +109,7 @@ class SharedFile {
 
   /** Closes the file once its calls are answered. Refuses those that another process keeps waiting for longer than {@link END_MS}. */
   async end(): Promise<void> {
-    await within(this.#answerAll(), END_MS, systemClock)
+    await withTimeout(this.#answerAll(), END_MS, systemClock)
     this.close()
   }
 

@@ -18,7 +18,7 @@ import {
   requireUrl,
 } from '../../kit/checks.ts'
 import type { Clock } from '../../kit/clock.ts'
-import { within } from '../../kit/timeout.ts'
+import { withTimeout } from '../../kit/timeout.ts'
 import { createDestination } from '../../send/create-destination.ts'
 import type { DeliveryReport, SkippedEvent } from '../../send/destination-events.ts'
 import type { DestinationOptions } from '../../send/destination-options.ts'
@@ -161,7 +161,7 @@ async function findDelivered(
     const change = changed.then(nextTurn).then(() => false) // Joins all changes of one turn.
     calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
     const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
-    isCalm = (await within(next, leftMs, machineClock)) === true
+    isCalm = (await withTimeout(next, leftMs, machineClock)) === true
   }
 }
 
@@ -259,7 +259,7 @@ class Activity {
       else {
         turns = -1 // The count begins anew, at 0.
         const ended = work.catch(() => {})
-        await within(ended, timeoutMs - (now - since), machineClock)
+        await withTimeout(ended, timeoutMs - (now - since), machineClock)
       }
     }
   }

@@ -4,7 +4,7 @@ import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../../kit/clock.ts'
-import { within } from '../../kit/timeout.ts'
+import { withTimeout } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
@@ -146,7 +146,7 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not e
       return isOver
     },
     async end(): Promise<T> {
-      await within(ended, timeoutMs, systemClock)
+      await withTimeout(ended, timeoutMs, systemClock)
       for (let turns = 0; !isOver && turns < MIN_CHECKS; turns += 1) await nextTurn()
       ok(isOver, `${rule} Waited ${timeoutMs} ms.`)
       return work

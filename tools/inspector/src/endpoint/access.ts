@@ -2,7 +2,7 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock, EndpointHeaders } from 'hookline'
-import { type createLog, inBackground, kindOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import { type createLog, inBackground, kindOf, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal, refuseUnless } from './answers.ts'
@@ -44,7 +44,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
 
   async function ask(authorize: Authorize, request: AccessRequest): Promise<Access | false> {
     try {
-      const access: unknown = await within(Promise.resolve(authorize(request)), ANSWER_MS, clock)
+      const access: unknown = await withTimeout(Promise.resolve(authorize(request)), ANSWER_MS, clock)
       if (access === 'read' || access === 'write' || access === false) return access
       if (access === TIMED_OUT) return report('`authorize` did not answer within 10 seconds.')
       return report(`\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}.`)

@@ -2,7 +2,7 @@
 
 import type { Clock, Message } from 'hookline'
 import type { Sender } from 'hookline/sender'
-import { inBackground, TIMED_OUT, within } from '../../../../src/internals.ts'
+import { inBackground, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import { isObject, type Json, tryParse } from '../../../json.ts'
 import type { Inspector } from '../api.ts'
 import type { EventCounts } from '../event-counts.ts'
@@ -200,7 +200,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   async function readObject(request: PageRequest): Promise<Json> {
     const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
     refuseUnless(isJson, 415, 'The content type must be application/json. Got another one. Use the page.')
-    const body = await within(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
+    const body = await withTimeout(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
     const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
     const given = tryParse(body.bytes)

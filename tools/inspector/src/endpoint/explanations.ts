@@ -2,7 +2,7 @@
 
 import type { Clock, Receiver } from 'hookline'
 import { explainSignature } from 'hookline/testing'
-import { secretsOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import { secretsOf, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import type { Refused } from '../journal.ts'
 import { Refusal } from './answers.ts'
 
@@ -25,7 +25,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
     const receiver = receivers.get(part)
     if (receiver === undefined) return []
     // What a provider throws may hold anything: the receiver has reported it where the app wants that.
-    const secrets = await within(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
+    const secrets = await withTimeout(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
       () => TIMED_OUT,
     )
     if (typeof secrets !== 'symbol') return secrets.filter((secret) => secret !== '').slice(0, MAX_SECRETS)

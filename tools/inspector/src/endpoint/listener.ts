@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, EndpointAnswer, EndpointRequest } from 'hookline'
 import { serve } from 'hookline/express'
-import { inBackground, invalidOption, kindOf, TIMED_OUT, within } from '../../../../src/internals.ts'
+import { inBackground, invalidOption, kindOf, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import type { Inspector } from '../api.ts'
 
 export interface PageRequest extends EndpointRequest {
@@ -47,7 +47,8 @@ export function createHandler(
     for await (const chunk of body) {
       if (signal.aborted) return
       if (response.write(chunk)) continue
-      if ((await within(once(response, 'drain', { signal }), READ_MS, background)) === TIMED_OUT) return cut(response)
+      if ((await withTimeout(once(response, 'drain', { signal }), READ_MS, background)) === TIMED_OUT)
+        return cut(response)
     }
     if (!signal.aborted) response.end()
   }

@@ -14,7 +14,7 @@ import {
 } from 'hookline'
 import { inspectQueue, type Queue } from 'hookline/queues'
 import type { Attempt, Destination, DestinationDeadLetter, DestinationHealth, UrlHealth } from 'hookline/sender'
-import { TIMED_OUT, walkLetters, within } from '../../../../src/internals.ts'
+import { TIMED_OUT, walkLetters, withTimeout } from '../../../../src/internals.ts'
 import { isObject, tryParse } from '../../../json.ts'
 import { cut, nameOf, SHORT, showBody, userOf } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
@@ -202,13 +202,13 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
 
   /** Whether a part has a queue, or a history. One that does not answer is one. */
   async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
-    return queue !== undefined && (await within(queue.exists(), TIMEOUT_MS, clock)) !== false
+    return queue !== undefined && (await withTimeout(queue.exists(), TIMEOUT_MS, clock)) !== false
   }
 
   /** Undefined without a queue. */
   async function readStatus({ name, queue }: WatchedPart): Promise<QueueStatus | undefined> {
     if (queue === undefined || !(await has(queue))) return undefined
-    const health = await within(queue.health(), TIMEOUT_MS, clock)
+    const health = await withTimeout(queue.health(), TIMEOUT_MS, clock)
     return { part: name, ...(health === TIMED_OUT ? UNAVAILABLE : toStatus(health)) }
   }
 

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
-import { within } from '../../../../src/internals.ts'
+import { withTimeout } from '../../../../src/internals.ts'
 import type { Journal } from '../journal.ts'
 import type { StreamEvents } from '../wire.ts'
 import { answer, refuseUnless } from './answers.ts'
@@ -81,7 +81,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
       }
 
       async function pause(ms: number): Promise<void> {
-        await within(new Promise<void>((resolve) => (resume = resolve)), ms, clock)
+        await withTimeout(new Promise<void>((resolve) => (resume = resolve)), ms, clock)
       }
 
       async function* read(): AsyncGenerator<string, void> {
@@ -122,7 +122,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
 
       function askLater(ask: () => Promise<boolean>): void {
         asking = clock.setTimeout(async () => {
-          if ((await within(ask(), ANSWER_MS, clock)) !== true) stream.end()
+          if ((await withTimeout(ask(), ANSWER_MS, clock)) !== true) stream.end()
           else if (!isEnded) askLater(ask)
         }, ASK_AGAIN_MS)
       }
