@@ -12,7 +12,7 @@ import {
   show,
 } from '../kit/checks.ts'
 import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
-import { withTimeout } from '../kit/timeout.ts'
+import { waitUnlessAborted } from '../kit/timeout.ts'
 import { idOfKey } from '../protocol/id.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { readIds } from '../store/arguments.ts'
@@ -339,11 +339,12 @@ class ReplayRun {
   /** Lets new messages go first: waits until the latest copies were claimed, and no message is late. */
   async #waitUntilNoneIsLate(): Promise<void> {
     const { queue, clock } = this.#context
+    const { signal } = this.#options
     for (;;) {
-      this.#options.signal?.throwIfAborted()
+      signal?.throwIfAborted()
       const waitMs = this.#nextPushAt - clock.monotonic()
       if (waitMs > 0) {
-        await this.#wait(Math.min(waitMs, MAX_TIMER_MS))
+        await waitUnlessAborted(Math.min(waitMs, MAX_TIMER_MS), clock, signal)
         continue
       }
       const { waiting, retrying = waiting, oldestDueAt, asOf } = await queue.counts()
@@ -352,20 +353,9 @@ class ReplayRun {
       const dueAt = oldestDueAt?.getTime()
       const isNoneLate = dueAt === undefined || (dueAt > this.#pushedAt && asOf.getTime() - dueAt < LATE_MS)
       if (isNoneLate && waiting - retrying < this.#fewestWaiting + MAX_MORE) break
-      await this.#wait(POLL_MS)
+      await waitUnlessAborted(POLL_MS, clock, signal)
     }
     this.#pushedSinceWait = 0
-  }
-
-  /** Waits for some time, or until `signal` aborts. Resolves in both cases: the loop of the caller checks the signal, and throws. */
-  async #wait(ms: number): Promise<void> {
-    const { signal } = this.#options
-    if (signal?.aborted) return
-    const { promise: aborted, resolve } = Promise.withResolvers<void>()
-    const stop = (): void => resolve()
-    signal?.addEventListener('abort', stop)
-    await withTimeout(aborted, ms, this.#context.clock)
-    signal?.removeEventListener('abort', stop)
   }
 }
 

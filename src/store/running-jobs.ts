@@ -4,7 +4,7 @@ import { isUint8Array } from 'node:util/types'
 import { backoff } from '../kit/backoff.ts'
 import type { Clock } from '../kit/clock.ts'
 import { createSlots } from '../kit/slots.ts'
-import { withTimeout } from '../kit/timeout.ts'
+import { waitUnlessAborted } from '../kit/timeout.ts'
 import { type Held, Leases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
 import type { BeginTransaction, ClaimedJob, Complete, HandleJob, Outcome } from './queue-types.ts'
@@ -176,10 +176,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
 
   /** Tries until the outcome is recorded. After the grace of a closing queue, one failure more ends it: the job is released instead. */
   async #recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
-    const { signal, onError } = this.#options
+    const { clock, signal, onError } = this.#options
     onError(error)
     for (let failures = 1; ; failures += 1) {
-      await this.#waitUntilAbort(backoff(failures, STORE_BACKOFF))
+      await waitUnlessAborted(backoff(failures, STORE_BACKOFF), clock, signal)
       try {
         await this.#store.finish(claim, outcome)
         return true
@@ -188,17 +188,6 @@ export class RunningJobs<Claim extends ClaimedJob> {
         if (signal.aborted) return false
       }
     }
-  }
-
-  /** Waits for `ms`, or until the grace is over. Resolves in both cases: the caller tries once more, and then looks at the signal. */
-  async #waitUntilAbort(ms: number): Promise<void> {
-    const { clock, signal } = this.#options
-    if (signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stop = (): void => resolve()
-    signal.addEventListener('abort', stop)
-    await withTimeout(promise, ms, clock)
-    signal.removeEventListener('abort', stop)
   }
 }
 
