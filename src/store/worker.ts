@@ -68,6 +68,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
       this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
+      // A claim that fills all places does not end the turn: handlers that end in it make room for one more claim.
       const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
       if (isTurnFull) setImmediate(this.#startClaiming)
       // The claim comes after all that ends in this turn, and sees what it makes due.

@@ -161,7 +161,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
     disconnectTimeout: 100, // For as long, a timer of ioredis keeps the process alive.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
-    replyMapping: 'legacy',
+    replyMapping: 'legacy', // BullMQ reads replies in this form. The options of a user may ask for another.
   } as const
   if (isInstance(connection)) return connection.duplicate(required)
   return typeof connection === 'string' ? new Redis(connection, required) : new Redis({ ...connection, ...required })
@@ -177,6 +177,7 @@ async function createEngine(
   client: Redis,
   onError: (error: unknown) => void,
 ): Promise<Engine> {
+  // BullMQ would send INFO, and fail for a user of Redis without permission for it. `redis-server.ts` looks at the server.
   const common = { connection: client, prefix, skipVersionCheck: true }
   const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
