@@ -20,8 +20,8 @@ import { type Composed, composeCall, composeMessage, composeSubmission } from '.
 import { type CurrentSettings, createCurrentSettings } from './current-settings.ts'
 import { JobHandler } from './deliver.ts'
 import type { SkipReason } from './destination-events.ts'
+import { createDestinationObservers, type DestinationObservers } from './destination-observers.ts'
 import type { DestinationOptions, DestinationSettings } from './destination-options.ts'
-import { createDestinationEvents, type DestinationEvents } from './destination-reports.ts'
 import type {
   Destination,
   DestinationChanges,
@@ -49,14 +49,14 @@ import { messageBytes, REASONS, readDeadLetter, readMessage, readReason } from '
 export function createDestination(options: DestinationOptions): Destination {
   const current = createCurrentSettings(options)
   const { clock, queue, concurrency, onDeadLetter } = current.settings
-  const events = createDestinationEvents(
+  const observers = createDestinationObservers(
     current.settings,
     (letter) => onDeadLetter?.(readDeadLetter(letter, current.settings.targets)),
     () => current.settings.targets.length > 1,
   )
-  const circuits = new Circuits(current.settings, (event) => events.publish('circuit', event))
+  const circuits = new Circuits(current.settings, (event) => observers.publish('circuit', event))
   const functions = createFunctions(current.settings.functions, clock)
-  const outbox = new Outbox(current, events)
+  const outbox = new Outbox(current, observers)
 
   function update(changes: DestinationChanges): void {
     current.update(changes)
@@ -65,7 +65,7 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const handler = new JobHandler(current, circuits, events, functions, outbox)
+  const handler = new JobHandler(current, circuits, observers, functions, outbox)
   const lookForJobs = queue.work((job, signal, save) => handler.handle(job, signal, save), {
     concurrency,
     room: circuits.room,
@@ -88,7 +88,7 @@ export function createDestination(options: DestinationOptions): Destination {
       outbox.refuseWhenClosed()
       update(changes)
     },
-    observe: (observer) => events.add(observer),
+    observe: (observer) => observers.add(observer),
     async health() {
       const { urls } = circuits
       const hasOpenCircuit = urls.some(({ circuit }) => circuit !== 'closed')
@@ -98,7 +98,7 @@ export function createDestination(options: DestinationOptions): Destination {
     ...createLetters(queue, describeLetters(current)),
     async forget(ids) {
       const isAbout = matchUser(ids)
-      events.publish('forgotten', { ids })
+      observers.publish('forgotten', { ids })
       return queue.forget(({ body }) => isAbout(messageBytes(body)))
     },
     close: (options) => outbox.close(options),
@@ -128,12 +128,12 @@ class Outbox implements SyncTarget {
   readonly skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   isClosed = false
   readonly #current: CurrentSettings
-  readonly #events: DestinationEvents
+  readonly #observers: DestinationObservers
 
-  constructor(current: CurrentSettings, events: DestinationEvents) {
+  constructor(current: CurrentSettings, observers: DestinationObservers) {
     this.clock = current.settings.clock
     this.#current = current
-    this.#events = events
+    this.#observers = observers
   }
 
   refuseWhenClosed(): void {
@@ -194,7 +194,7 @@ class Outbox implements SyncTarget {
     if (jobs.length > 0) await queue.push(jobs, options)
     for (const [index, { message, bytes, at }] of composed.entries()) {
       const result = results[index]
-      if (result?.queued === true) this.#events.publish('queued', { id: result.id, message, bytes, at })
+      if (result?.queued === true) this.#observers.publish('queued', { id: result.id, message, bytes, at })
       else if (result !== undefined) this.skip({ message, at }, result.reason)
     }
     return results
@@ -207,7 +207,7 @@ class Outbox implements SyncTarget {
    */
   skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
     this.skipped[reason] += 1
-    this.#events.publish('skipped', id === undefined ? { message, reason, at } : { message, reason, at, id })
+    this.#observers.publish('skipped', id === undefined ? { message, reason, at } : { message, reason, at, id })
   }
 }
 

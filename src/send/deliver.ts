@@ -7,7 +7,7 @@ import type { Circuits } from './circuits.ts'
 import type { Composed } from './compose-call.ts'
 import type { CurrentSettings } from './current-settings.ts'
 import type { FailureReason, SkipReason } from './destination-events.ts'
-import { type DestinationEvents, JobReport, type ReportDetails, UNREADABLE } from './destination-reports.ts'
+import { type DestinationObservers, JobReport, type ReportDetails, UNREADABLE } from './destination-observers.ts'
 import type { Functions } from './message-functions.ts'
 import { type RetryState, readRetryState, toStoredThrown, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
@@ -24,7 +24,7 @@ interface SkipCounter {
 export class JobHandler {
   readonly #current: CurrentSettings
   readonly #circuits: Circuits
-  readonly #events: DestinationEvents
+  readonly #observers: DestinationObservers
   readonly #functions: Functions
   readonly #skips: SkipCounter
   readonly #clock: Clock
@@ -33,13 +33,13 @@ export class JobHandler {
   constructor(
     current: CurrentSettings,
     circuits: Circuits,
-    events: DestinationEvents,
+    observers: DestinationObservers,
     functions: Functions,
     skips: SkipCounter,
   ) {
     this.#current = current
     this.#circuits = circuits
-    this.#events = events
+    this.#observers = observers
     this.#functions = functions
     this.#skips = skips
     this.#clock = current.settings.clock
@@ -62,7 +62,7 @@ export class JobHandler {
   /** Reports a job that the queue could not read, and made a dead letter. */
   endUnreadable(letter: DeadLetter): void {
     this.#report(letter, UNREADABLE)
-    this.#events.publish('deadLetter', letter)
+    this.#observers.publish('deadLetter', letter)
   }
 
   /** Stores what `filter` and `transform` make of the message before it is posted, so that each attempt has the same bytes. */
@@ -178,12 +178,12 @@ export class JobHandler {
   }
 
   #makeDeadLetter({ id, body }: ClaimedJob, reason: FailureReason, retryState?: Uint8Array): Outcome {
-    this.#events.publish('deadLetter', { id, body, reason, retryState, failedAt: new Date(this.#clock.now()) })
+    this.#observers.publish('deadLetter', { id, body, reason, retryState, failedAt: new Date(this.#clock.now()) })
     return retryState === undefined ? { deadLetter: reason } : { deadLetter: reason, retryState }
   }
 
   #report(sent: StoredJob, details: ReportDetails): void {
-    this.#events.publish('attempted', new JobReport(sent, details))
+    this.#observers.publish('attempted', new JobReport(sent, details))
   }
 
   #writeState(state: RetryState): Uint8Array {

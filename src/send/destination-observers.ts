@@ -19,7 +19,7 @@ interface Events extends DestinationObserver {
   deadLetter?(letter: DeadLetter): void
 }
 
-export type DestinationEvents = Observers<Events>
+export type DestinationObservers = Observers<Events>
 
 const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
@@ -29,11 +29,11 @@ const skippedChannel = channel('hookline:skipped')
  * @param onDeadLetter Receives each dead letter as the queue stores it.
  * @param hasOtherUrls Returns whether a message goes to more than one URL now.
  */
-export function createDestinationEvents(
+export function createDestinationObservers(
   { clock, onAttempt, onCircuit, log }: DestinationSettings,
   onDeadLetter: (letter: DeadLetter) => unknown,
   hasOtherUrls: () => boolean,
-): DestinationEvents {
+): DestinationObservers {
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
