@@ -35,6 +35,17 @@ export interface HandlingSettings {
   readonly tap: Tap
 }
 
+/** A claim of a readable message, before its attempt. */
+interface ReadableClaim {
+  readonly job: ClaimedJob
+  readonly parts: DeliveryParts
+  readonly before: RetryState
+  readonly signal: AbortSignal
+  readonly save: SaveState | undefined
+  /** Undefined when handlers need no transaction. */
+  readonly begin: BeginTransaction | undefined
+}
+
 /** A claimed message, and the progress of its attempt. */
 interface ClaimedMessage {
   readonly job: ClaimedJob
@@ -101,7 +112,7 @@ export class StoredMessages {
     }
     const lost = countLostClaims(job)
     if (lost < MAX_LOST_CLAIMS) {
-      return this.#attempt(job, parts, before, signal, save, this.#inbox.transactional ? begin : undefined)
+      return this.#attempt({ job, parts, before, signal, save, begin: this.#inbox.transactional ? begin : undefined })
     }
     const reason = this.#inbox.queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `${lost} claims of the message ended before its handlers: ${this.#explainLostClaim(job)}. Fix the cause, then redrive it.`
@@ -117,14 +128,7 @@ export class StoredMessages {
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  async #attempt(
-    job: ClaimedJob,
-    parts: DeliveryParts,
-    before: RetryState,
-    signal: AbortSignal,
-    save: SaveState | undefined,
-    begin: BeginTransaction | undefined,
-  ): Promise<Outcome> {
+  async #attempt({ job, parts, before, signal, save, begin }: ReadableClaim): Promise<Outcome> {
     const deadline = new Deadline(this.#deadlines, 'handlers')
     // In a transaction, handlers that succeed are done only when all are: nothing is saved before.
     const saving = createDeferredSave(
