@@ -20,6 +20,17 @@ interface SkipCounter {
   skip(composed: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id: string): void
 }
 
+/** A round that may be posted. */
+interface DueRound {
+  readonly job: ClaimedJob
+  readonly before: RetryState
+  readonly startedAt: number
+  /** The targets whose turn it is, and those of them that are tried. */
+  readonly due: readonly Target[]
+  readonly chosen: readonly Target[]
+  readonly signal: AbortSignal
+}
+
 /** A round is posted with the settings that are in force when it begins. What follows it is planned with those at its end. */
 export class JobHandler {
   readonly #current: CurrentSettings
@@ -102,20 +113,14 @@ export class JobHandler {
     const due = chooseTargets(targets, before, now)
     if (due.length === 0) return this.#waitForNextUrl(job, before, now)
     const admitted = circuits.admit(due)
-    if (admitted.length > 0) return this.#postRound(job, before, startedAt, due, admitted, signal)
+    const round = { job, before, startedAt, due, signal }
+    if (admitted.length > 0) return this.#postRound({ ...round, chosen: admitted })
     if (now < startedAt + LAST_START_MS) return this.#hold(job, before, startedAt, now + circuits.holdMs(due))
     if (!circuits.admitLast()) return this.#fail(job, before, [], 'circuit_open')
-    return this.#postRound(job, before, startedAt, due, due, signal)
+    return this.#postRound({ ...round, chosen: due })
   }
 
-  async #postRound(
-    job: ClaimedJob,
-    before: RetryState,
-    startedAt: number,
-    due: readonly Target[],
-    chosen: readonly Target[],
-    signal: AbortSignal,
-  ): Promise<Outcome> {
+  async #postRound({ job, before, startedAt, due, chosen, signal }: DueRound): Promise<Outcome> {
     this.#abortPostsOn(signal)
     const { transport } = this.#current
     const now = this.#clock.now()
@@ -130,8 +135,8 @@ export class JobHandler {
     if (signal.aborted) return retryUnchanged(job, now) // Attempts that `close` ended do not count.
     const { random, targets, enabled } = this.#current.settings
     const held = due.filter((target) => !chosen.includes(target))
-    const context = { startedAt, now: this.#clock.now(), random: random(), held }
-    const step = planNextStep(targets, before, chosen, latest, context)
+    const times = { startedAt, now: this.#clock.now(), random: random() }
+    const step = planNextStep({ targets, before, chosen, attempts: latest, held, ...times })
     if ('failure' in step) {
       const isSwitchedOff = step.failure === 'window_over' && !enabled
       return this.#fail(job, step.state, latest, isSwitchedOff ? 'switched_off' : step.failure)

@@ -70,7 +70,12 @@ export type NextStep =
   | { readonly retryAt: Date; readonly state: RetryState }
   | { readonly failure: 'refused' | 'window_over'; readonly state: RetryState }
 
-interface RoundContext {
+interface FailedRound {
+  readonly targets: readonly Target[]
+  readonly before: RetryState
+  /** The targets that were tried, and the attempt at each, in the same order. */
+  readonly chosen: readonly Target[]
+  readonly attempts: readonly Attempt[]
   readonly startedAt: number
   readonly now: number
   readonly random: number
@@ -82,13 +87,8 @@ interface RoundContext {
  * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the
  * schedule, or later if `Retry-After` asks for it, within the four hours. A URL that was held is tried at the time of the schedule.
  */
-export function planNextStep(
-  targets: readonly Target[],
-  before: RetryState,
-  chosen: readonly Target[],
-  attempts: readonly Attempt[],
-  { startedAt, now, random, held = [] }: RoundContext,
-): NextStep {
+export function planNextStep(round: FailedRound): NextStep {
+  const { targets, before, chosen, attempts, startedAt, now, random, held = [] } = round
   const rounds = before.rounds + 1
   const delayMs = nextDelay(rounds, now - startedAt, random)
   const next: Record<string, number | 'never'> = { ...before.next }

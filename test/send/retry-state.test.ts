@@ -24,11 +24,17 @@ test('what is written is read again, with the details of the latest round', () =
     failed({ url: 'http://b.example/?…', error: 'reset', reason: 'hung up' }),
     failed({ url: 'http://c.example/?…', status: 503 }),
   ]
-  const { state } = planNextStep(targets, initial, targets, attempts, times)
+  const { state } = planNextStep({ targets, before: initial, chosen: targets, attempts, ...times })
   const read = readRetryState(writeRetryState(state, targets), targets)
   expect(read).toEqual({ ...state, attempts })
 
-  const second = planNextStep(targets, read, [a], [failed({ status: 502, body: 'again' })], times)
+  const second = planNextStep({
+    targets,
+    before: read,
+    chosen: [a],
+    attempts: [failed({ status: 502, body: 'again' })],
+    ...times,
+  })
   expect(second.state.attempts).toMatchObject([
     { status: 500, at, body: '' },
     { error: 'reset', at, body: '' },
@@ -42,14 +48,20 @@ test('a hundred attempts are no more than 5 KB', () => {
   let state = initial
   for (let round = 0; round < 33; round++) {
     const attempts = targets.map(() => failed({ status: 503, body: 'x'.repeat(256) }))
-    state = planNextStep(targets, state, targets, attempts, times).state
+    state = planNextStep({ targets, before: state, chosen: targets, attempts, ...times }).state
   }
   expect(state.attempts).toHaveLength(99)
   expect(writeRetryState(state, targets).byteLength).toBeLessThan(5_000)
 })
 
 test('a URL that was removed from the settings is named as such', () => {
-  const { state } = planNextStep(targets, initial, targets, [failed({ status: 500 }), failed({}), failed({})], times)
+  const { state } = planNextStep({
+    targets,
+    before: initial,
+    chosen: targets,
+    attempts: [failed({ status: 500 }), failed({}), failed({})],
+    ...times,
+  })
   const read = readRetryState(writeRetryState(state, targets), [b])
 
   expect(read.attempts[0]).toMatchObject({ url: 'a URL that was removed', status: 500 })
@@ -57,7 +69,7 @@ test('a URL that was removed from the settings is named as such', () => {
 
 test('the state holds no query of a URL', () => {
   const attempts = [failed({ status: 500 }), failed({ status: 500 }), failed({ status: 500 })]
-  const { state } = planNextStep(targets, initial, targets, attempts, times)
+  const { state } = planNextStep({ targets, before: initial, chosen: targets, attempts, ...times })
   expect(String(Buffer.from(writeRetryState(state, targets)))).not.toContain('token')
 })
 

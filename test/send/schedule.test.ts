@@ -88,7 +88,7 @@ describe('planNextStep', () => {
 
   test('only the retryable URLs are retried', () => {
     const attempts = [failed({ status: 500 }), failed({ status: 404 }), failed({ error: 'timeout' })]
-    const step = planNextStep(targets, initial, targets, attempts, times)
+    const step = planNextStep({ targets, before: initial, chosen: targets, attempts, ...times })
 
     expect(step).toMatchObject({ retryAt: new Date(times.now + 5_000), state: { rounds: 1, attempts } })
     expect(chooseTargets(targets, step.state, times.now + 5_000)).toEqual([a, c])
@@ -96,21 +96,28 @@ describe('planNextStep', () => {
 
   test('a URL whose Retry-After is longer is retried later, and the others do not wait for it', () => {
     const attempts = [failed({ status: 503, retryAfterMs: 60_000 }), failed({ status: 500 }), failed({ status: 400 })]
-    const step = planNextStep(targets, initial, targets, attempts, times)
+    const step = planNextStep({ targets, before: initial, chosen: targets, attempts, ...times })
 
     expect(step).toMatchObject({ retryAt: new Date(times.now + 5_000) })
     expect(chooseTargets(targets, step.state, times.now + 5_000)).toEqual([b])
     expect(chooseTargets(targets, step.state, times.now + 60_000)).toEqual([a, b])
 
     const now = times.now + 5_000
-    const second = planNextStep(targets, step.state, [b], [failed({ status: 500 })], { ...times, now })
+    const second = planNextStep({
+      targets,
+      before: step.state,
+      chosen: [b],
+      attempts: [failed({ status: 500 })],
+      ...times,
+      now,
+    })
     expect(second).toMatchObject({ retryAt: new Date(now + 10_000), state: { rounds: 2 } })
   })
 
   test('the message is refused when every URL gave a final response', () => {
     const attempts = [failed({ status: 404 }), failed({ error: 'self_signed' }), failed({ status: 302 })]
 
-    expect(planNextStep(targets, initial, targets, attempts, times)).toMatchObject({
+    expect(planNextStep({ targets, before: initial, chosen: targets, attempts, ...times })).toMatchObject({
       failure: 'refused',
       state: { attempts },
     })
@@ -120,7 +127,7 @@ describe('planNextStep', () => {
     const now = times.startedAt + LAST_START_MS
     const attempts = [failed({ status: 500 }), failed({ status: 404 }), failed({ status: 404 })]
 
-    expect(planNextStep(targets, initial, targets, attempts, { ...times, now })).toMatchObject({
+    expect(planNextStep({ targets, before: initial, chosen: targets, attempts, ...times, now })).toMatchObject({
       failure: 'window_over',
     })
   })
@@ -128,7 +135,14 @@ describe('planNextStep', () => {
   test('a URL that waits for the last start is still retried when no time is left for another', () => {
     const now = times.startedAt + LAST_START_MS - 500
     const before = { ...initial, next: { [b.id]: times.startedAt + LAST_START_MS } }
-    const step = planNextStep([a, b], before, [a], [failed({ status: 500 })], { ...times, now })
+    const step = planNextStep({
+      targets: [a, b],
+      before,
+      chosen: [a],
+      attempts: [failed({ status: 500 })],
+      ...times,
+      now,
+    })
 
     expect(step).toMatchObject({ retryAt: new Date(times.startedAt + LAST_START_MS) })
     expect(chooseTargets([a, b], step.state, times.startedAt + LAST_START_MS)).toEqual([b])
