@@ -74,7 +74,7 @@ export function refuseOtherHost(subpath: Subpath, needed: string, ...args: reado
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
   const advice = 'Mount what `serve` returns, or, in a test, pass what the host passes.'
-  throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || 'nothing', advice)
+  throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || undefined, advice)
 }
 
 export function requireNode(subpath: Subpath, ...args: readonly unknown[]): void {

@@ -137,12 +137,7 @@ function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnIfMisread('writeKey', writeKey)
   if (writeKey.includes(':')) {
-    throw invalidOption(
-      'writeKey',
-      'must not contain a colon',
-      'one that does',
-      'Pass the write key of the source alone.',
-    )
+    throw invalidOption('writeKey', 'must not contain a colon', undefined, 'Pass the write key of the source alone.')
   }
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }

@@ -93,7 +93,7 @@ export function readChanges(changes: CollectorChanges): Sources {
   const fixed = Object.keys(CHECKS).find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
   if (fixed !== undefined) {
     const advice = 'Create another collector.'
-    throw invalidOption(fixed, 'cannot change while the collector runs', 'a new value', advice)
+    throw invalidOption(fixed, 'cannot change while the collector runs', undefined, advice)
   }
   requireOptions('update', changes, ['sources'])
   return createSources(changes.sources)

@@ -90,7 +90,7 @@ function readSource(source: unknown, option: string): ReadySource {
   requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
     const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
-    throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)
+    throw invalidOption(`${option}.writeKey`, 'must not contain a colon', undefined, advice)
   }
   const kind = givenKind === undefined ? undefined : requireOneOf(`${option}.kind`, givenKind, KINDS)
   if (!Array.isArray(destinations)) {
@@ -117,7 +117,7 @@ function requireUnique(values: readonly unknown[], nameOf: (index: number) => st
     const first = firstIndex.get(value)
     if (first !== undefined) {
       const rule = `must differ from \`${nameOf(first)}\``
-      throw invalidOption(nameOf(index), rule, 'the same', 'Change or remove one of the two.')
+      throw invalidOption(nameOf(index), rule, undefined, 'Change or remove one of the two.')
     }
     firstIndex.set(value, index)
   }

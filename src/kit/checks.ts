@@ -7,11 +7,12 @@ import { MAX_TIMER_MS } from './clock.ts'
  * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
  *
  * @param rule What it must be, after the name: `must be a function`.
- * @param found The value as {@link show} shows it, or its kind where the value must not be shown.
+ * @param found The value as {@link show} shows it, or its kind where the value must not be shown. Undefined where no value is at fault.
  * @param advice What to do, a whole sentence.
  */
-export function invalidOption(name: string, rule: string, found: string, advice: string): TypeError {
-  return new TypeError(`\`${name}\` ${rule}. Got ${found}. ${advice}`)
+export function invalidOption(name: string, rule: string, found: string | undefined, advice: string): TypeError {
+  const got = found === undefined ? '' : ` Got ${found}.`
+  return new TypeError(`\`${name}\` ${rule}.${got} ${advice}`)
 }
 
 /** Shows a value in an error: short, on one line. Secrets, write keys and URLs are not shown: use {@link kindOf}. */

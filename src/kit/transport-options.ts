@@ -39,6 +39,6 @@ export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<s
   for (const [other, isSet] of Object.entries(others)) {
     if (!isSet) continue
     const rule = `opens its own connections, so \`${other}\` has no effect on it`
-    throw invalidOption('dispatcher', rule, `dispatcher and ${other}`, 'Remove one of them.')
+    throw invalidOption('dispatcher', rule, undefined, 'Remove one of them.')
   }
 }

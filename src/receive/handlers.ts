@@ -91,7 +91,7 @@ export class Handlers {
     requireOptions('onAudience', handlers, ['entered', 'exited'])
     const sides = SIDES.filter((side) => handlers[side] !== undefined)
     if (sides.length === 0) {
-      throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
+      throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', undefined, 'Pass a function.')
     }
     for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
     if (sides.some((side) => !this.#byAudience[side].has(trait))) this.#refuseAfterStart('onAudience', name)

@@ -90,7 +90,7 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   requireBoolean('inbox.transactional', transactional)
   if (transactional && queue.isTransactional !== true) {
     const advice = 'Pass pgBossQueue of hookline/queues/pg-boss, with a `connectionString` or a `db`.'
-    throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', 'another one', advice)
+    throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', undefined, advice)
   }
   checkGroupBy('inbox.', groupBy, queue)
   const nextDelay = readRetries(retries)

@@ -170,17 +170,17 @@ export function readOptions(options: ReceiverOptions) {
   const { clock = systemClock, onRejected, onDeadLetter, onUnplanned, events, inbox, dedupe } = options
   if (inbox !== undefined && onRejected !== undefined) {
     const advice = 'Remove `onRejected`: the inbox makes such messages dead letters.'
-    throw invalidOption('onRejected', 'cannot be combined with `inbox`', 'both', advice)
+    throw invalidOption('onRejected', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (inbox !== undefined && dedupe !== undefined) {
     const advice = 'Remove `dedupe`: the inbox handles a message once by itself.'
-    throw invalidOption('dedupe', 'cannot be combined with `inbox`', 'both', advice)
+    throw invalidOption('dedupe', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (onDeadLetter !== undefined && inbox === undefined) {
-    throw invalidOption('onDeadLetter', 'needs an `inbox`', 'none', 'Pass a queue as `inbox`.')
+    throw invalidOption('onDeadLetter', 'needs an `inbox`', undefined, 'Pass a queue as `inbox`.')
   }
   if (onUnplanned !== undefined && events === undefined) {
-    throw invalidOption('onUnplanned', 'needs `events`', 'none', 'Pass schemas by event name as `events`.')
+    throw invalidOption('onUnplanned', 'needs `events`', undefined, 'Pass schemas by event name as `events`.')
   }
   const { report, log } = createReport<FailedRequest>(options, clock)
   const tap = new Tap(report, onDeadLetter, clock)

@@ -92,7 +92,7 @@ export function readSecret(
   if (header !== undefined) {
     if (secret !== undefined || allowUnsigned) {
       const other = secret === undefined ? 'allowUnsigned' : 'secret'
-      throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
+      throw invalidOption('header', `cannot be combined with \`${other}\``, undefined, 'Pass one of the two.')
     }
     requireOptions('header', header, ['name', 'value'])
     if (!isToken(header.name)) {
@@ -102,7 +102,7 @@ export function readSecret(
   }
   if (!allowUnsigned) return createFindKeys(secret, clock)
   if (secret === undefined) return undefined
-  throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
+  throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', undefined, 'Pass one of the two.')
 }
 
 function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): FindKeys {

@@ -54,5 +54,5 @@ function flipLastDigit(signature: string): string {
 
 function requireSignature(signature: string | undefined): string {
   if (signature !== undefined) return signature
-  throw invalidOption('tamper', 'needs a signature to change', 'a sender without a secret', 'Set `sharedSecret`.')
+  throw invalidOption('tamper', 'needs a signature to change', undefined, 'Set `sharedSecret`.')
 }

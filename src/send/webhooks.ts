@@ -101,7 +101,7 @@ function checkHeader(name: string, header: string, value: unknown): void {
     throw invalidOption(name, 'must have valid header names', found, 'Use letters, digits and hyphens.')
   }
   if (RESERVED_HEADERS.has(header.toLowerCase())) {
-    throw invalidOption(`${name}.${header}`, 'is reserved for the sender', 'a static header', 'Remove it.')
+    throw invalidOption(`${name}.${header}`, 'is reserved for the sender', undefined, 'Remove it.')
   }
   if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
     const rule = 'must be a Latin-1 string without control characters'

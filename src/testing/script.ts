@@ -141,7 +141,7 @@ function readAnswer(step: ScriptedAnswer, name: string): Response {
   requireInteger(`${name}.delayMs`, delayMs, 0)
   if (dripMs !== undefined) requireInteger(`${name}.dripMs`, dripMs, 1)
   if (dripMs !== undefined && body !== '') {
-    throw invalidOption(`${name}.dripMs`, 'must stand alone', 'a body beside it', 'Remove `body` or `dripMs`.')
+    throw invalidOption(`${name}.dripMs`, 'must stand alone', undefined, 'Remove `body` or `dripMs`.')
   }
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
 }

@@ -70,7 +70,7 @@ describe('update', () => {
     ['`update: options`', []],
     ['`source`', { source: [valid] }],
     ...['ipHeader', 'deadlineMs', 'onError', 'logger', 'clock'].map((name): [string, object] => [
-      `\`${name}\` cannot change while the collector runs. Got a new value. Create another collector.`,
+      `\`${name}\` cannot change while the collector runs. Create another collector.`,
       { sources: [valid], [name]: undefined },
     ]),
     ['`sources`', {}],

@@ -93,7 +93,7 @@ describe('Setting · static headers', () => {
     'X-SIGNATURE',
   ])('may not replace %s', (name) => {
     expect(() => withHeaders({ [name]: 'x' })).toThrow(
-      `\`webhooks[0].headers.${name}\` is reserved for the sender. Got a static header. Remove it.`,
+      `\`webhooks[0].headers.${name}\` is reserved for the sender. Remove it.`,
     )
   })
 

@@ -158,7 +158,7 @@ function requireConnectionString(value: unknown): void {
     throw invalidOption('connectionString', 'is required', kindOf(value), advice)
   }
   if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return
-  const found = typeof value === 'string' ? 'another string' : kindOf(value)
+  const found = typeof value === 'string' ? undefined : kindOf(value)
   throw invalidOption('connectionString', 'must be a full URL that begins with postgres://', found, advice)
 }
 

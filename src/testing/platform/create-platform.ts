@@ -299,7 +299,7 @@ function readOptions(options: PlatformOptions) {
       throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
     }
     const [fixed, advice] = Object.entries(FIXED).find(([key]) => Object.hasOwn(given, key)) ?? []
-    if (advice !== undefined) throw invalidOption(`${name}.${fixed}`, 'cannot be set', 'a value', advice)
+    if (advice !== undefined) throw invalidOption(`${name}.${fixed}`, 'cannot be set', undefined, advice)
   }
   if ('secret' in options) requireSecret('secret', options.secret, 'the shared secret of the endpoint')
   const webhooks = Array.isArray(to) ? to.map((one, index) => readTo(one, `to[${index}]`)) : [readTo(to, 'to')]

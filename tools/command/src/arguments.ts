@@ -167,10 +167,9 @@ export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Others may hold a password or a token.
+    const got = found === undefined ? '' : ` Got ${found}.`
     const example = `http://${found ?? 'localhost:3000/webhooks'}`
-    throw new UsageError(
-      `The URL must begin with http:// or https://. Got ${found ?? 'another text'}. Pass ${example}.`,
-    )
+    throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
   }
   if (url.username !== '' || url.password !== '') {
     throw new UsageError('The URL must hold no user name and password. Pass them as --header.')

@@ -40,15 +40,11 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
   const isRedis = /^rediss?$/i.test(scheme)
   if (!isRedis && !/^postgres(ql)?$/i.test(scheme)) {
     if (scheme === '' || existsSync(location)) return createFile(resolve(location))
-    throw new UsageError(
-      `${argument} must be a SQLite file, redis://…, rediss://… or postgres://…. Got another kind of URL.`,
-    )
+    throw new UsageError(`${argument} must be a SQLite file, redis://…, rediss://… or postgres://….`)
   }
   const url = URL.parse(location)
   if (url === null || !location.slice(scheme.length).startsWith('://') || url.hostname === '') {
-    throw new UsageError(
-      `${argument} must be a full URL. Got one that is none. Write it as ${scheme}://user:password@host:port.`,
-    )
+    throw new UsageError(`${argument} must be a full URL. Write it as ${scheme}://user:password@host:port.`)
   }
   const shown = `${url.protocol}//${url.host}${/^\/[\w-]+$/.test(url.pathname) ? url.pathname : ''}`
   if (isRedis) {

@@ -26,7 +26,7 @@ const STYLE = `body { display: flex; flex-direction: column }
 
 const [, , folder] = process.argv
 if (folder === undefined)
-  throw new TypeError('The folder is required. Got none. Run `node tools/inspector/demo/record.ts FOLDER`.')
+  throw new TypeError('The folder is required. Run `node tools/inspector/demo/record.ts FOLDER`.')
 const { origin, crmOrigin, url, now } = await tellStory(0, 0)
 const { hash, href } = new URL(url)
 const page = href.replace(hash, '')
@@ -49,7 +49,7 @@ async function readStream(): Promise<string> {
     const queues = eventsOf(text, 'queues').at(-1) ?? []
     if (queues.length > 0 && queues.every(({ asOf }) => asOf === now)) return text
   }
-  throw new Error('The stream of the inspector ended. Got no counts of its queues. Run the build again.')
+  throw new Error('The stream of the inspector ended. It sent no counts of its queues. Run the build again.')
 }
 
 function eventsOf<Name extends keyof StreamEvents>(text: string, name: Name): StreamEvents[Name][] {

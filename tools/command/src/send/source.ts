@@ -91,7 +91,7 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
-      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line. Got no line.')
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line.')
     },
   }
 }

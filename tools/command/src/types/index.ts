@@ -80,13 +80,13 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must hold a plan. Got none in ${counted(files.length, 'file')}. A plan of RudderStack needs all of its files: pass their folder.`,
+      `SOURCE must hold a plan. Got ${counted(files.length, 'file')} without one. A plan of RudderStack needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {
     if (ofPlans.length === 0 || traffic.length === 0) {
       throw new UsageError(
-        `--check needs a plan and messages. Got ${ofPlans.length === 0 ? 'no plan' : 'no messages'}.`,
+        `--check needs a plan and messages. Pass ${ofPlans.length === 0 ? 'a plan' : 'messages'}, too.`,
       )
     }
     const { createCheck, printCheck } = await import('./check.ts')
@@ -98,7 +98,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const inference = createInference({ enums: options.enums ?? false })
   await readAll(traffic, inference.add)
   const rules = mergeRules(ofPlans, inference.rules(), add)
-  if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages. Got others.')
+  if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages.')
   const text = attempt(() => printRules(rules, options.format, add))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)
@@ -111,7 +111,7 @@ function attempt<T>(step: () => T): T {
     return step()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new UsageError('SOURCE must hold a plan of reasonable depth. Got one that nests too deep. Pass another one.')
+    throw new UsageError('SOURCE must hold a plan of reasonable depth. Pass one that nests less.')
   }
 }
 
@@ -145,7 +145,7 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   )
   if (!isFolder) return undefined
   const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
-  if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files. Got none.`)
+  if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files.`)
   return names.sort().map((name) => joinPath(source, name))
 }
 

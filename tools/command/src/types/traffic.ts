@@ -60,7 +60,7 @@ function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
   throw new UsageError(
-    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Got another kind of URL. Save what it holds in a file.`,
+    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save what it holds in a file.`,
   )
 }
 

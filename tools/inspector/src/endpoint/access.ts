@@ -141,6 +141,6 @@ function foreign(found: string): Refusal {
  * @throws Refusal
  */
 export function requireOwnHeader(headers: EndpointHeaders): void {
-  const text = 'A POST must have the header X-Hookline-Inspector: 1. Got none. Add the header.'
+  const text = 'A POST must have the header X-Hookline-Inspector: 1. Add the header.'
   refuseUnless(headers[OWN_HEADER] !== undefined, 403, text)
 }

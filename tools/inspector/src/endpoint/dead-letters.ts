@@ -90,7 +90,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
     async change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed> {
       const { name } = part
       requireChange(body)
-      const text = 'A queue accepts one change at a time. Got another one. Wait until the first has ended.'
+      const text = 'A queue accepts one change at a time. Wait until the first has ended.'
       refuseUnless(!changing.has(name), 409, text)
       changing.add(name)
       try {

@@ -132,7 +132,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
     const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
     const sender = known(senders.get(name as string), 'The sender must be one that the inspector has')
-    const text = `The inspector sends ${MAX_SENDING} messages at a time. Got one more. Wait for the others.`
+    const text = `The inspector sends ${MAX_SENDING} messages at a time. Wait for the others.`
     refuseUnless(sending < MAX_SENDING, 429, text, { 'retry-after': '1' })
     sending += 1
     try {
@@ -170,14 +170,14 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   async function queuedPartOf(name: unknown): Promise<QueuedPart> {
     const part = partOf(name)
     const advice = 'Choose a receiver with an inbox, or a destination.'
-    refuseUnless(await queues.has(part.queue), 404, `The part must have a queue. Got one without. ${advice}`)
+    refuseUnless(await queues.has(part.queue), 404, `The part must have a queue. ${advice}`)
     return part as QueuedPart
   }
 
   async function partWithHistory(name: unknown): Promise<PartWithHistory> {
     const part = partOf(name)
     const advice = 'Give the inbox of the receiver `history: { maxAgeMs }`.'
-    refuseUnless(await queues.has(part.history), 404, `The part must keep a history. Got one without. ${advice}`)
+    refuseUnless(await queues.has(part.history), 404, `The part must keep a history. ${advice}`)
     return part as PartWithHistory
   }
 
@@ -188,7 +188,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)
     const [get, post] = [gets.get(path), posts.get(path)]
     const allow = post === undefined ? 'GET, HEAD' : 'POST'
-    const text = `The method must be ${allow}. Got another one. Use the page.`
+    const text = `The method must be ${allow}. Use the page.`
     refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
     if (get !== undefined) return get(request, new URLSearchParams(query), access)
     const advice = "Return 'write' from `authorize`."
@@ -199,7 +199,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function readObject(request: PageRequest): Promise<Json> {
     const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
-    refuseUnless(isJson, 415, 'The content type must be application/json. Got another one. Use the page.')
+    refuseUnless(isJson, 415, 'The content type must be application/json. Use the page.')
     const body = await withTimeout(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
     const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
@@ -264,6 +264,6 @@ function readAfter(query: URLSearchParams): string | undefined {
 
 /** @throws Refusal for what was not found. */
 function known<Found>(found: Found | undefined, rule = 'The message must be one that is kept'): Found {
-  refuseUnless(found !== undefined, 404, `${rule}. Got another one, or one that is gone. Reload the page.`)
+  refuseUnless(found !== undefined, 404, `${rule}. It may be gone. Reload the page.`)
   return found
 }

@@ -36,7 +36,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
 
   /** Returns what ends it. */
   function startWalk(): () => void {
-    const text = `The inspector reads ${MAX_WALKS} histories at a time. Got one more. Wait for the others.`
+    const text = `The inspector reads ${MAX_WALKS} histories at a time. Wait for the others.`
     refuseUnless(walks < MAX_WALKS, 429, text, { 'retry-after': '1' })
     walks += 1
     return () => {
@@ -122,7 +122,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
       const advice = 'Send one, so that it can be continued.'
-      refuseUnless(typeof given.id === 'string', 400, `\`id\` must name the replay. Got none. ${advice}`)
+      refuseUnless(typeof given.id === 'string', 400, `\`id\` must name the replay. ${advice}`)
       await requireOptions(part, options)
       const key = JSON.stringify([part.name, given.id])
       const before = replays.get(key)?.status
@@ -145,7 +145,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     /** @throws Refusal for a replay that does not run. */
     stop({ part, id }: Json): ReplayStatus {
       const running = replays.get(JSON.stringify([part, id]))
-      const text = 'The replay must be one that runs here. Got another one. Reload the page.'
+      const text = 'The replay must be one that runs here. Reload the page.'
       refuseUnless(running?.status.state === 'running', 404, text)
       running.controller.abort()
       return running.status

@@ -36,7 +36,7 @@ export function readOptions(options: InspectorOptions) {
   const collectors = readParts('collector', options.collector, 'collector', ['handle', 'delete'], names)
   if (names.size === 0) {
     const advice = 'Pass `receiver`, `destinations` or `collector`.'
-    throw invalidOption('createInspector: options', 'must hold a part to watch', 'none', advice)
+    throw invalidOption('createInspector: options', 'must hold a part to watch', undefined, advice)
   }
   const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], new Set())
   if (authorize !== undefined && typeof authorize !== 'function') {
@@ -96,10 +96,10 @@ function readParts<Part extends object>(
 function requireToken(token: unknown, authorize: unknown): void {
   if (token === undefined) return
   if (authorize !== undefined) {
-    throw invalidOption('token', 'cannot be combined with `authorize`', 'both', 'Pass one of the two.')
+    throw invalidOption('token', 'cannot be combined with `authorize`', undefined, 'Pass one of the two.')
   }
   if (typeof token === 'string' && /^[\w-]{32,256}$/.test(token)) return
-  const found = typeof token === 'string' ? 'other text' : kindOf(token)
+  const found = typeof token === 'string' ? undefined : kindOf(token)
   const advice = 'Make one: openssl rand -hex 32.'
   throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` and `_`', found, advice)
 }

@@ -58,7 +58,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
      */
     open(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
       if (request.method === 'HEAD') return answer(200, TYPE, '', UNBUFFERED)
-      const text = `The inspector serves ${MAX_STREAMS} streams at a time. Got one more. Close a page, or try again later.`
+      const text = `The inspector serves ${MAX_STREAMS} streams at a time. Close a page, or try again later.`
       refuseUnless(streams.size < MAX_STREAMS, 503, text, { 'retry-after': '5' })
       const { signal } = request
       let [isChanged, isEnded, isIdle] = [true, false, false]
