@@ -13,13 +13,12 @@ import {
   whole,
 } from '../../kit/checks.ts'
 import { systemClock } from '../../kit/clock.ts'
-import type { Logger } from '../../kit/log.ts'
 import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
-import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** What `bullmqQueue` takes. */
-export interface BullmqQueueOptions {
+export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger'> {
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
@@ -45,11 +44,6 @@ export interface BullmqQueueOptions {
    */
   readonly allowEviction?: boolean
   /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
-   */
-  readonly deadLetterRetentionMs?: number
-  /**
    * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
    * claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
    * `queue_unavailable`. Default false.
@@ -65,11 +59,6 @@ export interface BullmqQueueOptions {
    * queue tries again by itself. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
-  /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
-   */
-  readonly logger?: Logger
 }
 
 export type BullmqSettings = ReturnType<typeof readOptions>

@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from '../../kit/clock.ts'
 import { createFifo } from '../../kit/fifo.ts'
 import { HooklineError } from '../../protocol/error.ts'
+import type { CreateQueueOptions } from '../arguments.ts'
 import type { CheckedLogPage, LogStore, QueueStore } from '../queue-store.ts'
 import type { ClaimedJob, DeadLetter, Job, LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
@@ -19,7 +20,7 @@ interface Entry extends Waiting {
 }
 
 /** What `memoryQueue` takes. */
-export interface MemoryQueueOptions {
+export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
   /** Names the queue in its errors. Default `memory`. */
   readonly name?: string
   /** The most jobs that wait or are claimed. Default 100 000. */
@@ -33,13 +34,6 @@ export interface MemoryQueueOptions {
    * `maxJobs` ids are remembered, the latest.
    */
   readonly dedupeWindowMs?: number
-  /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
-   */
-  readonly deadLetterRetentionMs?: number
-  /** Where time comes from. Default: the machine's clock. */
-  readonly clock?: Clock
 }
 
 interface MemoryClaim extends ClaimedJob {

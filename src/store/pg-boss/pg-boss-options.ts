@@ -13,11 +13,10 @@ import {
   show,
   whole,
 } from '../../kit/checks.ts'
-import { type Clock, systemClock } from '../../kit/clock.ts'
-import type { Logger } from '../../kit/log.ts'
+import { systemClock } from '../../kit/clock.ts'
 import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
-import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** A client of `pg`, as far as it is used here. */
 export interface PoolClient {
@@ -37,7 +36,7 @@ export interface Pool {
 }
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
-export interface PgBossQueueOptions {
+export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * Names the queue, in pg-boss too, and with `-groups` added the queue of the jobs that have a group: letters, digits and `_ . - /`.
    * Processes that share a name, schema and database share the jobs.
@@ -78,11 +77,6 @@ export interface PgBossQueueOptions {
    */
   readonly dedupeWindowMs?: number
   /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
-   */
-  readonly deadLetterRetentionMs?: number
-  /**
    * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
    * claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until schema and queue exist, each call rejects with
    * `queue_unavailable`. Default false.
@@ -101,13 +95,6 @@ export interface PgBossQueueOptions {
    * prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
-  /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
-   */
-  readonly logger?: Logger
-  /** Where time comes from. Default: the machine's clock. */
-  readonly clock?: Clock
 }
 
 export type Settings = ReturnType<typeof readOptions>

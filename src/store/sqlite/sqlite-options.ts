@@ -10,14 +10,13 @@ import {
   show,
   whole,
 } from '../../kit/checks.ts'
-import { type Clock, systemClock } from '../../kit/clock.ts'
-import type { Logger } from '../../kit/log.ts'
+import { systemClock } from '../../kit/clock.ts'
 import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
-import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** What `sqliteQueue` takes. */
-export interface SqliteQueueOptions {
+export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * The file, created if it does not exist. SQLite keeps two more beside it, and each process that uses it one. It must be
    * on a disk of this machine, not of a network.
@@ -38,11 +37,6 @@ export interface SqliteQueueOptions {
    * file. Of processes that share the queue, the shortest counts. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
-  /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
-   */
-  readonly deadLetterRetentionMs?: number
   /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
   readonly maxJobs?: number
   /**
@@ -61,13 +55,6 @@ export interface SqliteQueueOptions {
    * again by itself. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
-  /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
-   */
-  readonly logger?: Logger
-  /** Where time comes from. Default: the machine's clock. */
-  readonly clock?: Clock
 }
 
 export type Settings = ReturnType<typeof readOptions>
