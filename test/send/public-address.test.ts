@@ -104,7 +104,8 @@ function inBlock(network: readonly number[], bits: number, rest: readonly number
 const group = fc.nat(0xffff)
 const groupsOf = (length: number) => fc.array(group, { minLength: length, maxLength: length })
 
-function addresses(family: Family, more: readonly string[]): fc.Arbitrary<number[]> {
+/** Addresses of any kind, and those at the edges of blocks and in them. */
+function addresses(family: Family, more: readonly string[] = []): fc.Arbitrary<number[]> {
   const length = family === 'ipv4' ? 2 : 8
   const blocks = [...blocksOf(family), ...more.map((network) => ({ network, bits: 3 }))]
   const near = fc
@@ -113,23 +114,15 @@ function addresses(family: Family, more: readonly string[]): fc.Arbitrary<number
   return fc.oneof(groupsOf(length), near)
 }
 
-/** IPv6 addresses that hold this IPv4 address in some known form. */
-const FORMS: Readonly<Record<string, (high: number, low: number, random: readonly number[]) => number[]>> = {
-  compatible: (high, low) => [0, 0, 0, 0, 0, 0, high, low],
-  mapped: (high, low) => [0, 0, 0, 0, 0, 0xffff, high, low],
-  translated: (high, low) => [0, 0, 0, 0, 0xffff, 0, high, low],
-  nat64: (high, low) => [0x64, 0xff9b, 0, 0, 0, 0, high, low],
-  'local-use nat64': (high, low, [a = 0, b = 0]) => [0x64, 0xff9b, 1, a, b, 0, high, low],
-  '6to4': (high, low, random) => [0x2002, high, low, ...random.slice(0, 5)],
-  teredo: (high, low, random) => [0x2001, 0, ...random.slice(0, 4), high ^ 0xffff, low ^ 0xffff],
-  isatap: (high, low, [a = 0, b = 0, c = 0]) => [0x2600 | (a & 0xff), a, b, c, 0, 0x5efe, high, low],
-  'global isatap': (high, low, [a = 0, b = 0, c = 0]) => [0x2600 | (a & 0xff), a, b, c, 0x200, 0x5efe, high, low],
-}
+/** Addresses of ISATAP, which hold one of IPv4. The other forms that do, such as those of NAT64, are blocks of the registry. */
+const isatap = fc
+  .tuple(groupsOf(4), fc.constantFrom(0, 0x200), addresses('ipv4'))
+  .map(([[a = 0, ...rest], flag, ipv4]) => [0x2600 | (a & 0xff), ...rest, flag, 0x5efe, ...ipv4])
 
 describe('isPublicAddress', () => {
   it('agrees with the second implementation on IPv4', () => {
     fc.assert(
-      fc.property(addresses('ipv4', []), (groups) => isPublicAddress(writeIPv4(groups)) === isPublic(groups)),
+      fc.property(addresses('ipv4'), (groups) => isPublicAddress(writeIPv4(groups)) === isPublic(groups)),
       { numRuns: runs(500) },
     )
   })
@@ -137,29 +130,11 @@ describe('isPublicAddress', () => {
   it('agrees with the second implementation on IPv6, in every notation', () => {
     fc.assert(
       fc.property(
-        addresses('ipv6', ['2000::']),
+        fc.oneof(addresses('ipv6', ['2000::']), isatap),
         fc.constantFrom(...NOTATIONS),
         (groups, notate) => isPublicAddress(notate(groups)) === isPublic(groups),
       ),
-      { numRuns: runs(1_000) },
-    )
-  })
-
-  it('never lets an IPv6 address pass that holds an IPv4 address which is not public', () => {
-    const forms = fc.constantFrom(...Object.values(FORMS))
-    fc.assert(
-      fc.property(
-        forms,
-        addresses('ipv4', []),
-        groupsOf(5),
-        fc.constantFrom(...NOTATIONS),
-        (form, ipv4, random, notate) => {
-          const [high = 0, low = 0] = ipv4
-          const text = notate(form(high, low, random))
-          return isPublic(ipv4) || !isPublicAddress(text)
-        },
-      ),
-      { numRuns: runs(1_000) },
+      { numRuns: runs(1_500) },
     )
   })
 

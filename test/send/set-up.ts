@@ -1,10 +1,26 @@
-/** A destination on a manual clock, whose network is a script. */
+/** A destination on a manual clock, whose network is a script; and a sender and an endpoint that are closed when the test is over. */
 
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { createDestination } from '../../src/send/create-destination.ts'
+import { createSender } from '../../src/send/create-sender.ts'
 import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
-import { capture, type ManualClock, manualClock, type Script } from '../../src/testing.ts'
+import type { SenderOptions } from '../../src/send/sender-options.ts'
+import type { Sender } from '../../src/send/sender-types.ts'
+import {
+  capture,
+  type EndpointOptions,
+  type ManualClock,
+  manualClock,
+  type Script,
+  type ScriptedEndpoint,
+  startEndpoint,
+} from '../../src/testing.ts'
+
+export const HOUR = 3_600_000
 
 export function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
   const clock = (options.clock as ManualClock | undefined) ?? manualClock()
@@ -23,4 +39,27 @@ export function setUp(script: Script = [200], options: Partial<DestinationOption
   const start = clock.now()
   const startsOf = (report: DeliveryReport | undefined) => report?.attempts.map(({ at }) => at.getTime() - start)
   return { clock, captured, reports, destination, start, startsOf, last: () => reports.at(-1) }
+}
+
+export async function listen(options?: EndpointOptions): Promise<ScriptedEndpoint> {
+  const endpoint = await startEndpoint(options)
+  onTestFinished(() => endpoint.close())
+  return endpoint
+}
+
+export function openSender(options: SenderOptions): Sender {
+  const sender = createSender(options)
+  onTestFinished(() => sender.close())
+  return sender
+}
+
+/** A server that takes everything, and itself ends no connection. `open` has those that are not ended. */
+export async function serveKept(): Promise<{ readonly url: string; readonly open: ReadonlySet<Socket> }> {
+  const open = new Set<Socket>()
+  const server = createServer((_request, response) => void response.end()).listen(0, '127.0.0.1')
+  server.keepAliveTimeout = 60_000 // Longer than the test.
+  server.on('connection', (socket) => open.add(socket.on('close', () => open.delete(socket))))
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, open }
 }

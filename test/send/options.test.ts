@@ -1,0 +1,131 @@
+/** The options of senders and destinations, and the arguments of their methods: each mistake is a TypeError that names it. */
+
+import { expect, it } from 'vitest'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import { createSender } from '../../src/send/create-sender.ts'
+import type { Destination } from '../../src/send/destination-types.ts'
+import type { Sender } from '../../src/send/sender-types.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
+import { fixtures } from '../../src/testing.ts'
+import { openSender, setUp } from './set-up.ts'
+
+const webhooks = [{ url: 'https://shop.example/' }]
+const dispatcher = { dispatch() {} }
+const { ca } = createCertificate('private_ca')
+
+it.each<[option: string, options: object | undefined]>([
+  ['createSender: options', undefined],
+  ['secret', { secret: 's' }],
+  ['webhooks', { webhooks: undefined }],
+  ['sharedSecret', { sharedSecret: '' }],
+  ['sharedSecret', { sharedSecret: undefined }],
+  ['userAgent', { userAgent: 'Acme/2' }],
+  ['timeoutMs', { timeoutMs: 5_001 }],
+  ['allowPrivateAddresses', { allowPrivateAddresses: 'no' }],
+  ['dispatcher', { dispatcher: {} }],
+  ['dispatcher', { dispatcher, ca }],
+  ['dispatcher', { dispatcher, allowPrivateAddresses: false }],
+])('a sender refuses a wrong `%s`: %j', (option, options) => {
+  const create = () => createSender((options && { webhooks, ...options }) as never)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`\`${option}\``)
+})
+
+it.each<[option: string, options: object | undefined]>([
+  ['createDestination: options', undefined],
+  ['onattempt', { onattempt: () => {} }],
+  ['webhooks', { webhooks: [] }],
+  ['enabled', { enabled: 1 }],
+  ['whenDisabled', { whenDisabled: 'keep' }],
+  ['historicalAfterMs', { historicalAfterMs: 0 }],
+  ['historicalAfterMs', { historicalAfterMs: '1d' }],
+  ['queue', { queue: [] }],
+  ['concurrency', { concurrency: 0 }],
+  ['maxPerSecond', { maxPerSecond: 0 }],
+  ['circuit: options', { circuit: true }],
+  ['circuit.failures', { circuit: { failures: 0 } }],
+  ['circuit.lastAttemptsPerSecond', { circuit: { lastAttemptsPerSecond: 0.5 } }],
+  ['failure', { circuit: { failure: 1 } }],
+  ['filter', { filter: 'yes' }],
+  ['transform', { transform: {} }],
+  ['random', { random: 0.5 }],
+  ['onAttempt', { onAttempt: 'log' }],
+  ['onCircuit', { onCircuit: 'log' }],
+  ['onDeadLetter', { onDeadLetter: 'page me' }],
+  ['logger.error', { logger: {} }],
+])('a destination refuses a wrong `%s`: %j', (option, options) => {
+  const create = () => createDestination((options && { webhooks, ...options }) as never)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`${option}\``)
+})
+
+it('a destination refuses a queue that serves another one', () => {
+  const queue = memoryQueue()
+  createDestination({ webhooks, queue })
+
+  expect(() => createDestination({ webhooks, queue })).toThrow(TypeError)
+})
+
+it.each<[argument: string, call: (sender: Sender) => unknown]>([
+  ['message.type', (sender) => sender.send(null as never)],
+  ['message.type', (sender) => sender.request({ type: 'order' } as never)],
+  ['track: call', (sender) => sender.track(undefined as never)],
+  ['event', (sender) => sender.send({ type: 'track', userId: 'u' } as never)],
+  ['timestamp', (sender) => sender.page({ userId: 'u', timestamp: 'now' })],
+  ['toJSON', (sender) => sender.page({ userId: 'u', toJSON: () => 5 } as never)],
+  ['tampr', (sender) => sender.send(fixtures.page, { tampr: 'truncated' } as never)],
+  ['tamper', (sender) => sender.send(fixtures.page, { tamper: 'harder' as never })],
+  ['webook', (sender) => sender.request(fixtures.page, { webook: 1 } as never)],
+  ['webhook', (sender) => sender.request(fixtures.page, { webhook: 1 })],
+])('a sender refuses an argument, `%s` (%#)', async (argument, call) => {
+  const sender = openSender({ webhooks, sharedSecret: 'secret' })
+  const called = async () => call(sender)
+
+  await expect(called()).rejects.toThrow(TypeError)
+  await expect(called()).rejects.toThrow(`${argument}\``)
+})
+
+const cyclic: { self?: object } = {}
+cyclic.self = cyclic
+it.each([{ n: 1n }, cyclic])('a sender refuses what JSON cannot hold: %o', async (properties) => {
+  const sender = openSender({ webhooks })
+
+  await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(TypeError)
+  await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(/^track: .* JSON/)
+})
+
+it.each<[argument: string, call: (destination: Destination) => unknown]>([
+  ['event', (each) => each.track({ userId: 'u' } as never)],
+  ['submissions', (each) => each.submit({ message: fixtures.page } as never)],
+  ['message.type', (each) => each.submit([{ message: { type: 'x' } as never }])],
+  ['key', (each) => each.submit([{ message: fixtures.page, key: 5 as never }])],
+  ['source', (each) => each.submit([{ message: fixtures.page, source: '' }])],
+  ['drop', (each) => each.drop({})],
+  ['drop: reason', (each) => each.drop({ reason: 'window-over' as never })],
+  ['drop: reason', (each) => each.drop({ reason: null as never })],
+  ['ids', (each) => each.forget('')],
+  ['graceMs', (each) => each.close({ graceMs: -1 })],
+  ['graceMs', (each) => each.close({ graceMs: '5' as never })],
+  ['grace', (each) => each.close({ grace: 1 } as never)],
+  ['members', (each) => each.syncAudience('Beta', 'ada')],
+  ['members', (each) => each.syncAudience('Beta', [''])],
+  ['values', (each) => each.syncTrait('Plan', ['ada', 'bob'] as never)],
+  ['values', (each) => each.syncTrait('Plan', 'ada' as never)],
+  // Without `previous`, every member would be sent again.
+  ['prevous', (each) => each.syncAudience('Beta', ['ada'], { prevous: ['ada'] } as never)],
+  ['prevous', (each) => each.syncTrait('Beta', [['ada', 1]], { prevous: [] } as never)],
+  ['observe: options', (each) => each.observe(null as never)],
+  ['attempt', (each) => each.observe({ attempt() {} } as never)],
+  ['observe: queued', (each) => each.observe({ queued: 1 } as never)],
+])('a destination refuses an argument, `%s`, and goes on (%#)', async (argument, call) => {
+  const { destination } = setUp()
+  const called = async () => call(destination)
+
+  await expect(called()).rejects.toThrow(TypeError)
+  await expect(called()).rejects.toThrow(`${argument}\``)
+
+  expect(await destination.delete({ userId: 'u' })).toMatchObject({ queued: true })
+})
