@@ -3,6 +3,7 @@ import type { EndpointRequest } from '../../src/host/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
 import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 import { watchConsole } from '../support/console.ts'
+import { watchWarnings } from '../support/receive.ts'
 
 type ReceiverOnly =
   | 'signature_missing'
@@ -132,12 +133,10 @@ it('a logger gets the lines in place of the console, with the path', async () =>
     await post('/v1/page', {}, { headers: { 'content-type': 'application/json', authorization: basic('a gu3ss') } })
   }
   await clock.advance(60_000)
+
   expect(logged).toEqual([
-    [
-      { code: 'write_key_unknown', path: '/v1/page' },
-      expect.stringMatching(/^write_key_unknown at \/v1\/page: The write key/),
-    ],
-    [{ code: 'write_key_unknown', more: 499 }, '499 more write_key_unknown in the last minute.'],
+    [{ code: 'write_key_unknown', path: '/v1/page' }, expect.any(String)],
+    [{ code: 'write_key_unknown', more: 499 }, expect.any(String)],
   ])
   expect(JSON.stringify(logged)).not.toContain('gu3ss')
   expect(printed).toEqual([])
@@ -153,19 +152,20 @@ it.each([
   ],
   ['rejects with a string', () => Promise.reject('no log'), 'a thrown string'],
 ])('answers also when onError %s', async (_how, onError, detail) => {
-  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const warn = watchWarnings()
   const { post } = setUpCollector({ onError })
   expect((await post('/v1/batch', '')).status).toBe(400)
   await new Promise((resolve) => setImmediate(resolve))
-  expect(warn.mock.calls).toEqual([['onError failed', { code: 'HOOKLINE_ON_ERROR', detail }]])
-  warn.mockRestore()
+
+  expect(warn.mock.calls).toEqual([[expect.any(String), { code: 'HOOKLINE_ON_ERROR', detail }]])
 })
 
 it('answers 500 when the host itself throws', async () => {
   const { post, errors } = setUpCollector()
-  const readBody = () => {
-    throw new TypeError('a bug')
-  }
-  expect((await post('/v1/batch', '', { readBody })).json).toMatchObject({ status: 500, code: 'internal' })
-  expect(errors[0]?.cause).toEqual(new TypeError('a bug'))
+  const bug = new TypeError('a bug')
+
+  const answer = await post('/v1/batch', '', { readBody: () => Promise.reject(bug) })
+
+  expect(answer.json).toMatchObject({ status: 500, code: 'internal' })
+  expect(errors[0]?.cause).toBe(bug)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createCollector } from '../../src/collect/create-collector.ts'
-import { BATCH_LIMIT, CALL_LIMIT } from '../../src/protocol/limits.ts'
-import { basic, type Delivered, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
+import { CALL_LIMIT } from '../../src/protocol/limits.ts'
+import { basic, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
 
 const page = { type: 'page', userId: 'user-1' }
 const json = { 'content-type': 'application/json' }
@@ -64,51 +64,54 @@ describe('the write key', () => {
     return code ?? to.join()
   }
 
+  const [shopKey, appKey] = ['key of the shop', 'key of the app']
   it.each<[string, object, object, string]>([
-    ['Basic, empty password', { authorization: basic('key of the app') }, {}, 'app'],
-    ['Basic without a colon', { authorization: `basic ${btoa('key of the app')}` }, {}, 'app'],
-    ['in the body', {}, { writeKey: 'key of the shop' }, 'shop'],
-    ['both: the header decides', { authorization: basic('key of the app') }, { writeKey: 'key of the shop' }, 'app'],
-    ['an empty user name: the body decides', { authorization: basic('') }, { writeKey: 'key of the shop' }, 'shop'],
+    ['Basic, empty password', { authorization: basic(appKey) }, {}, 'app'],
+    ['Basic without a colon', { authorization: `basic ${btoa(appKey)}` }, {}, 'app'],
+    ['in the body', {}, { writeKey: shopKey }, 'shop'],
+    ['both: the header decides', { authorization: basic(appKey) }, { writeKey: shopKey }, 'app'],
+    ['an empty user name: the body decides', { authorization: basic('') }, { writeKey: shopKey }, 'shop'],
     ['none', {}, {}, 'write_key_missing'],
-    ['no text', {}, { writeKey: ['key of the shop'] }, 'write_key_missing'],
+    ['no text', {}, { writeKey: [shopKey] }, 'write_key_missing'],
     ['unknown', {}, { writeKey: 'key of the sho' }, 'write_key_unknown'],
-    ['unknown, in Basic', { authorization: basic('__proto__') }, { writeKey: 'key of the shop' }, 'write_key_unknown'],
+    ['unknown, in Basic', { authorization: basic('__proto__') }, { writeKey: shopKey }, 'write_key_unknown'],
   ])('%s', async (_how, headers, body, outcome) => {
     expect(await send(headers, { batch: [page], ...body })).toBe(outcome)
     expect(await send(headers, { userId: 'u', ...body }, '/v1/page')).toBe(outcome)
   })
 
   it('of the header decides before the body is read', async () => {
+    const { post } = setUpCollector()
     const readBody = vi.fn()
-    const headers = { ...json, authorization: basic('another key') }
-    const answer = await collector.handle(request('/v1/batch', '', { headers, readBody }))
-    expect([answer?.status, readBody.mock.calls]).toEqual([401, []])
+
+    const answer = await post('/v1/batch', '', { headers: { ...json, authorization: basic('another key') }, readBody })
+
+    expect([answer.status, readBody.mock.calls]).toEqual([401, []])
   })
 
   it.each([
     ['missing', {}, 'write_key_missing'],
     ['unknown', { writeKey: 'a guess' }, 'write_key_unknown'],
   ])('%s in the body decides before the body is parsed', async (_how, body, code) => {
+    const { collector } = setUpCollector()
     const parse = vi.spyOn(JSON, 'parse')
-    const answer = await collector.handle(
-      request('/v1/batch', { batch: Array(1_000).fill([[]]), ...body }, { headers: json }),
-    )
+    const long = { batch: Array(1_000).fill([[]]), ...body }
+
+    const answer = await collector.handle(request('/v1/batch', long, { headers: json }))
     const longest = Math.max(0, ...parse.mock.calls.map(([text]) => text.length))
     parse.mockRestore()
+
     expect([JSON.parse(answer?.body ?? '').code, longest < 20]).toEqual([code, true])
   })
 
   it.each(['clé 鍵', 'with a space', '__proto__', 'constructor'])('may be %j', async (key) => {
-    const { collector, destination } = setUpCollector()
+    const { collector, destination, post } = setUpCollector()
     collector.update({ sources: [{ name: '__proto__', writeKey: key, destinations: [destination] }] })
-    for (const [headers, body] of [
-      [{ authorization: basic(key) }, page] as const,
-      [{}, { ...page, writeKey: key }] as const,
-    ]) {
-      const answer = await collector.handle(request('/v1/page', body, { headers: { ...json, ...headers } }))
-      expect(answer?.status).toBe(200)
-    }
+
+    const inHeader = await post('/v1/page', page, { headers: { ...json, authorization: basic(key) } })
+    const inBody = await post('/v1/page', { ...page, writeKey: key }, { headers: json })
+
+    expect([inHeader.status, inBody.status]).toEqual([200, 200])
     expect(await collector.delete('u')).toEqual([{ source: '__proto__', queued: 1 }])
   })
 
@@ -121,15 +124,10 @@ describe('the answer to a batch', () => {
   it('lists what is refused, and takes the rest', async () => {
     const { post, destination } = setUpCollector()
     const huge = { ...page, messageId: 'huge', properties: { text: 'x'.repeat(CALL_LIMIT) } }
-    const batch = [
-      page,
-      { type: 'track', userId: 'u', messageId: 'm' },
-      5,
-      { ...page, messageId: 7, type: 'x' },
-      huge,
-      page,
-    ]
-    const { status, json } = await post('/v1/batch', { batch })
+    const invalid = [{ type: 'track', userId: 'u', messageId: 'm' }, 5, { ...page, messageId: 7, type: 'x' }, huge]
+
+    const { status, json } = await post('/v1/batch', { batch: [page, ...invalid, page] })
+
     expect(status).toBe(200)
     expect(json).toEqual({
       success: true,
@@ -160,54 +158,47 @@ describe('Limits', () => {
     ['of 32 KB is taken', CALL_LIMIT, 1],
     ['of a byte more is not', CALL_LIMIT + 1, 0],
   ])('one call %s', async (_what, bytes, accepted) => {
-    const call = sized(bytes)
-    expect(Buffer.byteLength(JSON.stringify(call))).toBe(bytes)
     const { post } = setUpCollector()
-    expect((await post('/v1/batch', { batch: [call] })).json.accepted).toBe(accepted)
-    const single = await post('/v1/page', call)
-    expect(single.status).toBe(accepted === 1 ? 200 : 413)
-    if (accepted === 0) expect(single.json.code).toBe('call_too_large')
-  })
 
-  it.each([{ sentAt: '2026-01-15T09:30:00Z' }, { _metadata: { a: 'é' } }, { sentAt: 5, _metadata: {} }])(
-    'one call: %j counts',
-    async (also) => {
-      const { post } = setUpCollector()
-      const batch = [CALL_LIMIT, CALL_LIMIT + 1].map((bytes) => sized(bytes, { ...page, ...also }))
-      const { json } = await post('/v1/batch', { batch })
-      expect([json.accepted, json.refused]).toMatchObject([1, [{ index: 1, code: 'call_too_large' }]])
-    },
-  )
+    for (const also of [
+      {},
+      { sentAt: '2026-01-15T09:30:00Z' },
+      { _metadata: { a: 'é' } },
+      { sentAt: 5, _metadata: {} },
+    ]) {
+      const call = sized(bytes, { ...page, ...also })
+      expect(Buffer.byteLength(JSON.stringify(call))).toBe(bytes)
+      const refused = accepted === 1 ? [] : [{ code: 'call_too_large' }]
+      expect((await post('/v1/batch', { batch: [call] })).json).toMatchObject({ accepted, refused })
+    }
+
+    const single = await post('/v1/page', sized(bytes))
+    expect([single.status, single.json.code]).toEqual(accepted === 1 ? [200, undefined] : [413, 'call_too_large'])
+  })
 
   it('one call: what the batch adds to it counts', async () => {
     const { post } = setUpCollector()
+
     const { json } = await post('/v1/batch', { batch: [sized(CALL_LIMIT), page], context: { a: 1 } })
+
     expect([json.accepted, json.refused[0].code]).toEqual([1, 'call_too_large'])
   })
 
   it('one batch request is read up to 500 KB', async () => {
     const { post } = setUpCollector()
-    let limit = 0
-    const readBody = (most: number) => {
-      limit = most
-      return { bytes: Buffer.from('{}'), source: 'stream' as const }
-    }
-    for (const path of ['/v1/batch', '/v1/page']) {
-      await post(path, '', { readBody })
-      expect(limit).toBe(BATCH_LIMIT)
-    }
-    expect(BATCH_LIMIT).toBe(512_000)
+    const readBody = vi.fn(() => ({ bytes: Buffer.from('{}'), source: 'stream' as const }))
+
+    for (const path of ['/v1/batch', '/v1/page']) await post(path, '', { readBody })
+
+    expect(readBody.mock.calls).toEqual([[512_000], [512_000]])
   })
 
   it('a list of more than can be calls is refused whole', async () => {
     const { post } = setUpCollector()
     const list = (length: number) => ({ batch: Array.from({ length }, () => 0) })
     expect((await post('/v1/batch', list(20_000))).json.refusedCount).toBe(20_000)
-    expect((await post('/v1/batch', list(20_001))).json).toMatchObject({
-      status: 400,
-      code: 'call_invalid',
-      path: 'batch',
-    })
+    const refused = { status: 400, code: 'call_invalid', path: 'batch' }
+    expect((await post('/v1/batch', list(20_001))).json).toMatchObject(refused)
   })
 
   it('from the next refused call on, the rest of the batch is refused together', async () => {
@@ -215,12 +206,8 @@ describe('Limits', () => {
     const batch = [page, ...Array.from({ length: 501 }, () => 0), page, 0]
     const { json } = await post('/v1/batch', { batch })
     expect([json.accepted, json.refused.length, json.refusedCount]).toEqual([1, 501, 503])
-    expect(json.refused[500]).toEqual({
-      index: 501,
-      count: 3,
-      code: 'too_many_refused',
-      detail: expect.stringContaining('More than 500 calls'),
-    })
+    const detail = expect.any(String)
+    expect(json.refused[500]).toEqual({ index: 501, count: 3, code: 'too_many_refused', detail })
     expect(destination.messages).toHaveLength(1)
   })
 
@@ -244,17 +231,17 @@ describe('Limits', () => {
     const { post } = setUpCollector()
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
     const body = `{"batch":[{"type":"page","userId":"u","properties":{"a":${deep}}}]}`
+
     const { json } = await post('/v1/batch', body)
-    expect([json.accepted, json.refused.map(({ code }: Delivered) => code)]).toEqual([
-      accepted,
-      accepted === 1 ? [] : ['call_invalid'],
-    ])
+
+    expect(json).toMatchObject({ accepted, refused: accepted === 1 ? [] : [{ code: 'call_invalid' }] })
   })
 
+  const deepest = '['.repeat(250_000) + ']'.repeat(250_000)
   it.each([
-    ['the body', `${'['.repeat(250_000)}${']'.repeat(250_000)}`, 'body_not_json'],
-    ['the context', `{"batch":[],"context":{"a":${'['.repeat(250_000)}${']'.repeat(250_000)}}}`, 'call_invalid'],
-    ['the write key', `{"batch":[],"writeKey":${'['.repeat(250_000)}${']'.repeat(250_000)}}`, undefined],
+    ['the body', deepest, 'body_not_json'],
+    ['the context', `{"batch":[],"context":{"a":${deepest}}}`, 'call_invalid'],
+    ['the write key', `{"batch":[],"writeKey":${deepest}}`, undefined],
   ])('%s nested 250 000 deep', async (_what, body, code) => {
     const { post, errors } = setUpCollector()
     expect((await post('/v1/batch', body)).json.code).toBe(code)
@@ -327,31 +314,29 @@ describe('hostile bodies', () => {
 
 describe('the deadline of a body', () => {
   it('does not run while destinations work', async () => {
-    let take: (answer: []) => void = () => {}
-    const submit = () =>
-      new Promise<[]>((resolve) => {
-        take = resolve
-      })
-    const { post, clock } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations: [{ submit }] }] })
+    const taken = Promise.withResolvers<[]>()
+    const destinations = [{ submit: () => taken.promise }]
+    const { post, clock } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] })
+
     const answered = post('/v1/page', { userId: 'u' })
     await clock.advance(60_000)
-    take([])
+    taken.resolve([])
+
     expect((await answered).status).toBe(200)
   })
 
   it.each(['body_aborted', 'a body'])('what comes after it changes nothing: %s', async (late) => {
     const { post, clock, errors, destination } = setUpCollector({ deadlineMs: 1000 })
-    let settle = () => {}
-    const readBody = () =>
-      new Promise<never>((resolve, reject) => {
-        settle = () => (late === 'a body' ? resolve(request('', page).readBody(0) as never) : reject(new Error(late)))
-      })
-    const answered = post('/v1/page', '', { readBody })
+    const body = Promise.withResolvers<never>()
+    const answered = post('/v1/page', '', { readBody: () => body.promise })
+
     await clock.advance(999)
     expect(errors).toEqual([])
     await clock.advance(1)
     expect((await answered).json.code).toBe('body_timeout')
-    settle()
+
+    if (late === 'a body') body.resolve(request('', page).readBody(0) as never)
+    else body.reject(new Error(late))
     await clock.advance(1)
     expect([errors.length, destination.messages]).toEqual([1, []])
   })

@@ -67,15 +67,13 @@ describe('is refused', () => {
     expect([outcome, messages]).toEqual([code, []])
   })
 
-  it('before it is read, when its coding is unknown, with what would be taken', async () => {
+  it('before it is read, when its coding is unknown, and says which are known', async () => {
     const { post } = setUpCollector()
     const headers = { 'content-type': 'application/json', authorization: basic(writeKey), 'content-encoding': 'zstd' }
+
     const { status, json } = await post('/v1/batch', '', { headers, readBody: () => expect.fail('It was read.') })
-    expect([status, json.detail]).toEqual([
-      415,
-      "The content encoding must be identity or gzip or deflate or x-gzip. Got 'zstd'. " +
-        'Send the body without compression.',
-    ])
+
+    expect([status, json.detail]).toEqual([415, expect.stringMatching(/gzip.*deflate.*zstd/)])
   })
 })
 

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
 
-function setUpThree() {
+function setUp() {
   const [shared, shop, off, app] = [recorder(), recorder(), recorder({ enabled: false }), recorder()]
   const { collector, clock } = setUpCollector({
     sources: [
@@ -17,71 +17,61 @@ function setUpThree() {
 const notification = { type: 'delete', userId: 'user-1', timestamp: '2026-01-15T09:30:00.000Z' }
 const second = { ...notification, timestamp: '2026-01-15T09:30:00.001Z' }
 
-describe('Outbound event delivery, Events: delete', () => {
-  it('one notification for each affected source that has the destination enabled', async () => {
-    const { collector, shared, shop, off, app } = setUpThree()
-    expect(await collector.delete('user-1')).toEqual([
-      { source: 'shop', queued: 2 },
-      { source: 'app', queued: 2 },
-      { source: 'idle', queued: 0 },
-    ])
-    expect([shared, shop, off, app].map(({ messages }) => messages)).toEqual([
-      [notification, second],
-      [notification],
-      [],
-      [second],
-    ])
+it('a deletion is one notification for each affected source that has the destination enabled', async () => {
+  const { collector, shared, shop, off, app } = setUp()
+
+  const results = await collector.delete('user-1')
+
+  expect(results).toEqual([
+    { source: 'shop', queued: 2 },
+    { source: 'app', queued: 2 },
+    { source: 'idle', queued: 0 },
+  ])
+  const delivered = [shared, shop, off, app].map(({ messages }) => messages)
+  expect(delivered).toEqual([[notification, second], [notification], [], [second]])
+})
+
+it('a deletion of named sources is for them only, each once', async () => {
+  const { collector, shop, app } = setUp()
+
+  expect(await collector.delete('user-1', { sources: ['app', 'app'] })).toEqual([{ source: 'app', queued: 2 }])
+
+  expect([shop.messages, app.messages]).toEqual([[], [notification]])
+})
+
+it('a deletion rejects when a destination has no room, after the others have queued it', async () => {
+  const later = recorder()
+  const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
+  const slow = {
+    async submit(given: Parameters<typeof later.submit>[0]) {
+      await new Promise((resolve) => setImmediate(resolve))
+      return later.submit(given)
+    },
+  }
+  const { collector } = setUpCollector({
+    sources: [
+      { name: 'shop', writeKey: 'k1', destinations: [full] },
+      { name: 'app', writeKey: 'k2', destinations: [slow] },
+    ],
   })
 
-  it('of the named sources only, each once', async () => {
-    const { collector, shop, app } = setUpThree()
-    expect(await collector.delete('user-1', { sources: ['app', 'app'] })).toEqual([{ source: 'app', queued: 2 }])
-    expect([shop.messages, app.messages]).toEqual([[], [notification]])
-  })
+  await expect(collector.delete('user-1')).rejects.toMatchObject({ code: 'queue_full' })
 
-  it('rejects when a destination has no room, after the others have queued it', async () => {
-    const later = recorder()
-    const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
-    const slow = {
-      submit: async (given: never) => new Promise((resolve) => setImmediate(resolve)).then(() => later.submit(given)),
-    }
-    const { collector } = setUpCollector({
-      sources: [
-        { name: 'shop', writeKey: 'k1', destinations: [full] },
-        { name: 'app', writeKey: 'k2', destinations: [slow as never] },
-      ],
-    })
-    await expect(collector.delete('user-1')).rejects.toMatchObject({ code: 'queue_full' })
-    expect(later.messages).toEqual([second])
-  })
+  expect(later.messages).toEqual([second])
+})
 
-  it('the notifications of one user differ in their time, however soon another follows', async () => {
-    const { collector, shared, clock } = setUpThree()
-    const timesOf = (user: string) =>
-      shared.messages.filter(({ userId }) => userId === user).map(({ timestamp }) => String(timestamp).slice(-5))
-    await Promise.all([collector.delete('user-1'), collector.delete('user-1'), collector.delete('user-2')])
-    await clock.advance(3)
-    await collector.delete('user-1', { sources: ['app'] })
-    await collector.delete('user-2', { sources: ['app'] })
-    await clock.advance(1000)
-    await collector.delete('user-1', { sources: ['app'] })
-    expect(timesOf('user-1')).toEqual(['.000Z', '.001Z', '.003Z', '.004Z', '.006Z', '.003Z'])
-    expect(timesOf('user-2')).toEqual(['.000Z', '.001Z', '.003Z'])
-  })
+it('the notifications of one user differ in their time, however soon another follows', async () => {
+  const { collector, shared, clock } = setUp()
 
-  it.each<[string, unknown[]]>([
-    ['userId', ['']],
-    ['userId', [5]],
-    ["Unknown source. Got 'web'. Valid sources: 'shop', 'app', 'idle'.", ['u', { sources: ['shop', 'web'] }]],
-    ["Unknown source. Got 'shopp'. Did you mean 'shop'? Valid sources: 'shop', ", ['u', { sources: ['shopp'] }]],
-    ['`sources`', ['u', { sources: [] }]],
-    ['`delete: options`', ['u', null]],
-    ['`source`', ['u', { source: ['shop'] }]],
-  ])('is a TypeError, and queues nothing: %s of %j', async (says, args) => {
-    const { collector, shared } = setUpThree()
-    const deletion = collector.delete(...(args as [string]))
-    await expect(deletion).rejects.toThrow(TypeError)
-    await expect(deletion).rejects.toThrow(says)
-    expect(shared.messages).toEqual([])
-  })
+  await Promise.all([collector.delete('user-1'), collector.delete('user-1'), collector.delete('user-2')])
+  await clock.advance(3)
+  await collector.delete('user-1', { sources: ['app'] })
+  await collector.delete('user-2', { sources: ['app'] })
+  await clock.advance(1000)
+  await collector.delete('user-1', { sources: ['app'] })
+
+  const timesOf = (user: string) =>
+    shared.messages.filter(({ userId }) => userId === user).map(({ timestamp }) => String(timestamp).slice(-5))
+  expect(timesOf('user-1')).toEqual(['.000Z', '.001Z', '.003Z', '.004Z', '.006Z', '.003Z'])
+  expect(timesOf('user-2')).toEqual(['.000Z', '.001Z', '.003Z'])
 })

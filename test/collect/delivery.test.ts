@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Submission } from '../../src/send/destination-types.ts'
-import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 const page = { type: 'page', userId: 'user-1', messageId: 'm-1' }
 const full = () => Promise.reject(new HooklineError('queue_full', 'no room'))
@@ -32,21 +32,16 @@ describe('every destination of the source', () => {
   })
 
   it('is waited for', async () => {
-    let take = (_answer: never) => {}
-    const { post, first } = setUpTwo(
-      () =>
-        new Promise((resolve) => {
-          take = resolve
-        }),
-    )
-    let isAnswered = false
-    const answered = post('/v1/page', page).then(() => {
-      isAnswered = true
-    })
+    const taken = Promise.withResolvers<never>()
+    const { post, first } = setUpTwo(() => taken.promise)
+    const answered = vi.fn()
+
+    const answering = post('/v1/page', page).then(answered)
     await new Promise((resolve) => setImmediate(resolve))
-    expect([first.messages.length, isAnswered]).toEqual([1, false])
-    take([] as never)
-    await answered
+    expect([first.messages.length, answered.mock.calls]).toEqual([1, []])
+
+    taken.resolve([] as never)
+    await answering
   })
 })
 
@@ -81,7 +76,7 @@ describe('a destination without room', () => {
 })
 
 describe('the key of a submission', () => {
-  async function keysOf(...calls: readonly (readonly [path: string, call: object])[]) {
+  async function keysOf(...calls: readonly (readonly [path: string, call: object, key?: string])[]) {
     const destination = recorder()
     const { post } = setUpCollector({
       sources: [
@@ -89,7 +84,10 @@ describe('the key of a submission', () => {
         { name: 'app', writeKey: 'another', destinations: [destination] },
       ],
     })
-    for (const [path, call] of calls) await post(path, call)
+    for (const [path, call, key = writeKey] of calls) {
+      const headers = { 'content-type': 'application/json', authorization: basic(key) }
+      expect((await post(path, call, { headers })).status).toBe(200)
+    }
     return destination.keys
   }
   const track = { userId: 'u', event: 'e', messageId: 'm', properties: { a: 1 } }
@@ -111,45 +109,22 @@ describe('the key of a submission', () => {
     expect(keys).toEqual([expect.any(String), keys[0]])
   })
 
-  it.each<[string, string, object]>([
+  it.each<[string, string, object, string?]>([
     ['another messageId', '/v1/track', { ...track, messageId: 'n' }],
     ['a guessed messageId', '/v1/track', { ...track, properties: { a: 2 } }],
     ['a sentAt that is not the one of the call', '/v1/track', { ...track, properties: { a: 1, sentAt: 'now' } }],
     ['another context of the batch', '/v1/batch', { batch: [{ ...track, type: 'track' }], context: { a: 1 } }],
-  ])('differs for %s', async (_what, path, call) => {
-    const keys = await keysOf(['/v1/track', track], [path, call])
-    expect(new Set(keys).size).toBe(2)
-  })
-
-  it('differs for another source', async () => {
-    const destination = recorder()
-    const { collector } = setUpCollector({
-      sources: [
-        { name: 'shop', writeKey, destinations: [destination] },
-        { name: 'app', writeKey: 'another', destinations: [destination] },
-      ],
-    })
-    const bytes = Buffer.from(JSON.stringify(track))
-    for (const key of [writeKey, 'another']) {
-      await collector.handle({
-        method: 'POST',
-        path: '/v1/track',
-        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
-        query: '',
-        remoteAddress: undefined,
-        readBody: () => ({ bytes, source: 'stream' }),
-      })
-    }
-    expect(new Set(destination.keys).size).toBe(2)
+    ['another source', '/v1/track', track, 'another'],
+  ])('differs for %s', async (_what, ...other) => {
+    expect(new Set(await keysOf(['/v1/track', track], other)).size).toBe(2)
   })
 
   it.each([undefined, null, ''])(
     'is none where the messageId is %j: two that look alike are two',
     async (messageId) => {
-      expect(await keysOf(['/v1/track', { ...track, messageId }], ['/v1/track', { ...track, messageId }])).toEqual([
-        undefined,
-        undefined,
-      ])
+      const call = ['/v1/track', { ...track, messageId }] as const
+
+      expect(await keysOf(call, call)).toEqual([undefined, undefined])
     },
   )
 })

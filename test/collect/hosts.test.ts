@@ -23,8 +23,6 @@ function post(path: string, body: string | Uint8Array, headers: Wire['headers'] 
   return { path: `/webhooks${path}`, headers, chunks: [Buffer.from(body)] }
 }
 
-const options = (path: string): Wire => ({ method: 'OPTIONS', path, headers: {}, chunks: [] })
-
 describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
   async function start(before: Before = 'nothing') {
     const { collector, destination } = setUpCollector()
@@ -35,13 +33,11 @@ describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
 
   it.each(host.befores)('accepts a batch: %s read the body before', async (before) => {
     const { send, destination } = await start(before)
-    const reply = await send(
-      post('/v1/batch?from=test', JSON.stringify({ batch: [{ type: 'page', userId: 'u' }, {}] })),
-    )
-    expect([reply?.status, JSON.parse(reply?.text ?? '')]).toMatchObject([
-      200,
-      { accepted: 1, refused: [{ index: 1 }] },
-    ])
+
+    const reply = await send(post('/v1/batch?from=test', `{"batch":[${page},{}]}`))
+
+    const answer = { accepted: 1, refused: [{ index: 1 }] }
+    expect([reply?.status, JSON.parse(reply?.text ?? '')]).toMatchObject([200, answer])
     const context = host.http === undefined ? {} : { ip: '127.0.0.1' }
     expect(destination.messages).toMatchObject([{ type: 'page', context }])
   })
@@ -54,17 +50,13 @@ describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
   })
 
   it('answers a preflight', async () => {
-    const reply = await (await start()).send(options('/webhooks/v1/t'))
+    const { send } = await start()
+
+    const reply = await send({ method: 'OPTIONS', path: '/webhooks/v1/t', headers: {}, chunks: [] })
+
     expect([reply?.status, reply?.text]).toEqual([200, ''])
     expect(reply?.headers['access-control-allow-methods']).toBe('POST')
   })
-
-  if (host.http === 1) {
-    it('takes the path of an absolute request target', async () => {
-      const { send } = await start()
-      expect((await send(options('http://hookline.example/webhooks/v1/t?from=test')))?.status).toBe(200)
-    })
-  }
 
   it('refuses an unknown write key of the header before the body has arrived', async () => {
     const { send, destination } = await start()

@@ -1,73 +1,56 @@
 /** Which timers of a client keep the process alive. */
 
-import type { Dispatcher } from 'undici'
 import { expect, it } from 'vitest'
-import { createClient } from '../../src/client.ts'
-import type { Clock } from '../../src/kit/clock.ts'
-import { ENDPOINT, numbered, settle } from './dispatcher.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { numbered, settle, setUp as setUpClient } from './dispatcher.ts'
 
-function setUp({ failures }: { readonly failures: number }) {
-  const running = new Set<{ readonly fire: () => void; isAlive: boolean; unref(): void; ref(): void }>()
-  const clock: Clock = {
-    now: () => 0,
-    monotonic: () => 0,
-    setTimeout(callback) {
-      const timer = {
-        isAlive: true,
-        fire: () => running.delete(timer) && callback(),
-        ref: () => {
-          timer.isAlive = true
-        },
-        unref: () => {
-          timer.isAlive = false
-        },
+/** A client whose first request fails, and its timers that keep the process alive. */
+function setUp() {
+  const manual = manualClock()
+  const alive = new Set<object>()
+  const clock = {
+    ...manual,
+    setTimeout(callback: () => void, ms: number) {
+      const end = () => {
+        alive.delete(timer)
+        callback()
       }
-      running.add(timer)
+      const timer = {
+        handle: manual.setTimeout(end, ms),
+        ref: () => alive.add(timer),
+        unref: () => alive.delete(timer),
+      }
+      alive.add(timer)
       return timer
     },
-    clearTimeout: (timer) => running.delete(timer as never),
-  }
-  const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController
-  let requests = 0
-  const dispatcher = {
-    dispatch(_options: unknown, handler: Dispatcher.DispatchHandler) {
-      handler.onRequestStart?.(controller, {})
-      handler.onResponseStart?.(controller, ++requests > failures ? 200 : 500, {})
-      handler.onResponseEnd?.(controller, {})
-      return true
+    clearTimeout(timer: { readonly handle: object }) {
+      alive.delete(timer)
+      manual.clearTimeout(timer.handle)
     },
   }
-  const client = createClient('write-key', { endpoint: ENDPOINT, dispatcher, clock })
-  return {
-    client,
-    alive: () => [...running].filter(({ isAlive }) => isAlive).length,
-    /** Fires the timers that do not keep the process alive. */
-    async fire() {
-      const idle = [...running].filter(({ isAlive }) => !isAlive)
-      for (const timer of idle) timer.fire()
-      await settle()
-      return idle.length
-    },
-    requests: () => requests,
-  }
+  return { ...setUpClient([500], { clock: clock as never }), advance: manual.advance, alive }
 }
 
-it('none, while a batch waits for a retry', async () => {
-  const { client, alive, fire, requests } = setUp({ failures: 1 })
+it('none, while a batch waits for its flush and for a retry', async () => {
+  const { client, sent, advance, alive } = setUp()
+
   client.track(numbered(0))
-  await fire()
-  expect(alive()).toBe(0)
-  await fire()
-  expect(requests()).toBe(2)
+  await advance(5_000)
+  expect([sent.length, alive.size]).toEqual([1, 0])
+
+  await advance(1_000)
+  expect([sent.length, alive.size]).toEqual([2, 0])
 })
 
 it('one for each flush that waits, retries included, and none when all are over', async () => {
-  const { client, alive, fire } = setUp({ failures: 1 })
+  const { client, advance, alive } = setUp()
   client.track(numbered(0))
+
   const flushes = [client.flush(), client.flush()]
   await settle()
-  expect(alive()).toBe(2)
-  await fire()
+  expect(alive.size).toBe(2)
+
+  await advance(1_000)
   await Promise.all(flushes)
-  expect(alive()).toBe(0)
+  expect(alive.size).toBe(0)
 })

@@ -1,0 +1,117 @@
+/** The options of clients and collectors, and the arguments of their methods: each mistake is a TypeError that names it. */
+
+import { expect, it } from 'vitest'
+import { createClient } from '../../src/client.ts'
+import type { Collector } from '../../src/collect/collector-types.ts'
+import { createCollector } from '../../src/collect/create-collector.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
+import { recorder, setUpCollector } from '../support/collect.ts'
+import { ENDPOINT } from './dispatcher.ts'
+
+const dispatcher = { dispatch() {} }
+const { ca } = createCertificate('private_ca')
+
+it.each([undefined, '', 7, null, 'write:key'])('a client refuses the write key %j', (writeKey) => {
+  const create = () => createClient(writeKey as string, { endpoint: ENDPOINT })
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow('`writeKey`')
+})
+
+it.each<[option: string, options: unknown]>([
+  ['createClient: options', undefined],
+  ['createClient: options', null],
+  ['createClient: options', 'https://example.com'],
+  ['flushInterval', { flushInterval: 1 }],
+  ['endpoint', { endpoint: undefined }],
+  ['endpoint', { endpoint: 'example.com/v1/batch' }],
+  ['endpoint', { endpoint: 'ftp://example.com' }],
+  ['endpoint', { endpoint: 'https://user:t0ken@example.com/?token=t0ken' }],
+  ['endpoint', { endpoint: 'https://example.com/#x' }],
+  ['size', { size: 1, flushAt: 2 }],
+  ['size', { size: 0 }],
+  ['size', { size: 3, maxQueued: 2 }],
+  ['flushAt', { flushAt: 0 }],
+  ['flushAt', { flushAt: 3, maxQueued: 2 }],
+  ['flushAfterMs', { flushAfterMs: 0 }],
+  ['flushAfterMs', { flushAfterMs: 2 ** 31 }],
+  ['maxQueued', { maxQueued: 0 }],
+  ['maxQueuedBytes', { maxQueuedBytes: 32 * 1024 - 1 }],
+  ['whenFull', { whenFull: 'drop' }],
+  ['maxRetries', { maxRetries: -1 }],
+  ['maxInFlight', { maxInFlight: 0 }],
+  ['timeoutMs', { timeoutMs: 0 }],
+  ['onError', { onError: 'log' }],
+  ['logger.error', { logger: {} }],
+  ['random', { random: 0.5 }],
+  ['dispatcher', { dispatcher: {} }],
+  ['dispatcher', { dispatcher, ca }],
+  ['ca', { ca: './ca.pem' }],
+  ['clock.now', { clock: {} }],
+])('a client refuses a wrong `%s`, and shows no token of a URL: %j', (option, options) => {
+  const given = typeof options === 'object' && options !== null ? { endpoint: ENDPOINT, ...options } : options
+  const create = () => createClient('write-key', given as never)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`\`${option}\``)
+  expect(create).toThrow(/^(?!.*t0ken)/)
+})
+
+const destination = recorder()
+const shop = { name: 'shop', writeKey: 'hunter2', destinations: [destination] }
+const app = { name: 'app', writeKey: 'key 2', destinations: [destination] }
+
+it.each<[option: string, options: unknown]>([
+  ['createCollector: options', undefined],
+  ['createCollector: options', null],
+  ['createCollector: options', 'sources'],
+  ['source', { source: [] }],
+  ['sources', { sources: undefined }],
+  ['sources', { sources: shop }],
+  ['sources[1]', { sources: [shop, null] }],
+  ['sources[0].name', { sources: [{ ...shop, name: '' }] }],
+  ['sources[1].name', { sources: [shop, { ...app, name: 'shop' }] }],
+  ['sources[0].writeKey', { sources: [{ ...shop, writeKey: '' }] }],
+  ['sources[0].writeKey', { sources: [{ ...shop, writeKey: undefined }] }],
+  ['sources[0].writeKey', { sources: [{ ...shop, writeKey: 'hunter2:' }] }],
+  ['sources[1].writeKey', { sources: [shop, { ...app, writeKey: 'hunter2' }] }],
+  ['sources[0].writekey', { sources: [{ ...shop, writekey: 'x' }] }],
+  ['sources[0].kind', { sources: [{ ...shop, kind: 'sever' }] }],
+  ['sources[0].destinations', { sources: [{ ...shop, destinations: destination }] }],
+  ['sources[0].destinations[1]', { sources: [{ ...shop, destinations: [destination, {}] }] }],
+  ['sources[0].destinations[1]', { sources: [{ ...shop, destinations: [destination, destination] }] }],
+  ['ipHeader', { ipHeader: '' }],
+  ['ipHeader', { ipHeader: 'X-Real-IP:' }],
+  ['deadlineMs', { deadlineMs: 0 }],
+  ['onError', { onError: {} }],
+  ['logger.error', { logger: {} }],
+  ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
+])('a collector refuses a wrong `%s`, and shows no write key: %j', (option, options) => {
+  const given = typeof options === 'object' && options !== null ? { sources: [shop], ...options } : options
+  const create = () => createCollector(given as never)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`\`${option}\``)
+  expect(create).toThrow(/^(?!.*hunter2)/)
+})
+
+it.each<[argument: string, call: (collector: Collector) => unknown]>([
+  ['userId', (collector) => collector.delete('')],
+  ['userId', (collector) => collector.delete(5 as never)],
+  ["'shop'", (collector) => collector.delete('u', { sources: ['shop', 'web'] })],
+  ["'shop'", (collector) => collector.delete('u', { sources: ['shopp'] })],
+  ['`sources`', (collector) => collector.delete('u', { sources: [] })],
+  ['`delete: options`', (collector) => collector.delete('u', null as never)],
+  ['`source`', (collector) => collector.delete('u', { source: ['shop'] } as never)],
+  ['`observe: options`', (collector) => collector.observe(undefined as never)],
+  ['`answer`', (collector) => collector.observe({ answer() {} } as never)],
+  ['`observe: answered`', (collector) => collector.observe({ answered: {} } as never)],
+])('a collector refuses an argument, %s, and queues nothing (%#)', async (argument, call) => {
+  const { collector, destination: queued } = setUpCollector()
+  const called = async () => call(collector)
+
+  await expect(called()).rejects.toThrow(TypeError)
+  await expect(called()).rejects.toThrow(argument)
+
+  expect(queued.messages).toEqual([])
+})
