@@ -1,20 +1,17 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { afterEach, expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
 const CHANNELS = ['received', 'unplanned', 'refused', 'stored', 'handled', 'failed'] as const
-const listening: (() => void)[] = []
-afterEach(() => {
-  for (const stop of listening.splice(0)) stop()
-})
 
-function listen(...names: (typeof CHANNELS)[number][]) {
+/** What all channels publish, in its order. */
+function listen() {
   const events: (readonly [string, Record<string, unknown>])[] = []
-  for (const name of names.length > 0 ? names : CHANNELS) {
+  for (const name of CHANNELS) {
     const hear = (event: unknown) => void events.push([name, event as never])
     subscribe(`hookline:${name}`, hear)
-    listening.push(() => unsubscribe(`hookline:${name}`, hear))
+    onTestFinished(() => void unsubscribe(`hookline:${name}`, hear))
   }
   return events
 }
@@ -49,13 +46,10 @@ it('refused: what no handler saw, with the request', async () => {
     ['refused', 'shutting_down'],
   ])
   // No body: it may not be authentic.
+  const headers = expect.objectContaining({ 'x-signature': expect.any(String) })
   expect(events[0]?.[1]).toEqual({
     error: expect.any(Error),
-    request: {
-      headers: expect.objectContaining({ 'x-signature': expect.any(String) }),
-      path: undefined,
-      remoteAddress: undefined,
-    },
+    request: { headers, path: undefined, remoteAddress: undefined },
   })
 })
 

@@ -84,32 +84,6 @@ describe('a receiver forgets', () => {
 })
 
 describe('a receiver drops dead letters', () => {
-  async function setUpDead() {
-    const set = setUpInbox({ retries: [] })
-    set.receiver.on('page', fail).start()
-    for (const message of [fixtures.page, '{', { ...fixtures.page, userId: 'b' }, '[]', 'junk']) {
-      await deliver(set.receiver, message)
-      await set.clock.advance(HOUR)
-    }
-    await set.memory.push([{ id: '00000000-0000-4000-8000-000000000001', body: Buffer.from('no envelope') }])
-    await set.clock.advance(0)
-    const reasons = async () => (await set.receiver.deadLetters()).map(({ reason }) => reason)
-    return { ...set, reasons }
-  }
-
-  it('by their reasons as they are listed, and by their age', async () => {
-    const { receiver, reasons, clock } = await setUpDead()
-    const all = ['handler_failed', 'body_not_json', 'handler_failed', 'body_not_json', 'body_not_json', 'unreadable']
-    expect(await reasons()).toEqual(all)
-    expect(await receiver.drop({ reason: 'crashed' })).toBe(0)
-    expect(await receiver.drop({ reason: 'unreadable' })).toBe(1)
-    expect(await receiver.drop({ reason: 'handler_failed', olderThan: new Date(clock.now() - 4 * HOUR) })).toBe(1)
-    expect(await reasons()).toEqual(all.slice(1, 5))
-    expect(await receiver.drop({ olderThan: new Date(clock.now() - 2 * HOUR) })).toBe(2)
-    expect(await reasons()).toEqual(['body_not_json', 'body_not_json'])
-    expect(await receiver.drop('all')).toBe(2)
-  })
-
   it('by the reason that is listed, not by the one that the queue stores', async () => {
     const [id, body] = ['00000000-0000-4000-8000-000000000001', Buffer.from('')]
     const lost = { id, body, reason: 'the row is broken', retryState: undefined, failedAt: new Date(5) }
@@ -129,15 +103,5 @@ describe('a receiver drops dead letters', () => {
       [false, {}],
       [true, { olderThan }],
     ])
-  })
-
-  it('not by a filter that would take all of them', async () => {
-    const { receiver, reasons } = await setUpDead()
-    for (const filter of [{}, { userId: undefined }, { olderThan: undefined }]) {
-      await expect(receiver.drop(filter as never)).rejects.toThrow(/^`drop`.*'all'/)
-    }
-    await expect(receiver.drop({ reason: null as never })).rejects.toThrow(/^`drop: reason`/)
-    await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow(/`reasons`.*`reason`/)
-    expect(await reasons()).toHaveLength(6)
   })
 })

@@ -256,15 +256,4 @@ describe('onAudience', () => {
     await deliver(receiver, { ...change('Audience Entered'), properties: { audience_key: 1 } })
     expect([entered.mock.calls.length, exited.mock.calls.length]).toEqual([0, 0])
   })
-
-  it.each([
-    ['no handlers', ['Trial Users', {}]],
-    ['nothing for handlers', ['Trial Users', undefined]],
-    ['a handler that is no function', ['Trial Users', { entered: 'yes' }]],
-  ])('refuses %s with a TypeError', (_what, given) => {
-    const { receiver } = setUp()
-    expect(() => receiver.onAudience(...(given as unknown as Parameters<typeof receiver.onAudience>))).toThrow(
-      TypeError,
-    )
-  })
 })

@@ -1,5 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { idOfKey } from '../../src/protocol/id.ts'
 import type { Message } from '../../src/protocol/message.ts'
@@ -9,8 +8,9 @@ import type { Delivery } from '../../src/receive/delivery.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { hear } from '../support/channel.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { deliver, schemaOf, secret, setUp } from '../support/receive.ts'
+import { deliver, schemaOf, secret } from '../support/receive.ts'
 
 const SECRETS: Readonly<Record<string, string>> = {
   authorization: 'Basic c2VjcmV0',
@@ -95,13 +95,12 @@ describe('an inbox', () => {
   })
 
   it('names a message by its key from the first event on', async () => {
-    const ids: string[] = []
-    const note = (event: unknown) => void ids.push((event as { delivery: Delivery }).delivery.id)
-    subscribe('hookline:received', note)
-    onTestFinished(() => void unsubscribe('hookline:received', note))
+    const events = hear<{ readonly delivery: Delivery }>('hookline:received')
     const { receiver } = setUpInbox({ key: () => 'order-1' })
+
     await deliver(receiver, fixtures.page)
-    expect(ids).toEqual([idOfKey('order-1')])
+
+    expect(events.map(({ delivery }) => delivery.id)).toEqual([idOfKey('order-1')])
   })
 
   it('goes by a key of yours, where there is a message', async () => {
@@ -181,15 +180,5 @@ describe('an inbox that cannot store', () => {
     expect(await deliver(receiver, fixtures.page)).toMatchObject(expected)
     expect(await deliver(receiver, '{')).toMatchObject(expected)
     expect(errors).toMatchObject([{ code: 'inbox_unavailable', cause }, { code: 'inbox_unavailable' }])
-  })
-})
-
-describe('without an inbox', () => {
-  it('start, deadLetters, redrive, drop and forget are refused', async () => {
-    const { receiver } = setUp()
-    expect(() => receiver.start()).toThrow(/^`start`/)
-    for (const call of ['deadLetters', 'redrive', 'drop', 'forget'] as const) {
-      await expect(receiver[call]('all' as never)).rejects.toThrow(new RegExp(`^\`${call}\``))
-    }
   })
 })

@@ -309,7 +309,3 @@ it('one that throws or rejects is a process warning, at most five a minute, and 
   expect(emitted).toHaveLength(5)
   expect(emitted).toContainEqual([expect.any(String), { code: 'HOOKLINE_OBSERVER', detail: 'no' }])
 })
-
-it.each([undefined, () => {}, { answerd() {} }, { answered: 'yes' }])('refuses %s as an observer', (observer) => {
-  expect(() => setUp().receiver.observe(observer as never)).toThrow(TypeError)
-})

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
+import type { Receiver } from '../../src/receive/receiver-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { deliver, refusing, setUp } from '../support/receive.ts'
 
@@ -118,4 +119,91 @@ it.each([
 
   expect(errors[0]?.cause).toBeInstanceOf(TypeError)
   expect(String(errors[0]?.cause)).toContain(`\`${name}()\``)
+})
+
+type Call = (receiver: Receiver) => unknown
+const each = <T>(argument: string, values: readonly T[], call: (receiver: Receiver, value: never) => unknown) =>
+  values.map((value): readonly [string, Call] => [argument, (receiver) => call(receiver, value as never)])
+
+/** Every filter that both have, and what only one of them takes. */
+const filters: readonly (readonly [option: string, filter: object])[] = [
+  ['evnt', { evnt: 'x' }],
+  ['since', { since: 'yesterday' }],
+  ['until', { until: new Date(Number.NaN) }],
+  ['until', { since: new Date(2), until: new Date(1) }],
+  ['type', { type: 'tracks' }],
+  ['event', { event: '' }],
+  ['event', { type: 'page', event: 'Order Completed' }],
+  ['userId', { userId: 7 }],
+  ['limit', { limit: 0 }],
+  ['handler', { handler: '' }],
+  ['after', { after: 'x' }],
+]
+const replays: readonly (readonly [option: string, options: object])[] = [
+  ['id', { id: 'fix 42' }],
+  ['ids', { ids: [] }],
+  ['ids', { ids: ['1'] }],
+  ['handlers', { handlers: 'crm' }],
+  ['handlers', { handlers: ['crn'] }],
+  ['handlers', { handlers: ['warehouse'] }],
+  ['handlers', { handlers: [''] }],
+  ['maxPerSecond', { maxPerSecond: 0 }],
+  ['signal', { signal: {} }],
+]
+const bytes = Buffer.from('{}')
+
+it.each<readonly [argument: string, call: Call]>([
+  ...each('receive: bytes', ['{}', {}], (receiver, value) => receiver.receive(value, {})),
+  ...each('receive: headers', [undefined, 'x'], (receiver, value) => receiver.receive(bytes, value)),
+  ...each('path', [{ path: '' }, { path: 5 }], (receiver, value) => receiver.receive(bytes, {}, value)),
+  ...each('query', [{ query: 5 }], (receiver, value) => receiver.receive(bytes, {}, value)),
+  ...each('paht', [{ paht: '/' }], (receiver, value) => receiver.receive(bytes, {}, value)),
+  ...each('receive: options', [null], (receiver, value) => receiver.receive(bytes, {}, value)),
+  ...each('graceMs', [{ graceMs: -1 }, { graceMs: 1.5 }], (receiver, value) => receiver.close(value)),
+  ...each('grace', [{ grace: 5 }], (receiver, value) => receiver.close(value)),
+  ...each('close: options', [null, 5000], (receiver, value) => receiver.close(value)),
+  ...each('observe: options', [undefined, () => {}], (receiver, value) => receiver.observe(value)),
+  ...each('answerd', [{ answerd() {} }], (receiver, value) => receiver.observe(value)),
+  ...each('observe: answered', [{ answered: 'yes' }], (receiver, value) => receiver.observe(value)),
+  ...each('on: name', ['', 'CRM', '-crm', 'a b', 'x'.repeat(65), 5], (receiver, name) => {
+    return receiver.on('track', () => {}, { name })
+  }),
+  ...each('onAudience: options', [{}, undefined], (receiver, value) => receiver.onAudience('Trial Users', value)),
+  ...each('onAudience: entered', [{ entered: 'yes' }], (receiver, value) => receiver.onAudience('Trial Users', value)),
+  ...each('source', [{ source: '' }, { source: 5 }], (receiver, value) => receiver.forget('ada', value)),
+  ...each('sauce', [{ sauce: 'shop' }], (receiver, value) => receiver.forget('ada', value)),
+  ...each('forget: options', [null], (receiver, value) => receiver.forget('ada', value)),
+  ...each('drop', [{}, { userId: undefined }, { olderThan: undefined }], (receiver, value) => receiver.drop(value)),
+  ...each('drop: reason', [{ reason: null }], (receiver, value) => receiver.drop(value)),
+  ...each('reasons', [{ reasons: 'unreadable' }], (receiver, value) => receiver.drop(value)),
+  ...filters.map(([option, filter]): [string, Call] => [
+    option,
+    (receiver) => receiver.history(filter)[Symbol.asyncIterator]().next(),
+  ]),
+  ...[...filters, ...replays].map(([option, options]): [string, Call] => {
+    return [option, (receiver) => receiver.replay({ id: 'fix-42', ...options })]
+  }),
+])('a receiver refuses an argument, `%s`, and stays open (%#)', async (argument, call) => {
+  const { receiver } = setUp({ inbox: { queue: memoryQueue(), history: { maxAgeMs: 1 } } })
+  receiver.on('track', () => {}, { name: 'crm' })
+  const called = async () => call(receiver)
+
+  await expect(called()).rejects.toThrow(TypeError)
+  await expect(called()).rejects.toThrow(new RegExp(`^\`?([a-z]+: )?${argument}\\b`))
+
+  expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
+})
+
+it.each<readonly [method: string, call: Call]>([
+  ['start', (receiver) => receiver.start()],
+  ['deadLetters', (receiver) => receiver.deadLetters()],
+  ['redrive', (receiver) => receiver.redrive('all')],
+  ['drop', (receiver) => receiver.drop('all')],
+  ['forget', (receiver) => receiver.forget('ada')],
+  ['history', (receiver) => receiver.history()[Symbol.asyncIterator]().next()],
+  ['replay', (receiver) => receiver.replay()],
+])('a receiver without an inbox refuses `%s`', async (method, call) => {
+  const { receiver } = setUp()
+
+  await expect((async () => call(receiver))()).rejects.toThrow(new RegExp(`^\`${method}\``))
 })

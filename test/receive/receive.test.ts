@@ -56,18 +56,6 @@ describe('receive', () => {
     const { receiver } = setUp({ limit: bytes.length - 1 })
     expect(await receiver.receive(bytes, headers)).toMatchObject({ ok: false, error: { code: 'body_too_large' } })
   })
-
-  it.each([
-    ['text as bytes', body, headers],
-    ['an object as bytes', fixtures.track, headers],
-    ['no headers', bytes, undefined],
-    ['text as headers', bytes, headers['x-signature']],
-  ])('refuses %s with a TypeError', async (_what, ...given) => {
-    const { receiver } = setUp()
-    await expect(receiver.receive(...(given as unknown as Parameters<typeof receiver.receive>))).rejects.toThrow(
-      TypeError,
-    )
-  })
 })
 
 describe('delivery', () => {
@@ -98,10 +86,6 @@ describe('delivery', () => {
       bodySource: 'argument',
       bytes: bytes.toString(),
     })
-  })
-
-  it('says which secret made the signature', async () => {
-    expect(await deliveryOf({ secret: ['newer', secret] })).toMatchObject({ secretIndex: 1 })
   })
 
   it('is known by its bytes when unsigned', async () => {
@@ -169,18 +153,14 @@ describe('onRejected', () => {
     expect(onRejected).toHaveBeenCalledOnce()
   })
 
-  it('sees nothing that is not authentic', async () => {
+  it('sees nothing that is not authentic, or that will be sent again', async () => {
     const onRejected = vi.fn()
+    const failing = setUp({ onRejected }).receiver.on('*', () => Promise.reject(new Error('down')))
+
     await deliver(setUp({ onRejected }).receiver, '{', 'another secret')
     await deliver(setUp({ onRejected, allowUnsigned: true }).receiver, '{')
-    expect(onRejected).not.toHaveBeenCalled()
-  })
+    await deliver(failing, fixtures.track)
 
-  it('sees nothing that will be sent again', async () => {
-    const onRejected = vi.fn()
-    const { receiver } = setUp({ onRejected })
-    receiver.on('*', () => Promise.reject(new Error('down')))
-    await deliver(receiver, fixtures.track)
     expect(onRejected).not.toHaveBeenCalled()
   })
 

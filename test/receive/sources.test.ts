@@ -1,7 +1,6 @@
 /** Many sources that post to one receiver, each with a secret of its own. */
 
 import crypto from 'node:crypto'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -14,6 +13,7 @@ import { readSecret, type SourceRequest, type SourceSecrets } from '../../src/re
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { hear } from '../support/channel.ts'
 import { setUp, watchWarnings } from '../support/receive.ts'
 
 const SECRETS: Readonly<Record<string, string | string[]>> = { shop: 'of the shop', app: ['new', 'of the app'] }
@@ -31,15 +31,6 @@ function setUpSources(given: Partial<SourceSecrets> = {}, options: ReceiverOptio
     return set.receiver.receive(signed.bytes, { ...signed.headers, ...headers }, { path })
   }
   return { ...set, secrets, deliveries, deliver }
-}
-
-/** What a channel publishes during the test. */
-function diagnosticsOf(name: string): unknown[] {
-  const events: unknown[] = []
-  const keep = (event: unknown): unknown => events.push(event)
-  subscribe(name, keep)
-  onTestFinished(() => void unsubscribe(name, keep))
-  return events
 }
 
 describe('a request', () => {
@@ -72,15 +63,6 @@ describe('a request', () => {
     expect(named).toHaveBeenCalledTimes(3)
     expect(named).toHaveBeenCalledWith({ path: '/', query: '', headers: { ...headers } })
   })
-
-  it.each([{ path: '' }, { path: 5 }, { query: 5 }, { paht: '/' }, null])(
-    'with the options %j is a TypeError',
-    async (options) => {
-      const { receiver } = setUpSources()
-      const { bytes, headers } = signedRequest(JSON.stringify(fixtures.track), 'of the shop')
-      await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
-    },
-  )
 })
 
 describe('secrets', () => {
@@ -131,7 +113,7 @@ describe('an unknown source', () => {
     const warn = watchWarnings()
     const { deliver, receiver, errors, failed } = setUpSources(given, { onRejected })
     receiver.observe({ answered })
-    const channel = diagnosticsOf('hookline:refused')
+    const channel = hear('hookline:refused')
     const path = `/webhooks/${'none\u001b'.repeat(100)}`
 
     const answer = await deliver(path, 'guess')
@@ -317,9 +299,6 @@ describe('the source', () => {
     expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 1, active: 0 })
     expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
     expect(await receiver.forget('bob', { source: undefined })).toEqual({ deleted: 2, active: 0 })
-    for (const options of [{ source: '' }, { source: 5 }, { sauce: 'shop' }, null]) {
-      await expect(receiver.forget('ada', options as never)).rejects.toThrow(TypeError)
-    }
     expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
   })
 
