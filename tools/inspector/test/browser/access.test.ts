@@ -3,17 +3,9 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { App } from './app.ts'
-import { findViolations, measureOverflow } from './axe.ts'
+import { expectFit, VIEWS } from './axe.ts'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
-
-/** Each view, and what is in it when it is complete. */
-const VIEWS = {
-  Events: '.events td',
-  Queues: '.queue-body svg',
-  'Dead letters': '.letter',
-  Messages: '.message-row',
-} as const
 
 for (const [colorScheme, width] of [
   ['light', 1_280],
@@ -114,12 +106,6 @@ async function makeTraffic(app: App): Promise<void> {
   await app.post('{"type":"track"}')
   await app.post(track('Order Completed'), '/webhooks', 'a wrong secret')
   await app.record([track('Order Completed')])
-}
-
-/** Expects no violation, and nothing beside the window. */
-async function expectFit(page: Page, where: string): Promise<void> {
-  expect.soft(await findViolations(page), where).toEqual([])
-  expect.soft(await measureOverflow(page), `pixels beside the window: ${where}`).toBe(0)
 }
 
 async function expectDialogFit(page: Page): Promise<void> {

@@ -2,7 +2,16 @@
 
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
 
+/** Each view, and what is in it when it is complete. */
+export const VIEWS = {
+  Events: '.events td',
+  Queues: '.queue-body svg',
+  'Dead letters': '.letter',
+  History: '.letter',
+  Messages: '.message-row',
+} as const
 interface Violation {
   readonly id: string
   readonly help: string
@@ -28,6 +37,12 @@ export async function findSpilt(page: Page, boxes: string): Promise<string[]> {
       return spilt.map(({ textContent }) => textContent ?? '')
     }),
   )
+}
+
+/** Expects no violation, and nothing beside the window. */
+export async function expectFit(page: Page, where: string): Promise<void> {
+  expect.soft(await findViolations(page), where).toEqual([])
+  expect.soft(await measureOverflow(page), `pixels beside the window: ${where}`).toBe(0)
 }
 
 export async function measureOverflow(page: Page): Promise<number> {

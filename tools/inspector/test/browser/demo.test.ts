@@ -6,10 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { run } from '../../../../test/package/run.ts'
-import { findViolations, measureOverflow } from './axe.ts'
+import { expectFit, VIEWS } from './axe.ts'
 import { goToView, message, rows, test } from './test.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -20,14 +19,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.json': 'application/json',
 }
-/** Each view, and what is in it when it is complete. */
-const VIEWS = {
-  Events: '.events td',
-  Queues: '.queue-body svg',
-  'Dead letters': '.letter',
-  History: '.letter',
-  Messages: '.message-row',
-} as const
 
 let folder: string
 let server: Server
@@ -131,8 +122,3 @@ test('whatever would change something says that it is a recording', async ({ ope
   await refusal.waitFor()
   expect(asked.filter((line) => !line.startsWith('GET '))).toEqual([])
 })
-
-async function expectFit(page: Page, where: string): Promise<void> {
-  expect(await findViolations(page), where).toEqual([])
-  expect(await measureOverflow(page), where).toBe(0)
-}

@@ -101,6 +101,5 @@ async function readMemory(app: App, page: Page): Promise<Record<string, number>>
   await session.detach()
   const metric = (name: string) => metrics.find((each) => each.name === name)?.value ?? Number.NaN
   const [pageHeapBytes, listeners, nodes] = ['JSHeapUsedSize', 'JSEventListeners', 'Nodes'].map(metric)
-  const { heapUsed } = await app.memory()
-  return { serverHeapBytes: heapUsed, pageHeapBytes, listeners, nodes } as Record<string, number>
+  return { serverHeapBytes: await app.memory(), pageHeapBytes, listeners, nodes } as Record<string, number>
 }

@@ -34,13 +34,8 @@ test('a call is one row, with each part that it passes', async ({ openApp }) => 
 
 test('the filters, the search and the pause say which messages are shown', async ({ openApp }) => {
   const { app, page } = await openApp()
-  for (const [event, userId] of [
-    ['Order Completed', 'ada'],
-    ['Order Failed', 'grace'],
-    ['Order Refunded', 'grace'],
-  ] as const) {
-    await app.post(track(event, { userId }))
-  }
+  const sent = { 'Order Completed': 'ada', 'Order Failed': 'grace', 'Order Refunded': 'grace' }
+  for (const [event, userId] of Object.entries(sent)) await app.post(track(event, { userId }))
   await app.post(track('Order Completed', { userId: 'mallory' }), '/webhooks', 'a wrong secret')
   await expect.poll(() => rows(page).count()).toBe(4)
   await rows(page).filter({ hasText: 'Dead' }).waitFor()
@@ -149,12 +144,9 @@ test('the copies are what was received, and can be pasted', async ({ openApp }) 
 
 test('the difference to the message before, and to one that is chosen', async ({ openApp }) => {
   const { app, page, faults } = await openApp()
-  await app.post(
-    track('Order Completed', { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }),
-  )
-  await app.post(
-    track('Order Completed', { messageId: 'two', timestamp: undefined, properties: { total: 3, same: 2 } }),
-  )
+  const alike = { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }
+  await app.post(track('Order Completed', alike))
+  await app.post(track('Order Completed', { ...alike, messageId: 'two', properties: { total: 3, same: 2 } }))
   await expect.poll(() => rows(page).count()).toBe(2)
   await rows(page).first().click()
   await message(page).getByRole('tab', { name: 'Difference' }).click()
