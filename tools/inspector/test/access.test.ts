@@ -1,6 +1,6 @@
 /** Who gets in: this machine with the token, or whom `authorize` lets in; and what another site can do: nothing. */
 
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createReceiver } from '../../../src/receive/create-receiver.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import type { PageAnswer } from '../src/endpoint/listener.ts'
@@ -17,286 +17,262 @@ function problemOf({ body }: PageAnswer): string {
   return JSON.parse(body as string).error
 }
 
-describe('without authorize', () => {
-  it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('lets %s in with the token', async (remoteAddress) => {
-    const inspector = endpointOf()
-    const headers = headerOf(inspector)
-    expect(await ask(inspector, '/api/setup', { remoteAddress, headers })).toMatchObject({ status: 200 })
-  })
+/** Asks for the setup, with the token. */
+function setupOf(request: Asked = {}, inspector = endpointOf()): Promise<PageAnswer> {
+  return ask(inspector, '/api/setup', { ...request, headers: { ...headerOf(inspector), ...request.headers } })
+}
 
-  it.each(['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', '127.0.0.1:3000', '[::1]:3000'])(
-    'lets the Host %s in',
-    async (host) => {
-      const inspector = endpointOf()
-      const headers = { ...headerOf(inspector), host }
-      expect(await ask(inspector, '/api/setup', { headers })).toMatchObject({ status: 200 })
-    },
-  )
-
-  it('takes a token of the app, which stays the same when it is started again; else each has its own', async () => {
-    const token = 'a-token-of-the-app_0123456789-abc'
-    const headers = headerOf(endpointOf({ token }))
-    expect(await ask(endpointOf({ token }), '/api/setup', { headers })).toMatchObject({ status: 200 })
-    for (const other of [headers, headerOf(endpointOf())]) {
-      expect(await ask(endpointOf(), '/api/setup', { headers: other })).toMatchObject({ status: 403 })
-    }
-  })
-
-  it.each(['short', 'with a semicolon; and a space, 32 characters', '', 7])(
-    'refuses the token %j, and does not repeat it',
-    (token) => {
-      const create = () => createInspector({ receiver, token: token as string })
-
-      expect(create).toThrow(/`token`/)
-      if (token !== '') expect(create).not.toThrow(String(token))
-    },
-  )
-
-  it('refuses a token beside authorize', () => {
-    const options = { receiver, token: 'x'.repeat(32), authorize: () => false as const } as const
-
-    expect(() => createInspector(options)).toThrow(/`token`.*`authorize`/)
-  })
-
-  it.each<[string, Asked]>([
-    ['an address of the network', { remoteAddress: '192.168.1.7' }],
-    ['an address that only begins like one', { remoteAddress: '127.0.0.1.evil' }],
-    ['a mapped address of the network', { remoteAddress: '::ffff:10.0.0.1' }],
-    ['no address', { remoteAddress: undefined }],
-    ['a name that leads here', { headers: { host: 'rebound.example:3000' } }],
-    ['a Host that begins like one', { headers: { host: 'localhost.evil.example' } }],
-    ['a Host that ends like one', { headers: { host: 'evil-localhost' } }],
-    ['a Host with a user', { headers: { host: 'localhost@evil.example' } }],
-    ['no Host', { headers: { host: undefined } }],
-    ['an empty Host', { headers: { host: '' } }],
-    ['two Hosts', { headers: { host: ['localhost:3000', 'localhost:3000'] } }],
-    ['two Hosts in one', { headers: { host: 'localhost, evil.example' } }],
-    ['another authority than its Host', { headers: { host: 'localhost:3000', ':authority': 'evil.example' } }],
-    ...[
-      'forwarded',
-      'x-forwarded-for',
-      'x-forwarded-host',
-      'x-real-ip',
-      'via',
-      'cf-connecting-ip',
-      'x_forwarded_for',
-    ].map((name): [string, Asked] => [name, { headers: { [name]: '' } }]),
-  ])('refuses %s, although the token is right, and names what helps', async (_name, request) => {
-    const inspector = endpointOf()
-    const headers = { ...headerOf(inspector), ...request.headers }
-
-    const answer = await ask(inspector, '/api/setup', { ...request, headers })
-
-    expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('`authorize`')])
-    for (const file of ['/', '/page.js', '/page.css']) {
-      expect(await ask(inspector, file, request)).toMatchObject({ status: 403 })
-    }
-  })
-
-  it('has the token in the fragment of the URL, which no browser sends', () => {
-    const inspector = endpointOf()
-    const url = new URL(inspector.url('http://localhost:3000/hookline'))
-    expect([url.pathname, url.search]).toEqual(['/hookline/', ''])
-    expect(Buffer.from(url.hash.replace('#token=', ''), 'base64url')).toHaveLength(32)
-    expect(inspector.url('http://localhost:3000/hookline/')).toBe(url.href)
-  })
-
-  it('takes the token in its header alone, so that no other port gets it from a browser', async () => {
-    const inspector = endpointOf()
-    const { 'x-hookline-inspector': token } = headerOf(inspector)
-    const other = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
-    const requests: Asked[] = [
-      ...['', '1', other, `${token}x`, token.slice(1), [token, token]].map((given) => ({
-        headers: { 'x-hookline-inspector': given },
-      })),
-      {},
-      { headers: { cookie: `hookline_inspector_3000=${token}` } },
-      { headers: { authorization: `Bearer ${token}` } },
-      { query: `token=${token}` },
-    ]
-    for (const request of requests) {
-      const answer = await ask(inspector, '/api/setup', request)
-      expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('needs the token')])
-    }
-  })
-
-  it('sends a URL without its slash to the folder, whatever its name is', async () => {
-    const inspector = endpointOf()
-    const redirects = {
-      '/hookline': './hookline/?a=x',
-      '/a/b': './b/?a=x',
-      '/a/javascript:b': './javascript:b/?a=x',
-    }
-    for (const [originalPath, location] of Object.entries(redirects)) {
-      const answer = await ask(inspector, '/', { originalPath, query: 'a=x' })
-      expect([answer.status, answer.headers.location]).toEqual([308, location])
-    }
-    expect(await ask(inspector, '/', { originalPath: '/hookline/' })).toMatchObject({ status: 200 })
-  })
+it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('%s gets in with the token', async (remoteAddress) => {
+  expect(await setupOf({ remoteAddress })).toMatchObject({ status: 200 })
 })
 
-describe('what every answer has', () => {
-  it('headers that keep the page to itself, also where it refuses', async () => {
-    const inspector = endpointOf()
-    const headers = headerOf(inspector)
-    const answers = [
-      ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path, { headers })))),
-      ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path)))),
-      await ask(inspector, '/', { originalPath: '/hookline' }),
-    ]
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 308, 400, 403, 404, 405]))
-    for (const { headers } of answers) {
-      expect(headers).toMatchObject({
-        'content-security-policy':
-          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        'x-content-type-options': 'nosniff',
-        'cache-control': expect.stringMatching(/^no-store(, no-transform)?$/),
-        'referrer-policy': 'no-referrer',
-        'cross-origin-resource-policy': 'same-origin',
-        'cross-origin-opener-policy': 'same-origin',
-        'x-frame-options': 'DENY',
-      })
-      expect(headers).not.toHaveProperty('access-control-allow-origin')
-      expect(headers).not.toHaveProperty('set-cookie')
-    }
-  })
+it.each(['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', '127.0.0.1:3000', '[::1]:3000'])(
+  'the Host %s gets in with the token',
+  async (host) => {
+    expect(await setupOf({ headers: { host } })).toMatchObject({ status: 200 })
+  },
+)
 
-  it('no token', async () => {
-    const inspector = endpointOf()
-    const { 'x-hookline-inspector': token } = headerOf(inspector)
+it('a token of the app stays the same when the app is started again; without one, each start has its own', async () => {
+  const token = 'a-token-of-the-app_0123456789-abc'
+  const headers = headerOf(endpointOf({ token }))
 
-    for (const path of inspector.routes) {
-      for (const headers of [{}, headerOf(inspector)]) {
-        expect(JSON.stringify(await ask(inspector, path, { headers, query: `token=${token}` }))).not.toContain(token)
-      }
-    }
-  })
-
-  it('a refusal of the page is a page', async () => {
-    const inspector = endpointOf()
-    const answer = await ask(inspector, '/', { headers: { 'x-forwarded-&<': '' } })
-    expect(answer).toMatchObject({ status: 403, headers: { 'content-type': 'text/html; charset=utf-8' } })
-    expect(answer.body).toContain('X-Forwarded-&#38;&#60;')
-  })
-})
-
-describe('what can be asked for', () => {
-  it.each([
-    '/../package.json',
-    '/%2e%2e/package.json',
-    '/page.js/../../package.json',
-    '//page.js',
-    '/page.js%00',
-    '/PAGE.JS',
-    '/__proto__',
-    '/api/',
-    '',
-  ])('not %j', (path) => {
-    const request = { method: 'GET', path, query: '', headers: {}, remoteAddress: '127.0.0.1' }
-
-    expect(endpointOf().handle(request as never)).toBeUndefined()
-  })
-
-  it('refuses methods that a route does not have', async () => {
-    const inspector = endpointOf()
-    const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
-    for (const [path, method, allow] of [
-      ['/page.js', 'DELETE', 'GET, HEAD'],
-      ['/api/stream', 'OPTIONS', 'GET, HEAD'],
-      ['/api/drop', 'HEAD', 'POST'],
-    ] as const) {
-      const answer = await ask(inspector, path, { method, headers })
-      expect([answer.status, answer.headers.allow]).toEqual([405, allow])
-    }
-    for (const path of ['/', '/api/setup', '/api/stream']) {
-      expect(await ask(inspector, path, { method: 'HEAD', headers })).toMatchObject({ status: 200 })
-    }
-  })
-})
-
-describe('another site', () => {
-  it.each<[string, Asked['headers'], status?: number]>([
-    ['without the header', { 'x-hookline-inspector': undefined }],
-    ['with another value of it', { 'x-hookline-inspector': '1' }],
-    ['as a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
-    ['as text', { 'content-type': 'text/plain' }, 415],
-    ['of another origin', { origin: 'http://evil.example' }],
-    ['of another port', { origin: 'http://localhost:3001' }],
-    ['of an extension', { origin: 'chrome-extension://localhost:3000' }],
-    ['of a sandbox', { origin: 'null' }],
-    ['of another site', { 'sec-fetch-site': 'cross-site' }],
-    ['of the same site', { 'sec-fetch-site': 'same-site' }],
-    ['that a person typed', { 'sec-fetch-site': 'none' }],
-  ])('cannot post %s', async (_name, headers, status = 403) => {
-    const inspector = endpointOf()
-
-    for (const path of ['/api/redrive', '/api/drop', '/api/replay', '/api/send-again']) {
-      const request = { ...OWN_HEADERS, ...headerOf(inspector), ...headers }
-      expect(await ask(inspector, path, { method: 'POST', headers: request, body: {} })).toMatchObject({ status })
-    }
-  })
-
-  it('cannot read the data', async () => {
-    const inspector = endpointOf()
-    const read = (headers: Asked['headers']) =>
-      ask(inspector, '/api/setup', { headers: { ...headerOf(inspector), ...headers } })
-    for (const site of ['cross-site', 'same-site', 'anything']) {
-      expect(await read({ 'sec-fetch-site': site })).toMatchObject({ status: 403 })
-    }
-    expect(await read({ origin: 'http://evil.example' })).toMatchObject({ status: 403 })
-    for (const site of ['same-origin', 'none'])
-      expect(await read({ 'sec-fetch-site': site })).toMatchObject({ status: 200 })
-  })
-})
-
-describe('authorize', () => {
-  function authorizedBy(authorize: unknown) {
-    const { log, lines } = logged()
-    return { lines, inspector: endpointOf({ authorize: authorize as Authorize, log }) }
+  expect(await setupOf({ headers }, endpointOf({ token }))).toMatchObject({ status: 200 })
+  for (const other of [headers, headerOf(endpointOf())]) {
+    expect(await setupOf({ headers: other })).toMatchObject({ status: 403 })
   }
+})
 
-  it('decides alone, over any connection', async () => {
-    const seen: unknown[] = []
-    const { inspector } = authorizedBy((request: unknown) => seen.push(request) && 'read')
-    const headers = { host: 'admin.example', 'x-forwarded-for': '1.2.3.4' }
-    const answer = await ask(inspector, '/api/setup', { remoteAddress: '10.0.0.1', headers })
-    expect(JSON.parse(answer.body as string)).toMatchObject({ access: 'read' })
-    expect(seen).toEqual([{ method: 'GET', path: '/api/setup', headers, remoteAddress: '10.0.0.1' }])
-    expect(() => inspector.url('http://x')).toThrow(TypeError)
-  })
+it.each(['short', 'with a semicolon; and a space, 32 characters', '', 7])(
+  'the token %j is refused, and not repeated',
+  (token) => {
+    const create = () => createInspector({ receiver, token: token as string })
 
-  it("changes need 'write'", async () => {
-    const drop = async (access: Access, headers = OWN_HEADERS) =>
-      (await ask(authorizedBy(async () => access).inspector, '/api/drop', { method: 'POST', headers, body: {} })).status
-    const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
+    expect(create).toThrow(/`token`/)
+    if (token !== '') expect(create).not.toThrow(String(token))
+  },
+)
 
-    expect([await drop('read'), await drop('write'), await drop('write', withoutOwn)]).toEqual([403, 404, 403])
-  })
+it('a token beside authorize is refused', () => {
+  const options = { receiver, token: 'x'.repeat(32), authorize: () => false as const } as const
 
-  it('refuses with false, and says nothing of that in the log', async () => {
-    for (const authorize of [() => false, async () => false]) {
-      const { inspector, lines } = authorizedBy(authorize)
-      for (const path of ['/', '/page.js', '/api/setup', '/api/stream']) {
-        expect(await ask(inspector, path)).toMatchObject({ status: 403 })
-      }
-      expect(lines).toEqual([])
+  expect(() => createInspector(options)).toThrow(/`token`.*`authorize`/)
+})
+
+it.each<[string, Asked]>([
+  ['an address of the network', { remoteAddress: '192.168.1.7' }],
+  ['an address that only begins like one', { remoteAddress: '127.0.0.1.evil' }],
+  ['a mapped address of the network', { remoteAddress: '::ffff:10.0.0.1' }],
+  ['no address', { remoteAddress: undefined }],
+  ['a name that leads here', { headers: { host: 'rebound.example:3000' } }],
+  ['a Host that begins like one', { headers: { host: 'localhost.evil.example' } }],
+  ['a Host that ends like one', { headers: { host: 'evil-localhost' } }],
+  ['a Host with a user', { headers: { host: 'localhost@evil.example' } }],
+  ['no Host', { headers: { host: undefined } }],
+  ['an empty Host', { headers: { host: '' } }],
+  ['two Hosts', { headers: { host: ['localhost:3000', 'localhost:3000'] } }],
+  ['two Hosts in one', { headers: { host: 'localhost, evil.example' } }],
+  ['another authority than its Host', { headers: { host: 'localhost:3000', ':authority': 'evil.example' } }],
+  ...'forwarded x-forwarded-for x-forwarded-host x-real-ip via cf-connecting-ip x_forwarded_for'
+    .split(' ')
+    .map((name): [string, Asked] => [name, { headers: { [name]: '' } }]),
+])('%s is refused, although the token is right, with the name of what helps', async (_name, request) => {
+  const inspector = endpointOf()
+
+  const answer = await setupOf(request, inspector)
+
+  expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('`authorize`')])
+  for (const file of ['/', '/page.js', '/page.css']) {
+    expect(await ask(inspector, file, request)).toMatchObject({ status: 403 })
+  }
+})
+
+it('the token is in the fragment of the URL, which no browser sends', () => {
+  const inspector = endpointOf()
+  const url = new URL(inspector.url('http://localhost:3000/hookline'))
+  expect([url.pathname, url.search]).toEqual(['/hookline/', ''])
+  expect(Buffer.from(url.hash.replace('#token=', ''), 'base64url')).toHaveLength(32)
+  expect(inspector.url('http://localhost:3000/hookline/')).toBe(url.href)
+})
+
+it('the token is taken in its header alone, so that no other port gets it from a browser', async () => {
+  const inspector = endpointOf()
+  const { 'x-hookline-inspector': token } = headerOf(inspector)
+  const other = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
+  const requests: Asked[] = [
+    ...['', '1', other, `${token}x`, token.slice(1), [token, token]].map((given) => ({
+      headers: { 'x-hookline-inspector': given },
+    })),
+    {},
+    { headers: { cookie: `hookline_inspector_3000=${token}` } },
+    { headers: { authorization: `Bearer ${token}` } },
+    { query: `token=${token}` },
+  ]
+  for (const request of requests) {
+    const answer = await ask(inspector, '/api/setup', request)
+    expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('needs the token')])
+  }
+})
+
+it('a URL without its slash is sent to the folder, whatever its name is', async () => {
+  const inspector = endpointOf()
+  const redirects = {
+    ...{ '/hookline': './hookline/?a=x', '/a/b': './b/?a=x' },
+    '/a/javascript:b': './javascript:b/?a=x',
+  }
+  for (const [originalPath, location] of Object.entries(redirects)) {
+    const answer = await ask(inspector, '/', { originalPath, query: 'a=x' })
+    expect([answer.status, answer.headers.location]).toEqual([308, location])
+  }
+  expect(await ask(inspector, '/', { originalPath: '/hookline/' })).toMatchObject({ status: 200 })
+})
+
+it('every answer has headers that keep the page to itself, also where it refuses', async () => {
+  const inspector = endpointOf()
+  const headers = headerOf(inspector)
+  const answers = [
+    ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path, { headers })))),
+    ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path)))),
+    await ask(inspector, '/', { originalPath: '/hookline' }),
+  ]
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 308, 400, 403, 404, 405]))
+  for (const { headers } of answers) {
+    expect(headers).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
+      'cache-control': expect.stringMatching(/^no-store(, no-transform)?$/),
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'x-frame-options': 'DENY',
+    })
+    expect(headers).not.toHaveProperty('access-control-allow-origin')
+    expect(headers).not.toHaveProperty('set-cookie')
+  }
+})
+
+it('no answer has the token', async () => {
+  const inspector = endpointOf()
+  const { 'x-hookline-inspector': token } = headerOf(inspector)
+
+  for (const path of inspector.routes) {
+    for (const headers of [{}, headerOf(inspector)]) {
+      expect(JSON.stringify(await ask(inspector, path, { headers, query: `token=${token}` }))).not.toContain(token)
     }
-  })
+  }
+})
 
-  it.each<[string, () => unknown]>([
-    ['throws', () => fail()],
-    ['rejects', async () => fail()],
-    ['returns true', () => true],
-    ['returns nothing', () => undefined],
-    ['returns an object', () => ({ access: 'write' })],
-  ])('refuses, with a line in the log, when it %s', async (_name, authorize) => {
+it('a refusal of the page is a page', async () => {
+  const inspector = endpointOf()
+  const answer = await ask(inspector, '/', { headers: { 'x-forwarded-&<': '' } })
+  expect(answer).toMatchObject({ status: 403, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  expect(answer.body).toContain('X-Forwarded-&#38;&#60;')
+})
+
+it.each([
+  ...['/../package.json', '/%2e%2e/package.json', '/page.js/../../package.json', '//page.js', '/page.js%00'],
+  ...['/PAGE.JS', '/__proto__', '/api/', ''],
+])('%j cannot be asked for', (path) => {
+  const request = { method: 'GET', path, query: '', headers: {}, remoteAddress: '127.0.0.1' }
+
+  expect(endpointOf().handle(request as never)).toBeUndefined()
+})
+
+it('methods that a route does not have are refused', async () => {
+  const inspector = endpointOf()
+  const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
+  for (const [path, method, allow] of [
+    ['/page.js', 'DELETE', 'GET, HEAD'],
+    ['/api/stream', 'OPTIONS', 'GET, HEAD'],
+    ['/api/drop', 'HEAD', 'POST'],
+  ] as const) {
+    const answer = await ask(inspector, path, { method, headers })
+    expect([answer.status, answer.headers.allow]).toEqual([405, allow])
+  }
+  for (const path of ['/', '/api/setup', '/api/stream']) {
+    expect(await ask(inspector, path, { method: 'HEAD', headers })).toMatchObject({ status: 200 })
+  }
+})
+
+it.each<[string, Asked['headers'], status?: number]>([
+  ['without the header', { 'x-hookline-inspector': undefined }],
+  ['with another value of it', { 'x-hookline-inspector': '1' }],
+  ['as a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ['as text', { 'content-type': 'text/plain' }, 415],
+  ['of another origin', { origin: 'http://evil.example' }],
+  ['of another port', { origin: 'http://localhost:3001' }],
+  ['of an extension', { origin: 'chrome-extension://localhost:3000' }],
+  ['of a sandbox', { origin: 'null' }],
+  ['of another site', { 'sec-fetch-site': 'cross-site' }],
+  ['of the same site', { 'sec-fetch-site': 'same-site' }],
+  ['that a person typed', { 'sec-fetch-site': 'none' }],
+])('another site cannot post %s', async (_name, headers, status = 403) => {
+  const inspector = endpointOf()
+
+  for (const path of ['/api/redrive', '/api/drop', '/api/replay', '/api/send-again']) {
+    const request = { ...OWN_HEADERS, ...headerOf(inspector), ...headers }
+    expect(await ask(inspector, path, { method: 'POST', headers: request, body: {} })).toMatchObject({ status })
+  }
+})
+
+it('another site cannot read the data', async () => {
+  const read = (headers: Record<string, string>) => setupOf({ headers })
+  for (const site of ['cross-site', 'same-site', 'anything']) {
+    expect(await read({ 'sec-fetch-site': site })).toMatchObject({ status: 403 })
+  }
+  expect(await read({ origin: 'http://evil.example' })).toMatchObject({ status: 403 })
+  for (const site of ['same-origin', 'none']) {
+    expect(await read({ 'sec-fetch-site': site })).toMatchObject({ status: 200 })
+  }
+})
+
+function authorizedBy(authorize: unknown) {
+  const { log, lines } = logged()
+  return { lines, inspector: endpointOf({ authorize: authorize as Authorize, log }) }
+}
+
+it('authorize decides alone, over any connection', async () => {
+  const seen: unknown[] = []
+  const { inspector } = authorizedBy((request: unknown) => seen.push(request) && 'read')
+  const headers = { host: 'admin.example', 'x-forwarded-for': '1.2.3.4' }
+  const answer = await ask(inspector, '/api/setup', { remoteAddress: '10.0.0.1', headers })
+  expect(JSON.parse(answer.body as string)).toMatchObject({ access: 'read' })
+  expect(seen).toEqual([{ method: 'GET', path: '/api/setup', headers, remoteAddress: '10.0.0.1' }])
+  expect(() => inspector.url('http://x')).toThrow(TypeError)
+})
+
+it("with authorize, changes need 'write'", async () => {
+  const drop = async (access: Access, headers = OWN_HEADERS) =>
+    (await ask(authorizedBy(async () => access).inspector, '/api/drop', { method: 'POST', headers, body: {} })).status
+  const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
+
+  expect([await drop('read'), await drop('write'), await drop('write', withoutOwn)]).toEqual([403, 404, 403])
+})
+
+it('authorize refuses with false, which says nothing of that in the log', async () => {
+  for (const authorize of [() => false, async () => false]) {
     const { inspector, lines } = authorizedBy(authorize)
+    for (const path of ['/', '/page.js', '/api/setup', '/api/stream']) {
+      expect(await ask(inspector, path)).toMatchObject({ status: 403 })
+    }
+    expect(lines).toEqual([])
+  }
+})
 
-    const answer = await ask(inspector, '/api/setup')
+it.each<[string, () => unknown]>([
+  ['throws', () => fail()],
+  ['rejects', async () => fail()],
+  ['returns true', () => true],
+  ['returns nothing', () => undefined],
+  ['returns an object', () => ({ access: 'write' })],
+])('authorize that %s refuses, with a line in the log', async (_name, authorize) => {
+  const { inspector, lines } = authorizedBy(authorize)
 
-    expect(answer).toMatchObject({ status: 403, body: expect.not.stringContaining('database') })
-    expect(lines).toEqual([expect.stringContaining('`authorize`')])
-  })
+  const answer = await ask(inspector, '/api/setup')
+
+  expect(answer).toMatchObject({ status: 403, body: expect.not.stringContaining('database') })
+  expect(lines).toEqual([expect.stringContaining('`authorize`')])
 })
 
 it('authorize that does not answer refuses, and holds no request for ever', async () => {

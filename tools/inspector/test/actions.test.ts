@@ -1,14 +1,15 @@
 /** What the page can do: dead letters, and sending a message again. */
 
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
-import { serve } from '../../../adapters/node.ts'
-import { createReceiver } from '../../../src/index.ts'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/node'
+import { memoryQueue } from 'hookline/queues/memory'
+import { createDestination, createSender } from 'hookline/sender'
+import { capture, fixtures, manualClock } from 'hookline/testing'
+import { expect, it } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { HooklineError } from '../../../src/protocol/error.ts'
-import { memoryQueue } from '../../../src/queues-memory.ts'
-import { createDestination, createSender } from '../../../src/sender.ts'
-import { capture, fixtures, manualClock, signedRequest } from '../../../src/testing.ts'
+import { deliver } from '../../../test/support/receive.ts'
 import { groupOf } from '../../letter-groups.ts'
 import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { partOfDestination, partOfQueue, partOfReceiver } from '../src/endpoint/queues.ts'
@@ -42,266 +43,246 @@ async function deadLettersOf(endpoint: InspectorEndpoint, query: string): Promis
   return JSON.parse(body as string)
 }
 
-function bytesAndHeaders(message: object | string) {
-  const { bytes, headers } = signedRequest(message, SECRET)
-  return [bytes, headers] as const
-}
-
-describe('dead letters', () => {
-  it('are one group when only numbers and ids in their errors differ', () => {
-    const letters = ['Order 4711 is locked', 'Order 12 is locked', `Order ${randomUUID()} is locked`, 'Order is gone']
-    const names = letters.map((error) => groupOf({ reason: 'handler_failed', error }))
-    expect(new Set(names)).toEqual(new Set(['handler_failed: Order # is locked', 'handler_failed: Order is gone']))
-  })
-
-  it('of a queue by itself are grouped, and listed in pages', async () => {
-    const queue = await queueWith({ refused: 120, window_over: 30 })
-    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
-
-    const first = await deadLettersOf(endpoint, `part=orders&group=${encodeURIComponent('window_over: ')}`)
-
-    expect(first).toMatchObject({
-      isWhole: true,
-      groups: [
-        { name: 'window_over: ', reason: 'window_over', error: '', count: 30 },
-        { name: 'refused: ', reason: 'refused', error: '', count: 120 },
-      ],
-    })
-    expect([first.letters.length, first.next]).toEqual([30, undefined])
-    expect(first.letters[0]).toMatchObject({
-      ...{ id: idOf(149), reason: 'window_over', attempts: 0, type: 'track', name: 'Order Completed', user: 'u149' },
-      excerpt: expect.stringContaining('"userId":"u149"'),
-    })
-    expect(first.letters[9]).toMatchObject({ user: 'u140', row: 7 })
-    expect(first.letters[1]).not.toHaveProperty('row')
-    expect(await get(endpoint, '/api/dead-letters', 'part=orders&after=x')).toMatchObject({ status: 400 })
-
-    const ids = new Set<string>()
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const query = `part=orders&group=refused: ${after && `&after=${after}`}`
-      const { letters, next }: DeadLetters = await deadLettersOf(endpoint, query)
-      expect(letters.length).toBeLessThanOrEqual(50)
-      for (const { id } of letters) ids.add(id)
-      after = next
-    }
-    expect(ids.size).toBe(120)
-  })
-
-  it('of a destination have its last attempt, and are delivered when they are redriven', async () => {
-    const clock = manualClock()
-    const queue = memoryQueue({ clock })
-    const { dispatcher } = capture({ script: [{ status: 410, body: 'gone' }, 'reset', 200, 410] })
-    const webhooks = [{ url: 'https://shop.example/' }]
-    const logger = { error() {}, warn() {}, info() {} }
-    const destination = createDestination({ webhooks, sharedSecret: SECRET, queue, clock, dispatcher, logger })
-    closeLater(() => destination.close({ graceMs: 0 }))
-    const parts = [partOfDestination('shop', destination), partOfQueue('outbox', queue, clock)]
-    const endpoint = endpointOf({ parts, clock })
-    await destination.track({ userId: 'u1', event: 'Sold' })
-    await clock.advance(0)
-
-    const error = { code: 'HTTP 410', message: 'gone' }
-    for (const part of ['shop', 'outbox']) {
-      const { groups, letters } = await deadLettersOf(endpoint, `part=${part}`)
-      expect(groups).toMatchObject([{ reason: 'refused', count: 1 }])
-      expect(letters).toMatchObject([{ attempts: 1, error, type: 'track', name: 'Sold', user: 'u1' }])
-    }
-    expect(await post(endpoint, '/api/redrive', { part: 'shop', dryRun: false })).toMatchObject({ body: { count: 1 } })
-    await clock.advance(4 * 3_600_000)
-    expect(await destination.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
-
-    await destination.track({ userId: 'u1', event: 'Sold' })
-    await clock.advance(0)
-    const drop = () => post(endpoint, '/api/drop', { part: 'shop', dryRun: false })
-    const [first, second] = await Promise.all([drop(), drop()])
-
-    expect(first).toMatchObject({ status: 200, body: { count: 1 } })
-    expect(second).toMatchObject({ status: 409 })
-    expect(await destination.health()).toMatchObject({ deadLetters: 0 })
-  })
-
-  it('of an inbox have the error of the handler; of what is no message, its bytes', async () => {
-    const clock = manualClock()
-    const [queue, other] = [memoryQueue({ clock }), memoryQueue({ clock })]
-    const receiver = createReceiver({ secret: SECRET, inbox: { queue, retries: [] }, clock, onError: () => {} })
-    receiver.on('track', () => {
-      throw new TypeError('The card was declined.')
-    })
-    closeLater(() => Promise.all([receiver.close(), other.close({ graceMs: 0 })]))
-    receiver.start()
-    const { bytes, headers } = signedRequest(fixtures.track, SECRET)
-    await receiver.receive(bytes, headers)
-    await other.push(['no JSON', '7'].map((text) => ({ id: crypto.randomUUID(), body: Buffer.from(text) })))
-    other.work(async () => ({ deadLetter: 'broken' }), { concurrency: 1 })
-    await clock.advance(0)
-
-    const parts = [partOfReceiver('app', receiver), partOfQueue('other', other, clock)]
-    const endpoint = endpointOf({ parts, clock })
-    expect((await deadLettersOf(endpoint, 'part=app')).letters).toMatchObject([
-      {
-        reason: 'handler_failed',
-        type: 'track',
-        error: {
-          code: 'handler_failed',
-          message: expect.stringContaining('TypeError: The card was declined.'),
-          stack: expect.stringContaining('actions.test.ts'),
-        },
-      },
-    ])
-    const { letters } = await deadLettersOf(endpoint, 'part=other')
-    expect(letters.map(({ excerpt }) => excerpt).toSorted()).toEqual(['7', 'no JSON'])
-    for (const letter of letters) expect(letter).not.toHaveProperty('type')
-    expect(await post(endpoint, '/api/redrive', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
-    await clock.advance(0)
-    expect(await post(endpoint, '/api/drop', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
-    expect(await receiver.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
-  })
-
-  it('are read page by page, and other requests go between', async () => {
-    const queue = await queueWith({ refused: 2_000 })
-    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
-    let [turns, isOver] = [0, false]
-    const count = (): void => {
-      turns += 1
-      if (!isOver) setImmediate(count)
-    }
-    setImmediate(count)
-    await deadLettersOf(endpoint, 'part=orders&reason=other')
-    isOver = true
-    expect(turns).toBeGreaterThan(2)
-  })
-
-  it('a dry run counts and changes nothing; then they are changed, and the journal notes each slice', async () => {
-    const queue = await queueWith({ refused: 1_100, window_over: 30 })
-    const journal = fakeJournal()
-    const clock = manualClock()
-    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)], journal, clock })
-    const groups = { refused: { reason: 'refused', count: 1_100 }, over: { reason: 'window_over', count: 30 } }
-
-    const dry = await post(endpoint, '/api/drop', { part: 'orders', dryRun: true })
-    expect(dry).toEqual({ status: 200, body: { count: 1_130, reasons: [groups.refused, groups.over] } })
-    expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
-    expect(journal.noted).toEqual([])
-
-    const redriven = await post(endpoint, '/api/redrive', { part: 'orders', group: 'refused: ', dryRun: false })
-    expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused] } })
-    expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
-    expect(journal.noted).toEqual(
-      [500, 500, 100].map((length) => ['orders', expect.objectContaining({ length }), 'redriven', clock.now(), 1]),
-    )
-    expect((await deadLettersOf(endpoint, 'part=orders')).groups).toMatchObject([groups.over])
-
-    const ids = [idOf(1_100), idOf(0)]
-    const dropped = await post(endpoint, '/api/drop', { part: 'orders', ids, dryRun: false })
-    expect(dropped.body).toEqual({ count: 1, reasons: [{ reason: 'window_over', count: 1 }] })
-    expect(await post(endpoint, '/api/drop', { part: 'orders', dryRun: false })).toMatchObject({ body: { count: 29 } })
-    expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
-  })
-
-  it('a redrive is noted at the time before it: its job may end before the queue has answered', async () => {
-    const queue = await queueWith({ refused: 1 })
-    const part = partOfQueue('orders', queue, systemClock)
-    const clock = manualClock()
-    const [journal, before] = [fakeJournal(), clock.now()]
-    const redrive = async (ids: readonly string[]): Promise<number> => {
-      await clock.advance(20)
-      return queue.redrive(ids)
-    }
-    Object.assign(part.queue as object, { redrive })
-
-    await post(endpointOf({ parts: [part], journal, clock }), '/api/redrive', { part: 'orders', dryRun: false })
-
-    expect(journal.noted).toEqual([['orders', expect.anything(), 'redriven', before, 1]])
-  })
-
-  it('says how many were changed before the queue failed', async () => {
-    const queue = await queueWith({ refused: 600 })
-    const part = partOfQueue('orders', queue, systemClock)
-    const redrive = async (ids: readonly string[]): Promise<number> => {
-      if (ids.length === 500) return queue.redrive(ids)
-      throw new HooklineError('queue_full', 'The queue is full.')
-    }
-    Object.assign(part.queue as object, { redrive })
-
-    const answer = await post(endpointOf({ parts: [part] }), '/api/redrive', { part: 'orders', dryRun: false })
-
-    expect(answer).toEqual({ status: 503, body: { error: expect.stringMatching(/\b500\b.*\b600\b/) } })
-  })
-
-  const receiver = createReceiver({ secret: SECRET })
-  it.each<[string, object, number]>([
-    ['no part', { dryRun: true }, 404],
-    ['an unknown part', { part: '__proto__', dryRun: true }, 404],
-    ['a receiver without an inbox', { part: 'shop', dryRun: true }, 404],
-    ['no dryRun', { part: 'orders' }, 400],
-    ['a dryRun of another type', { part: 'orders', dryRun: 'false' }, 400],
-    ['ids that are text', { part: 'orders', dryRun: false, ids: 'all' }, 400],
-    ['no id', { part: 'orders', dryRun: false, ids: [] }, 400],
-    ['ids of another type', { part: 'orders', dryRun: false, ids: [1] }, 400],
-    ['ids and a group', { part: 'orders', dryRun: false, ids: ['a'], group: 'refused: ' }, 400],
-    ['a group of another type', { part: 'orders', dryRun: false, group: null }, 400],
-  ])('are not changed by %s', async (_name, body, status) => {
-    const queue = await queueWith({ refused: 2 })
-    const parts = [partOfQueue('orders', queue, systemClock), partOfReceiver('shop', receiver)]
-    const endpoint = endpointOf({ parts })
-
-    for (const path of ['/api/redrive', '/api/drop']) expect(await post(endpoint, path, body)).toMatchObject({ status })
-
-    expect(await queue.counts()).toMatchObject({ deadLetters: 2 })
-  })
+it('dead letters are one group when only numbers and ids in their errors differ', () => {
+  const letters = ['Order 4711 is locked', 'Order 12 is locked', `Order ${randomUUID()} is locked`, 'Order is gone']
+  const names = letters.map((error) => groupOf({ reason: 'handler_failed', error }))
+  expect(new Set(names)).toEqual(new Set(['handler_failed: Order # is locked', 'handler_failed: Order is gone']))
 })
 
-describe('sending again', () => {
-  it('goes to the URLs of the sender, and answers with the attempts', async () => {
-    const receiver = createReceiver({ secret: SECRET, onError: () => {} }).on('track', () => {})
-    const url = await start(serve(receiver))
-    const sender = createSender({
-      webhooks: [{ url: `${url}/?key=hidden` }],
-      sharedSecret: SECRET,
-    })
-    closeLater(() => sender.close())
-    const inspector = createInspector({ receiver, senders: { shop: sender } })
-    closeLater(() => inspector.close())
-    const arrive = (message: object | string) => receiver.receive(...bytesAndHeaders(message))
-    await arrive({ type: 'track', userId: 'u1', event: 'Order Completed' })
-    await arrive({ type: 'track', userId: 'u1' })
-    await arrive('[]')
-    await arrive({ type: 'track', userId: 42, event: 'Order Completed' })
-    await receiver.receive(Buffer.from('{"type":"delete","userId":"victim"}'), { 'x-signature': '0'.repeat(40) })
+it('dead letters of a queue by itself are grouped, and listed in pages', async () => {
+  const queue = await queueWith({ refused: 120, window_over: 30 })
+  const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
 
-    const sent = await post(inspector, '/api/send-again', { sender: 'shop', id: 1 })
+  const first = await deadLettersOf(endpoint, `part=orders&group=${encodeURIComponent('window_over: ')}`)
 
-    expect(sent).toMatchObject({
-      status: 200,
-      body: { ok: true, attempts: [{ ok: true, status: 200, url: `${url}/?…` }] },
-    })
-    expect(JSON.stringify(sent)).not.toMatch(/hidden|a secret/)
-    expect(await post(inspector, '/api/send-again', { sender: 'shop', id: 4 })).toMatchObject({ status: 200 })
-    for (const [body, status] of [
-      [{ sender: 'shop', id: 2 }, 422],
-      [{ sender: 'shop', id: 3 }, 400],
-      [{ sender: 'shop', id: 5 }, 404], // Forged.
-      [{ sender: 'shop', id: 99 }, 404],
-      [{ sender: 'shop', id: '1' }, 400],
-      [{ sender: 'constructor', id: 1 }, 404],
-      [{ sender: url, id: 1 }, 404],
-    ] as const) {
-      expect(await post(inspector, '/api/send-again', body)).toMatchObject({ status })
-    }
+  expect(first).toMatchObject({
+    isWhole: true,
+    groups: [
+      { name: 'window_over: ', reason: 'window_over', error: '', count: 30 },
+      { name: 'refused: ', reason: 'refused', error: '', count: 120 },
+    ],
   })
-
-  it('four at a time', async () => {
-    const { promise, resolve } = Promise.withResolvers<object>()
-    const senders = new Map([['slow', { send: () => promise } as never]])
-    const endpoint = endpointOf({ senders, journal: Object.assign(fakeJournal(), { messageOf: () => ({}) }) })
-    const headers = { ...OWN_HEADERS, ...headerOf(endpoint) }
-    const send = () => ask(endpoint, '/api/send-again', { method: 'POST', headers, body: { sender: 'slow', id: 1 } })
-    const four = [send(), send(), send(), send()]
-    expect(await send()).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
-    resolve({ ok: true, attempts: [] })
-    expect((await Promise.all(four)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(await send()).toMatchObject({ status: 200 })
-    senders.set('slow', { send: () => Promise.reject(new Error('the disk is on fire')) } as never)
-    expect(await send()).toMatchObject({ status: 500, body: expect.not.stringContaining('disk') })
+  expect([first.letters.length, first.next]).toEqual([30, undefined])
+  expect(first.letters[0]).toMatchObject({
+    ...{ id: idOf(149), reason: 'window_over', attempts: 0, type: 'track', name: 'Order Completed', user: 'u149' },
+    excerpt: expect.stringContaining('"userId":"u149"'),
   })
+  expect(first.letters[9]).toMatchObject({ user: 'u140', row: 7 })
+  expect(first.letters[1]).not.toHaveProperty('row')
+  expect(await get(endpoint, '/api/dead-letters', 'part=orders&after=x')).toMatchObject({ status: 400 })
+
+  const ids = new Set<string>()
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const query = `part=orders&group=refused: ${after && `&after=${after}`}`
+    const { letters, next }: DeadLetters = await deadLettersOf(endpoint, query)
+    expect(letters.length).toBeLessThanOrEqual(50)
+    for (const { id } of letters) ids.add(id)
+    after = next
+  }
+  expect(ids.size).toBe(120)
+})
+
+it('dead letters of a destination have its last attempt, and are delivered when they are redriven', async () => {
+  const clock = manualClock()
+  const queue = memoryQueue({ clock })
+  const { dispatcher } = capture({ script: [{ status: 410, body: 'gone' }, 'reset', 200, 410] })
+  const webhooks = [{ url: 'https://shop.example/' }]
+  const logger = { error() {}, warn() {}, info() {} }
+  const destination = createDestination({ webhooks, sharedSecret: SECRET, queue, clock, dispatcher, logger })
+  closeLater(() => destination.close({ graceMs: 0 }))
+  const parts = [partOfDestination('shop', destination), partOfQueue('outbox', queue, clock)]
+  const endpoint = endpointOf({ parts, clock })
+  await destination.track({ userId: 'u1', event: 'Sold' })
+  await clock.advance(0)
+
+  const error = { code: 'HTTP 410', message: 'gone' }
+  for (const part of ['shop', 'outbox']) {
+    const { groups, letters } = await deadLettersOf(endpoint, `part=${part}`)
+    expect(groups).toMatchObject([{ reason: 'refused', count: 1 }])
+    expect(letters).toMatchObject([{ attempts: 1, error, type: 'track', name: 'Sold', user: 'u1' }])
+  }
+  expect(await post(endpoint, '/api/redrive', { part: 'shop', dryRun: false })).toMatchObject({ body: { count: 1 } })
+  await clock.advance(4 * 3_600_000)
+  expect(await destination.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
+
+  await destination.track({ userId: 'u1', event: 'Sold' })
+  await clock.advance(0)
+  const drop = () => post(endpoint, '/api/drop', { part: 'shop', dryRun: false })
+  const [first, second] = await Promise.all([drop(), drop()])
+
+  expect(first).toMatchObject({ status: 200, body: { count: 1 } })
+  expect(second).toMatchObject({ status: 409 })
+  expect(await destination.health()).toMatchObject({ deadLetters: 0 })
+})
+
+it('dead letters of an inbox have the error of the handler; of what is no message, its bytes', async () => {
+  const clock = manualClock()
+  const [queue, other] = [memoryQueue({ clock }), memoryQueue({ clock })]
+  const receiver = createReceiver({ secret: SECRET, inbox: { queue, retries: [] }, clock, onError: () => {} })
+  receiver.on('track', () => {
+    throw new TypeError('The card was declined.')
+  })
+  closeLater(() => Promise.all([receiver.close(), other.close({ graceMs: 0 })]))
+  receiver.start()
+  await deliver(receiver, fixtures.track, SECRET)
+  await other.push(['no JSON', '7'].map((text) => ({ id: crypto.randomUUID(), body: Buffer.from(text) })))
+  other.work(async () => ({ deadLetter: 'broken' }), { concurrency: 1 })
+  await clock.advance(0)
+
+  const parts = [partOfReceiver('app', receiver), partOfQueue('other', other, clock)]
+  const endpoint = endpointOf({ parts, clock })
+  const message = expect.stringContaining('TypeError: The card was declined.')
+  const error = { code: 'handler_failed', message, stack: expect.stringContaining('actions.test.ts') }
+  const { letters: failed } = await deadLettersOf(endpoint, 'part=app')
+  expect(failed).toMatchObject([{ reason: 'handler_failed', type: 'track', error }])
+  const { letters } = await deadLettersOf(endpoint, 'part=other')
+  expect(letters.map(({ excerpt }) => excerpt).toSorted()).toEqual(['7', 'no JSON'])
+  for (const letter of letters) expect(letter).not.toHaveProperty('type')
+  expect(await post(endpoint, '/api/redrive', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
+  await clock.advance(0)
+  expect(await post(endpoint, '/api/drop', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
+  expect(await receiver.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
+})
+
+it('dead letters are read page by page, and other requests go between', async () => {
+  const queue = await queueWith({ refused: 2_000 })
+  const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
+  let [turns, isOver] = [0, false]
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  await deadLettersOf(endpoint, 'part=orders&reason=other')
+  isOver = true
+  expect(turns).toBeGreaterThan(2)
+})
+
+it('a dry run counts dead letters and changes none; then they are changed, and the journal notes each slice', async () => {
+  const queue = await queueWith({ refused: 1_100, window_over: 30 })
+  const journal = fakeJournal()
+  const clock = manualClock()
+  const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)], journal, clock })
+  const groups = { refused: { reason: 'refused', count: 1_100 }, over: { reason: 'window_over', count: 30 } }
+
+  const dry = await post(endpoint, '/api/drop', { part: 'orders', dryRun: true })
+  expect(dry).toEqual({ status: 200, body: { count: 1_130, reasons: [groups.refused, groups.over] } })
+  expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
+  expect(journal.noted).toEqual([])
+
+  const redriven = await post(endpoint, '/api/redrive', { part: 'orders', group: 'refused: ', dryRun: false })
+  expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused] } })
+  expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
+  expect(journal.noted).toEqual(
+    [500, 500, 100].map((length) => ['orders', expect.objectContaining({ length }), 'redriven', clock.now(), 1]),
+  )
+  expect((await deadLettersOf(endpoint, 'part=orders')).groups).toMatchObject([groups.over])
+
+  const ids = [idOf(1_100), idOf(0)]
+  const dropped = await post(endpoint, '/api/drop', { part: 'orders', ids, dryRun: false })
+  expect(dropped.body).toEqual({ count: 1, reasons: [{ reason: 'window_over', count: 1 }] })
+  expect(await post(endpoint, '/api/drop', { part: 'orders', dryRun: false })).toMatchObject({ body: { count: 29 } })
+  expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
+})
+
+it('a redrive is noted at the time before it: its job may end before the queue has answered', async () => {
+  const queue = await queueWith({ refused: 1 })
+  const part = partOfQueue('orders', queue, systemClock)
+  const clock = manualClock()
+  const [journal, before] = [fakeJournal(), clock.now()]
+  const redrive = async (ids: readonly string[]): Promise<number> => {
+    await clock.advance(20)
+    return queue.redrive(ids)
+  }
+  Object.assign(part.queue as object, { redrive })
+
+  await post(endpointOf({ parts: [part], journal, clock }), '/api/redrive', { part: 'orders', dryRun: false })
+
+  expect(journal.noted).toEqual([['orders', expect.anything(), 'redriven', before, 1]])
+})
+
+it('an error says how many dead letters were changed before the queue failed', async () => {
+  const queue = await queueWith({ refused: 600 })
+  const part = partOfQueue('orders', queue, systemClock)
+  const redrive = async (ids: readonly string[]): Promise<number> => {
+    if (ids.length === 500) return queue.redrive(ids)
+    throw new HooklineError('queue_full', 'The queue is full.')
+  }
+  Object.assign(part.queue as object, { redrive })
+
+  const answer = await post(endpointOf({ parts: [part] }), '/api/redrive', { part: 'orders', dryRun: false })
+
+  expect(answer).toEqual({ status: 503, body: { error: expect.stringMatching(/\b500\b.*\b600\b/) } })
+})
+
+const receiver = createReceiver({ secret: SECRET })
+it.each<[string, object, number]>([
+  ['no part', { dryRun: true }, 404],
+  ['an unknown part', { part: '__proto__', dryRun: true }, 404],
+  ['a receiver without an inbox', { part: 'shop', dryRun: true }, 404],
+  ['no dryRun', { part: 'orders' }, 400],
+  ['a dryRun of another type', { part: 'orders', dryRun: 'false' }, 400],
+  ['ids that are text', { part: 'orders', dryRun: false, ids: 'all' }, 400],
+  ['no id', { part: 'orders', dryRun: false, ids: [] }, 400],
+  ['ids of another type', { part: 'orders', dryRun: false, ids: [1] }, 400],
+  ['ids and a group', { part: 'orders', dryRun: false, ids: ['a'], group: 'refused: ' }, 400],
+  ['a group of another type', { part: 'orders', dryRun: false, group: null }, 400],
+])('dead letters are not changed by %s', async (_name, body, status) => {
+  const queue = await queueWith({ refused: 2 })
+  const parts = [partOfQueue('orders', queue, systemClock), partOfReceiver('shop', receiver)]
+  const endpoint = endpointOf({ parts })
+
+  for (const path of ['/api/redrive', '/api/drop']) expect(await post(endpoint, path, body)).toMatchObject({ status })
+
+  expect(await queue.counts()).toMatchObject({ deadLetters: 2 })
+})
+
+it('sending again goes to the URLs of the sender, and answers with the attempts', async () => {
+  const receiver = createReceiver({ secret: SECRET, onError: () => {} }).on('track', () => {})
+  const url = await start(serve(receiver))
+  const sender = createSender({ webhooks: [{ url: `${url}/?key=hidden` }], sharedSecret: SECRET })
+  const inspector = createInspector({ receiver, senders: { shop: sender } })
+  closeLater(() => Promise.all([inspector.close(), sender.close()]))
+  const incomplete = { type: 'track', userId: 'u1' }
+  for (const message of [
+    { ...incomplete, event: 'Sold' },
+    incomplete,
+    '[]',
+    { ...incomplete, userId: 42, event: 'Sold' },
+  ])
+    await deliver(receiver, message, SECRET)
+  await deliver(receiver, { type: 'delete', userId: 'victim' }, 'a forger')
+
+  const sent = await post(inspector, '/api/send-again', { sender: 'shop', id: 1 })
+
+  const attempts = [{ ok: true, status: 200, url: `${url}/?…` }]
+  expect(sent).toMatchObject({ status: 200, body: { ok: true, attempts } })
+  expect(JSON.stringify(sent)).not.toMatch(/hidden|a secret/)
+  expect(await post(inspector, '/api/send-again', { sender: 'shop', id: 4 })).toMatchObject({ status: 200 })
+  for (const [body, status] of [
+    [{ sender: 'shop', id: 2 }, 422],
+    [{ sender: 'shop', id: 3 }, 400],
+    [{ sender: 'shop', id: 5 }, 404], // Forged.
+    [{ sender: 'shop', id: 99 }, 404],
+    [{ sender: 'shop', id: '1' }, 400],
+    [{ sender: 'constructor', id: 1 }, 404],
+    [{ sender: url, id: 1 }, 404],
+  ] as const) {
+    expect(await post(inspector, '/api/send-again', body)).toMatchObject({ status })
+  }
+})
+
+it('four messages are sent again at a time', async () => {
+  const { promise, resolve } = Promise.withResolvers<object>()
+  const senders = new Map([['slow', { send: () => promise } as never]])
+  const endpoint = endpointOf({ senders, journal: Object.assign(fakeJournal(), { messageOf: () => ({}) }) })
+  const headers = { ...OWN_HEADERS, ...headerOf(endpoint) }
+  const send = () => ask(endpoint, '/api/send-again', { method: 'POST', headers, body: { sender: 'slow', id: 1 } })
+  const four = [send(), send(), send(), send()]
+  expect(await send()).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
+  resolve({ ok: true, attempts: [] })
+  expect((await Promise.all(four)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(await send()).toMatchObject({ status: 200 })
+  senders.set('slow', { send: () => Promise.reject(new Error('the disk is on fire')) } as never)
+  expect(await send()).toMatchObject({ status: 500, body: expect.not.stringContaining('disk') })
 })

@@ -60,16 +60,7 @@ describe('a copy as curl', needs('POSIX'), () => {
   })
 
   it('sends the headers of the message, without the hidden ones and those of the connection', () => {
-    const hopByHop = [
-      'connection',
-      'content-length',
-      'expect',
-      'host',
-      'keep-alive',
-      'te',
-      'transfer-encoding',
-      'upgrade',
-    ]
+    const hopByHop = 'connection content-length expect host keep-alive te transfer-encoding upgrade'.split(' ')
     const { args } = runShell(
       copyAsCurl(
         detailOf(bodyOf(Buffer.from('{}')), [
@@ -101,22 +92,21 @@ describe('a copy as curl', needs('POSIX'), () => {
   })
 })
 
-describe('a copy as a test', () => {
-  const message = { type: 'track', userId: 'u', event: 'e', messageId: 'known' }
+const message = { type: 'track', userId: 'u', event: 'e', messageId: 'known' }
 
-  function run(receiver: string, source: string | undefined) {
-    writeFileSync(join(folder, 'receiver.js'), `export const secret = 'secret'\n${receiver}`)
-    writeFileSync(join(folder, 'copy.test.js'), source ?? '')
-    return spawnSync(process.execPath, ['copy.test.js'], { cwd: folder, encoding: 'utf8' })
-  }
+function run(receiver: string, source: string | undefined) {
+  writeFileSync(join(folder, 'receiver.js'), `export const secret = 'secret'\n${receiver}`)
+  writeFileSync(join(folder, 'copy.test.js'), source ?? '')
+  return spawnSync(process.execPath, ['copy.test.js'], { cwd: folder, encoding: 'utf8' })
+}
 
-  it.each([
-    ['as an object', JSON.stringify({ ...message, properties: { all: NASTY, lone: '\ud800' } })],
-    ['as text', JSON.stringify({ ...message, properties: { all: '\u2028\u2029\u202e' } }, null, 1)],
-    ['with a number that JavaScript changes', JSON.stringify(message).replace('"known"', '12345678901234567890')],
-    ['with __proto__', JSON.stringify(message).replace('{', '{"properties":{"__proto__":{"a":1}},')],
-  ])('receives the exact body %s, whatever the name of its event is', (_name, text) => {
-    const noting = `
+it.each([
+  ['as an object', JSON.stringify({ ...message, properties: { all: NASTY, lone: '\ud800' } })],
+  ['as text', JSON.stringify({ ...message, properties: { all: '\u2028\u2029\u202e' } }, null, 1)],
+  ['with a number that JavaScript changes', JSON.stringify(message).replace('"known"', '12345678901234567890')],
+  ['with __proto__', JSON.stringify(message).replace('{', '{"properties":{"__proto__":{"a":1}},')],
+])('a copy as a test receives the exact body %s, whatever the name of its event is', (_name, text) => {
+  const noting = `
       import { writeFileSync } from 'node:fs'
       import { createReceiver } from 'hookline'
       const real = createReceiver({ secret })
@@ -126,27 +116,26 @@ describe('a copy as a test', () => {
           return real.receive(bytes, headers)
         },
       }`
-    const detail = { ...detailOf(bodyOf(Buffer.from(text))), row: { ...row, name: `${NASTY.join(' ')} \ud800` } }
+  const detail = { ...detailOf(bodyOf(Buffer.from(text))), row: { ...row, name: `${NASTY.join(' ')} \ud800` } }
 
-    const { status, stdout, stderr } = run(noting, copyAsTest(detail))
+  const { status, stdout, stderr } = run(noting, copyAsTest(detail))
 
-    expect(status, stdout + stderr).toBe(0)
-    expect(stdout).toContain('pass 1')
-    expect(readFileSync(join(folder, 'received'), 'utf8')).toBe(text)
-  })
+  expect(status, stdout + stderr).toBe(0)
+  expect(stdout).toContain('pass 1')
+  expect(readFileSync(join(folder, 'received'), 'utf8')).toBe(text)
+})
 
-  it('of a message in an inbox fails while its handler does, and passes once that is mended', () => {
-    const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(JSON.stringify(message)))), isStored: true })
-    const receiverWith = (handler: string) => `
+it('a copy as a test of a message in an inbox fails while its handler does, and passes once that is mended', () => {
+  const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(JSON.stringify(message)))), isStored: true })
+  const receiverWith = (handler: string) => `
       import { createReceiver } from 'hookline'
       import { memoryQueue } from 'hookline/queues/memory'
       export const receiver = createReceiver({ secret, inbox: memoryQueue(), onError() {} })
       receiver.on('track', () => { ${handler} }).start()`
 
-    const failing = run(receiverWith("throw new Error('a bug')"), source)
-    const mended = run(receiverWith(''), source)
+  const failing = run(receiverWith("throw new Error('a bug')"), source)
+  const mended = run(receiverWith(''), source)
 
-    expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
-    expect(mended).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
-  })
+  expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
+  expect(mended).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
 })

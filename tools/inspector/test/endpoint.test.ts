@@ -3,15 +3,15 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { describe, expect, it, vi } from 'vitest'
-import { createCollector } from '../../../src/collector.ts'
-import { createReceiver } from '../../../src/index.ts'
+import { createReceiver, type Receiver } from 'hookline'
+import { createCollector } from 'hookline/collector'
+import { memoryQueue } from 'hookline/queues/memory'
+import { createDestination } from 'hookline/sender'
+import { manualClock } from 'hookline/testing'
+import { expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { memoryQueue } from '../../../src/queues-memory.ts'
-import { createDestination } from '../../../src/sender.ts'
-import { manualClock } from '../../../src/testing.ts'
 import { partOfQueue } from '../src/endpoint/queues.ts'
-import { createInspector } from '../src/index.ts'
+import { createInspector, type Inspector } from '../src/index.ts'
 import type { SeriesRecorder } from '../src/series.ts'
 import type { StreamEvents } from '../src/wire.ts'
 import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, post, serve } from './support.ts'
@@ -19,270 +19,257 @@ import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, pos
 const SECRET = 'a secret that no answer has'
 const WRITE_KEY = 'a-write-key-that-no-answer-has'
 
-describe('what happens at the parts', () => {
-  it('is in the stream, and in full when it is opened; without secrets', async () => {
-    const shop = createReceiver({ secret: SECRET, onError: () => {} }).on('*', () => {})
-    const queue = memoryQueue()
-    const orders = createDestination({
-      webhooks: [{ url: 'http://127.0.0.1:9/' }],
-      sharedSecret: SECRET,
-      queue,
-      onAttempt: () => {},
-    })
-    const site = createCollector({
-      sources: [{ name: 'site', writeKey: WRITE_KEY, destinations: [orders] }],
-      onError: () => {},
-    })
-    const inspector = createInspector({ receiver: { shop }, destinations: { orders }, collector: { site } })
-    closeLater(() => Promise.all([inspector.close(), shop.close(), orders.close({ graceMs: 0 })]))
+function inspect(receiver: Receiver): Inspector {
+  const inspector = createInspector({ receiver })
+  closeLater(() => inspector.close())
+  return inspector
+}
 
-    const body = Buffer.from(JSON.stringify({ type: 'track', userId: 'u1', event: 'Order Completed' }))
-    const [authorization, cookie] = ['a token of the sender', 'a cookie of the sender']
-    const signature = createHmac('sha1', SECRET).update(body).digest('hex')
-    await shop.receive(body, { 'x-signature': signature, authorization, cookie })
-    await shop.receive(body, { 'x-signature': '0'.repeat(40), authorization, cookie })
-    await ask(site, '/v1/track', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${WRITE_KEY}:`)}` },
-      body: { userId: 'u2', event: 'Order Completed', writeKey: WRITE_KEY },
-    })
+it('what happens at the parts is in the stream, and in full when it is opened; without secrets', async () => {
+  const shop = createReceiver({ secret: SECRET, onError: () => {} }).on('*', () => {})
+  const webhooks = [{ url: 'http://127.0.0.1:9/' }]
+  const orders = createDestination({ webhooks, sharedSecret: SECRET, queue: memoryQueue(), onAttempt() {} })
+  const sources = [{ name: 'site', writeKey: WRITE_KEY, destinations: [orders] }]
+  const site = createCollector({ sources, onError() {} })
+  const inspector = createInspector({ receiver: { shop }, destinations: { orders }, collector: { site } })
+  closeLater(() => Promise.all([inspector.close(), shop.close(), orders.close({ graceMs: 0 })]))
 
-    const stream = (await get(inspector, '/api/stream')).body as AsyncIterable<string>
-    const { value } = await stream[Symbol.asyncIterator]().next()
-    const [, data] = /^data: (.*)$/m.exec(value) as unknown as [string, string]
-    const { rows } = JSON.parse(data) as StreamEvents['rows']
-    expect(rows.map(({ part, kind, state }) => `${part} ${kind} ${state}`).sort()).toEqual([
-      'orders sent waiting',
-      'shop received done',
-      'shop received refused',
-      'site collected done',
-    ])
-    const answers = [value]
-    for (const { id, part } of rows) {
-      const detail = await get(inspector, '/api/message', `id=${id}`)
-      expect(JSON.parse(detail.body as string)).toMatchObject({ row: { id, part } })
-      answers.push(detail.body)
-    }
-    expect((await get(inspector, '/api/series', 'part=site&minutes=15')).status).toBe(200)
-    const [refused] = rows.filter(({ state }) => state === 'refused')
-    const explanation = await get(inspector, '/api/explanation', `id=${refused?.id}`)
-    expect(explanation).toMatchObject({ status: 200, body: expect.stringContaining('signature') })
-    answers.push(explanation.body)
-    const [done] = rows.filter(({ state }) => state === 'done')
-    expect(await get(inspector, '/api/explanation', `id=${done?.id}`)).toMatchObject({ status: 404 })
-    expect(answers.join()).toContain('Order Completed')
-    for (const secret of [SECRET, WRITE_KEY, btoa(`${WRITE_KEY}:`), authorization, cookie]) {
-      expect(answers.join()).not.toContain(secret)
-    }
-
-    expect(inspector.forget('u1')).toBe(2)
-    for (const { id } of rows.filter(({ part }) => part === 'shop')) {
-      expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
-    }
+  const body = Buffer.from(JSON.stringify({ type: 'track', userId: 'u1', event: 'Order Completed' }))
+  const [authorization, cookie] = ['a token of the sender', 'a cookie of the sender']
+  const signature = createHmac('sha1', SECRET).update(body).digest('hex')
+  await shop.receive(body, { 'x-signature': signature, authorization, cookie })
+  await shop.receive(body, { 'x-signature': '0'.repeat(40), authorization, cookie })
+  await ask(site, '/v1/track', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${WRITE_KEY}:`)}` },
+    body: { userId: 'u2', event: 'Order Completed', writeKey: WRITE_KEY },
   })
 
-  it('a signature that is not right is not shown: it may be the secret itself', async () => {
-    const secret = '8da1d119209ad36ffc81d33982c03ed48d07541b'
-    const receiver = createReceiver({ secret, onError: () => {} })
-    const inspector = createInspector({ receiver })
-    closeLater(() => inspector.close())
-    await receiver.receive(Buffer.from('{}'), { 'x-signature': secret })
-    expect(JSON.stringify(await get(inspector, '/api/message', 'id=1'))).not.toContain(secret)
-    expect(JSON.stringify(await get(inspector, '/api/explanation', 'id=1'))).not.toContain(secret)
-  })
-
-  it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {
-    let secrets: () => Promise<readonly string[]> = async () => ['the secret']
-    const receiver = createReceiver({ secret: () => secrets(), limit: 1_000_000, onError: () => {} })
-    const inspector = createInspector({ receiver })
-    closeLater(() => inspector.close())
-    const body = { type: 'track', userId: 'u1', event: 'A' }
-    const text = JSON.stringify(body)
-    const signature = createHmac('sha1', 'the old secret').update(`${text}\n`).digest('hex')
-    const headers = { 'content-type': 'application/json', 'x-signature': signature }
-    expect((await ask(receiver as never, '/', { method: 'POST', headers, body })).status).toBe(401)
-    const explain = async (id = 1) => {
-      const { status, body: explained } = await get(inspector, '/api/explanation', `id=${id}`)
-      return [status, explained]
-    }
-    const unexplained = await explain()
-
-    secrets = async () => ['another one', '', 'the old secret']
-    const explained = await explain()
-    await ask(receiver as never, '/', { method: 'POST', headers, body: { ...body, event: 'A'.repeat(600_000) } })
-    const tooLarge = await explain(2)
-    secrets = async () => []
-    const withoutSecrets = await explain()
-    secrets = () => Promise.reject(new Error('the vault is sealed'))
-    const sealed = await explain()
-
-    expect(new Set([unexplained, explained, withoutSecrets].map(([, text]) => text)).size).toBe(3)
-    const statuses = [unexplained, explained, tooLarge, withoutSecrets, sealed].map(([status]) => status)
-    expect(statuses).toEqual([200, 200, 503, 200, 503])
-    expect(sealed.join()).not.toContain('vault')
-  })
-
-  it('what fails is in the log, and answered without what it was', async () => {
-    const { log, lines } = logged()
-    const fail = (): never => {
-      throw new Error('the disk is on fire')
-    }
-    const endpoint = endpointOf({ log, journal: { ...fakeJournal(), detail: fail } })
-    const { status, body } = await get(endpoint, '/api/message', 'id=1')
-    expect([status, body]).toEqual([500, expect.not.stringContaining('fire')])
-    expect(lines).toHaveLength(1)
-  })
-
-  it('queries that are wrong are refused', async () => {
-    const shop = { name: 'shop', kind: 'receiver' } as const
-    const inspector = endpointOf({ parts: [shop], explain: async () => '' })
-    for (const [path, query, status] of [
-      ['/api/message', '', 400],
-      ['/api/message', 'id=-1', 400],
-      ['/api/message', 'id=1e3', 400],
-      ['/api/message', 'id=12345678', 404],
-      ['/api/explanation', 'id=12345678', 404],
-      ['/api/series', 'part=shop', 400],
-      ['/api/series', 'part=shop&minutes=241', 400],
-      ['/api/series', 'part=other&minutes=5', 404],
-      ['/api/dead-letters', 'part=shop', 404],
-      ['/api/dead-letters', '', 404],
-    ] as const) {
-      const answer = await get(inspector, path, query)
-      expect([path, query, answer.status]).toEqual([path, query, status])
-      expect(JSON.parse(answer.body as string)).toEqual({ error: expect.any(String) })
-    }
-  })
-
-  it('is plotted from the first message on, also while no page is open', async () => {
-    const machine = manualClock()
-    const journal = fakeJournal()
-    const depths: number[] = []
-    const series = { depth: (_part: string, count: number) => void depths.push(count) } as unknown as SeriesRecorder
-    const queue = memoryQueue({ name: 'inbox' })
-    await queue.push([{ id: randomUUID(), body: new Uint8Array() }])
-    endpointOf({ journal, series, machine, parts: [partOfQueue('inbox', queue, systemClock)] })
-    await machine.advance(60_000)
-    expect(depths).toEqual([])
-    journal.put({ id: 1 })
-    await machine.advance(0)
-    expect(depths).toEqual([1])
-    await machine.advance(30_000)
-    expect(depths).toEqual([1, 1, 1, 1])
-  })
-
-  it('is not watched any more once it is closed', async () => {
-    const receiver = createReceiver({ secret: SECRET })
-    const remove = vi.fn()
-    const observe = vi.fn(() => remove)
-    const observed = { ...receiver, observe }
-    const inspector = createInspector({ receiver: observed })
-    await inspector.close()
-    expect(observe).toHaveBeenCalled()
-    expect(remove).toHaveBeenCalledTimes(observe.mock.calls.length)
-    expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
-  })
-})
-
-describe('the body of a POST', () => {
-  async function open(contentLength?: number) {
-    const machine = manualClock()
-    const endpoint = endpointOf({ machine, authorize: () => 'write' })
-    const reading = vi.fn()
-    const origin = await serve({
-      handle: (request) => endpoint.handle(Object.assign(request, { readBody: watched(request.readBody) })),
-    })
-    function watched(readBody: (limit: number) => unknown): never {
-      return function (this: unknown, limit: number) {
-        reading(limit)
-        return readBody.call(this, limit)
-      } as never
-    }
-    const length = contentLength === undefined ? {} : { 'content-length': String(contentLength) }
-    const request = httpRequest(`${origin}/api/drop`, {
-      method: 'POST',
-      headers: { ...(OWN_HEADERS as Record<string, string>), ...length, origin },
-    })
-    request.on('error', () => {}) // The connection ends while it writes.
-    const answered = once(request, 'response') as Promise<[IncomingMessage]>
-    return { machine, request, reading, answered, closed: once(request, 'close') }
+  const stream = (await get(inspector, '/api/stream')).body as AsyncIterable<string>
+  const { value } = await stream[Symbol.asyncIterator]().next()
+  const [, data] = /^data: (.*)$/m.exec(value) as unknown as [string, string]
+  const { rows } = JSON.parse(data) as StreamEvents['rows']
+  expect(rows.map(({ part, kind, state }) => `${part} ${kind} ${state}`).sort()).toEqual([
+    'orders sent waiting',
+    'shop received done',
+    'shop received refused',
+    'site collected done',
+  ])
+  const answers = [value]
+  for (const { id, part } of rows) {
+    const detail = await get(inspector, '/api/message', `id=${id}`)
+    expect(JSON.parse(detail.body as string)).toMatchObject({ row: { id, part } })
+    answers.push(detail.body)
+  }
+  expect((await get(inspector, '/api/series', 'part=site&minutes=15')).status).toBe(200)
+  const [refused] = rows.filter(({ state }) => state === 'refused')
+  const explanation = await get(inspector, '/api/explanation', `id=${refused?.id}`)
+  expect(explanation).toMatchObject({ status: 200, body: expect.stringContaining('signature') })
+  answers.push(explanation.body)
+  const [done] = rows.filter(({ state }) => state === 'done')
+  expect(await get(inspector, '/api/explanation', `id=${done?.id}`)).toMatchObject({ status: 404 })
+  expect(answers.join()).toContain('Order Completed')
+  for (const secret of [SECRET, WRITE_KEY, btoa(`${WRITE_KEY}:`), authorization, cookie]) {
+    expect(answers.join()).not.toContain(secret)
   }
 
-  async function expectRefusal(answered: Promise<[IncomingMessage]>, status: number): Promise<void> {
-    const [response] = await answered
-    expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
-    response.resume()
+  expect(inspector.forget('u1')).toBe(2)
+  for (const { id } of rows.filter(({ part }) => part === 'shop')) {
+    expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
   }
-
-  it.each([
-    ['never comes', () => {}],
-    ['stops', (request: ClientRequest) => request.write('{"part":')],
-  ])('that %s is waited for 10 seconds', async (_name, write) => {
-    const { machine, request, reading, answered, closed } = await open(100)
-    request.flushHeaders()
-    write(request)
-    await vi.waitFor(() => expect(reading).toHaveBeenCalled())
-
-    await machine.advance(10_000)
-
-    await expectRefusal(answered, 503)
-    await closed
-  })
-
-  it('that comes slowly, but in time, is read', async () => {
-    const { machine, request, reading, answered } = await open()
-    request.write('{"part":')
-    await vi.waitFor(() => expect(reading).toHaveBeenCalled())
-    await machine.advance(9_999)
-    request.end('"other"}')
-    const [response] = await answered
-    expect([response.statusCode, response.headers.connection]).toEqual([404, 'keep-alive'])
-    response.resume()
-  })
-
-  it('that is larger than a megabyte is refused, although it never ends', async () => {
-    const { request, reading, answered, closed } = await open()
-
-    request.write(Buffer.alloc(1_000_001, ' '))
-
-    await expectRefusal(answered, 413)
-    await closed
-    expect(reading).toHaveBeenCalledWith(1_000_000)
-  })
-
-  it('that is announced to be larger is refused before it comes', async () => {
-    const { request, answered, closed } = await open(1_000_001)
-
-    request.flushHeaders()
-
-    await expectRefusal(answered, 413)
-    await closed
-  })
-
-  it.each(['[1', '[]'])('that is no JSON object is refused: %j', async (body) => {
-    expect(await post(endpointOf(), '/api/drop', body)).toMatchObject({ status: 400 })
-  })
 })
 
-describe('options', () => {
-  const receiver = createReceiver({ secret: SECRET })
-  it.each<[string, unknown, RegExp]>([
-    ['no object', undefined, /options/],
-    ['no part', {}, /part/],
-    ['no part but a sender', { senders: {} }, /part/],
-    ['a misspelt name', { reciever: receiver }, /`receiver`/],
-    ['a part of another kind', { receiver: { shop: {} } }, /`receiver\['shop'\]\.handle`/],
-    ['a list', { receiver: [receiver] }, /`receiver`/],
-    ['a name twice', { receiver: { a: receiver }, destinations: { a: {} } }, /names/],
-    ['an empty name', { receiver: { '': receiver } }, /names/],
-    ['a long name', { receiver: { ['x'.repeat(61)]: receiver } }, /names/],
-    ['authorize of another type', { receiver, authorize: 'read' }, /`authorize`/],
-    ['a clock of another type', { receiver, clock: {} }, /`clock/],
-    ['a bound of another type', { receiver, keep: { messages: 0 } }, /`keep.messages`/],
-    ['a misspelt bound', { receiver, keep: { mesages: 5 } }, /`messages`/],
-    ['a logger of another type', { receiver, logger: {} }, /`logger.error`/],
-  ])('%s is a TypeError that names the option', (_name, options, text) => {
-    expect(() => createInspector(options as never)).toThrow(text)
-    expect(() => createInspector(options as never)).toThrow(TypeError)
+it('a signature that is not right is not shown: it may be the secret itself', async () => {
+  const secret = '8da1d119209ad36ffc81d33982c03ed48d07541b'
+  const receiver = createReceiver({ secret, onError: () => {} })
+  const inspector = inspect(receiver)
+  await receiver.receive(Buffer.from('{}'), { 'x-signature': secret })
+  expect(JSON.stringify(await get(inspector, '/api/message', 'id=1'))).not.toContain(secret)
+  expect(JSON.stringify(await get(inspector, '/api/explanation', 'id=1'))).not.toContain(secret)
+})
+
+it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {
+  let secrets: () => Promise<readonly string[]> = async () => ['the secret']
+  const receiver = createReceiver({ secret: () => secrets(), limit: 1_000_000, onError: () => {} })
+  const inspector = inspect(receiver)
+  const text = JSON.stringify({ type: 'track', userId: 'u1', event: 'A' })
+  const signature = createHmac('sha1', 'the old secret').update(`${text}\n`).digest('hex')
+  await receiver.receive(Buffer.from(text), { 'x-signature': signature })
+  const explain = async (id = 1) => {
+    const { status, body: explained } = await get(inspector, '/api/explanation', `id=${id}`)
+    return [status, explained]
+  }
+  const unexplained = await explain()
+
+  secrets = async () => ['another one', '', 'the old secret']
+  const explained = await explain()
+  await receiver.receive(Buffer.alloc(600_000, ' '), { 'x-signature': signature })
+  const tooLarge = await explain(2)
+  secrets = async () => []
+  const withoutSecrets = await explain()
+  secrets = () => Promise.reject(new Error('the vault is sealed'))
+  const sealed = await explain()
+
+  expect(new Set([unexplained, explained, withoutSecrets].map(([, text]) => text)).size).toBe(3)
+  const statuses = [unexplained, explained, tooLarge, withoutSecrets, sealed].map(([status]) => status)
+  expect(statuses).toEqual([200, 200, 503, 200, 503])
+  expect(sealed.join()).not.toContain('vault')
+})
+
+it('what fails is in the log, and answered without what it was', async () => {
+  const { log, lines } = logged()
+  const fail = (): never => {
+    throw new Error('the disk is on fire')
+  }
+  const endpoint = endpointOf({ log, journal: { ...fakeJournal(), detail: fail } })
+  const { status, body } = await get(endpoint, '/api/message', 'id=1')
+  expect([status, body]).toEqual([500, expect.not.stringContaining('fire')])
+  expect(lines).toHaveLength(1)
+})
+
+it('queries that are wrong are refused', async () => {
+  const shop = { name: 'shop', kind: 'receiver' } as const
+  const inspector = endpointOf({ parts: [shop], explain: async () => '' })
+  for (const [path, query, status] of [
+    ['/api/message', '', 400],
+    ['/api/message', 'id=-1', 400],
+    ['/api/message', 'id=1e3', 400],
+    ['/api/message', 'id=12345678', 404],
+    ['/api/explanation', 'id=12345678', 404],
+    ['/api/series', 'part=shop', 400],
+    ['/api/series', 'part=shop&minutes=241', 400],
+    ['/api/series', 'part=other&minutes=5', 404],
+    ['/api/dead-letters', 'part=shop', 404],
+    ['/api/dead-letters', '', 404],
+  ] as const) {
+    const answer = await get(inspector, path, query)
+    expect([path, query, answer.status]).toEqual([path, query, status])
+    expect(JSON.parse(answer.body as string)).toEqual({ error: expect.any(String) })
+  }
+})
+
+it('what happens at the parts is plotted from the first message on, also while no page is open', async () => {
+  const machine = manualClock()
+  const journal = fakeJournal()
+  const depths: number[] = []
+  const series = { depth: (_part: string, count: number) => void depths.push(count) } as unknown as SeriesRecorder
+  const queue = memoryQueue({ name: 'inbox' })
+  await queue.push([{ id: randomUUID(), body: new Uint8Array() }])
+  endpointOf({ journal, series, machine, parts: [partOfQueue('inbox', queue, systemClock)] })
+  await machine.advance(60_000)
+  expect(depths).toEqual([])
+  journal.put({ id: 1 })
+  await machine.advance(0)
+  expect(depths).toEqual([1])
+  await machine.advance(30_000)
+  expect(depths).toEqual([1, 1, 1, 1])
+})
+
+it('a part is not watched any more once the inspector is closed', async () => {
+  const remove = vi.fn()
+  const observe = vi.fn(() => remove)
+  const inspector = createInspector({ receiver: { ...createReceiver({ secret: SECRET }), observe } })
+
+  await inspector.close()
+  expect(remove).toHaveBeenCalledTimes(observe.mock.calls.length)
+  expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
+})
+
+async function open(contentLength?: number) {
+  const machine = manualClock()
+  const endpoint = endpointOf({ machine, authorize: () => 'write' })
+  const reading = vi.fn()
+  const origin = await serve({
+    handle: (request) => endpoint.handle(Object.assign(request, { readBody: watched(request.readBody) })),
   })
+  function watched(readBody: (limit: number) => unknown): never {
+    return function (this: unknown, limit: number) {
+      reading(limit)
+      return readBody.call(this, limit)
+    } as never
+  }
+  const length = contentLength === undefined ? {} : { 'content-length': String(contentLength) }
+  const request = httpRequest(`${origin}/api/drop`, {
+    method: 'POST',
+    headers: { ...(OWN_HEADERS as Record<string, string>), ...length, origin },
+  })
+  request.on('error', () => {}) // The connection ends while it writes.
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>
+  return { machine, request, reading, answered, closed: once(request, 'close') }
+}
+
+async function expectRefusal(answered: Promise<[IncomingMessage]>, status: number): Promise<void> {
+  const [response] = await answered
+  expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
+  response.resume()
+}
+
+it.each([
+  ['never comes', () => {}],
+  ['stops', (request: ClientRequest) => request.write('{"part":')],
+])('the body of a POST that %s is waited for 10 seconds', async (_name, write) => {
+  const { machine, request, reading, answered, closed } = await open(100)
+  request.flushHeaders()
+  write(request)
+  await vi.waitFor(() => expect(reading).toHaveBeenCalled())
+
+  await machine.advance(10_000)
+
+  await expectRefusal(answered, 503)
+  await closed
+})
+
+it('the body of a POST that comes slowly, but in time, is read', async () => {
+  const { machine, request, reading, answered } = await open()
+  request.write('{"part":')
+  await vi.waitFor(() => expect(reading).toHaveBeenCalled())
+  await machine.advance(9_999)
+  request.end('"other"}')
+  const [response] = await answered
+  expect([response.statusCode, response.headers.connection]).toEqual([404, 'keep-alive'])
+  response.resume()
+})
+
+it('the body of a POST that is larger than a megabyte is refused, although it never ends', async () => {
+  const { request, reading, answered, closed } = await open()
+
+  request.write(Buffer.alloc(1_000_001, ' '))
+
+  await expectRefusal(answered, 413)
+  await closed
+  expect(reading).toHaveBeenCalledWith(1_000_000)
+})
+
+it('the body of a POST that is announced to be larger is refused before it comes', async () => {
+  const { request, answered, closed } = await open(1_000_001)
+
+  request.flushHeaders()
+
+  await expectRefusal(answered, 413)
+  await closed
+})
+
+it.each(['[1', '[]'])('the body of a POST that is no JSON object is refused: %j', async (body) => {
+  expect(await post(endpointOf(), '/api/drop', body)).toMatchObject({ status: 400 })
+})
+
+const receiver = createReceiver({ secret: SECRET })
+it.each<[string, unknown, RegExp]>([
+  ['no object', undefined, /options/],
+  ['no part', {}, /part/],
+  ['no part but a sender', { senders: {} }, /part/],
+  ['a misspelt name', { reciever: receiver }, /`receiver`/],
+  ['a part of another kind', { receiver: { shop: {} } }, /`receiver\['shop'\]\.handle`/],
+  ['a list', { receiver: [receiver] }, /`receiver`/],
+  ['a name twice', { receiver: { a: receiver }, destinations: { a: {} } }, /names/],
+  ['an empty name', { receiver: { '': receiver } }, /names/],
+  ['a long name', { receiver: { ['x'.repeat(61)]: receiver } }, /names/],
+  ['authorize of another type', { receiver, authorize: 'read' }, /`authorize`/],
+  ['a clock of another type', { receiver, clock: {} }, /`clock/],
+  ['a bound of another type', { receiver, keep: { messages: 0 } }, /`keep.messages`/],
+  ['a misspelt bound', { receiver, keep: { mesages: 5 } }, /`messages`/],
+  ['a logger of another type', { receiver, logger: {} }, /`logger.error`/],
+])('an inspector of %s is a TypeError that names the option', (_name, options, text) => {
+  expect(() => createInspector(options as never)).toThrow(text)
+  expect(() => createInspector(options as never)).toThrow(TypeError)
 })

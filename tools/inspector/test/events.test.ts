@@ -1,6 +1,6 @@
 /** What the view of events gets: which events arrived at a receiver, how often, and which fields did not match. */
 
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { HooklineError } from '../../../src/protocol/error.ts'
 import { memoryQueue } from '../../../src/queues-memory.ts'
@@ -33,81 +33,76 @@ function inspect(options: object = {}) {
 const summaryOf = (lines: readonly EventLine[]) =>
   lines.map(({ type, event, count, failed, hasSchema }) => [event ?? type, count, failed, hasSchema])
 
-describe('what arrived', () => {
-  it('each event of track messages, and each other type', async () => {
-    const { receiver, parts, lines } = inspect()
-    for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page])
-      await deliver(receiver, message)
-    expect(summaryOf(await lines())).toEqual([
-      ['A', 2, 0, undefined],
-      ['B', 1, 0, undefined],
-      ['identify', 1, 0, undefined],
-      ['page', 1, 0, undefined],
-    ])
-    expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
-  })
-
-  it('is said with its first and last time, and the messages of the last 15 minutes', async () => {
-    const { receiver, clock, lines } = inspect()
-    const from = clock.now()
-
-    for (let minute = 0; minute < 20; minute += 1) {
-      await deliver(receiver, of('A'))
-      await clock.advance(MINUTE_MS)
-    }
-
-    const lastAt = from + 19 * MINUTE_MS
-    const minutes = [...Array(14).fill(1), 0]
-    expect(await lines()).toMatchObject([{ count: 20, firstAt: from, lastAt, minutes }])
-  })
-
-  it('is not what strangers sent', async () => {
-    const { receiver, lines } = inspect()
-    await deliver(receiver, of('Forged'), 'another secret')
-    await deliver(receiver, 'no JSON')
-    await deliver(receiver, { type: 'track' })
-    await deliver(receiver, of('Signed'))
-    await receiver.close()
-    await deliver(receiver, of('Late'))
-    expect(summaryOf(await lines())).toEqual([['Signed', 1, 0, undefined]])
-  })
-
-  it('of unsigned messages: those that were read', async () => {
-    const { receiver, lines } = inspect({ allowUnsigned: true })
-    await deliver(receiver, of('A'))
-    await deliver(receiver, { type: 'track' })
-    expect(summaryOf(await lines())).toEqual([['A', 1, 0, undefined]])
-  })
-
-  it('counts 500 events beside those with a schema, and all others together', async () => {
-    const { receiver, parts } = inspect({ events })
-    for (let index = 0; index < 502; index += 1) await deliver(receiver, of(`Event ${index}`))
-    await deliver(receiver, of('Event 501'))
-    await deliver(receiver, completed)
-
-    const [part] = await parts()
-    expect(part?.events).toHaveLength(501)
-    expect(part?.others).toBe(3)
-    expect(part?.events.at(-1)).toMatchObject({ event: 'Order Completed', count: 1 })
-  })
+it('what arrived is listed by event of track messages, and by other type', async () => {
+  const { receiver, parts, lines } = inspect()
+  for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page]) await deliver(receiver, message)
+  expect(summaryOf(await lines())).toEqual([
+    ['A', 2, 0, undefined],
+    ['B', 1, 0, undefined],
+    ['identify', 1, 0, undefined],
+    ['page', 1, 0, undefined],
+  ])
+  expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
 })
 
-describe('what has a schema', () => {
-  it('is said where the receiver has any; what has none comes first, and what did not come is listed', async () => {
-    const traits = { identify: z.object({}) }
-    const { receiver, lines } = inspect({ events, traits, custom: z.string() })
-    for (const message of [completed, completed, of('New'), fixtures.group, fixtures.page, '"text"']) {
-      await deliver(receiver, message)
-    }
-    expect(summaryOf(await lines())).toEqual([
-      ['New', 1, 0, false],
-      ['group', 1, 0, false],
-      ['Order Completed', 2, 0, true],
-      ['page', 1, 0, undefined],
-      ['custom', 1, 0, true],
-      ['identify', 0, 0, true],
-    ])
-  })
+it('what arrived is said with its first and last time, and the messages of the last 15 minutes', async () => {
+  const { receiver, clock, lines } = inspect()
+  const from = clock.now()
+
+  for (let minute = 0; minute < 20; minute += 1) {
+    await deliver(receiver, of('A'))
+    await clock.advance(MINUTE_MS)
+  }
+
+  const lastAt = from + 19 * MINUTE_MS
+  const minutes = [...Array(14).fill(1), 0]
+  expect(await lines()).toMatchObject([{ count: 20, firstAt: from, lastAt, minutes }])
+})
+
+it('what arrived is not what strangers sent', async () => {
+  const { receiver, lines } = inspect()
+  await deliver(receiver, of('Forged'), 'another secret')
+  await deliver(receiver, 'no JSON')
+  await deliver(receiver, { type: 'track' })
+  await deliver(receiver, of('Signed'))
+  await receiver.close()
+  await deliver(receiver, of('Late'))
+  expect(summaryOf(await lines())).toEqual([['Signed', 1, 0, undefined]])
+})
+
+it('of unsigned messages those that were read have arrived', async () => {
+  const { receiver, lines } = inspect({ allowUnsigned: true })
+  await deliver(receiver, of('A'))
+  await deliver(receiver, { type: 'track' })
+  expect(summaryOf(await lines())).toEqual([['A', 1, 0, undefined]])
+})
+
+it('500 events are counted beside those with a schema, and all others together', async () => {
+  const { receiver, parts } = inspect({ events })
+  for (let index = 0; index < 502; index += 1) await deliver(receiver, of(`Event ${index}`))
+  await deliver(receiver, of('Event 501'))
+  await deliver(receiver, completed)
+
+  const [part] = await parts()
+  expect(part?.events).toHaveLength(501)
+  expect(part?.others).toBe(3)
+  expect(part?.events.at(-1)).toMatchObject({ event: 'Order Completed', count: 1 })
+})
+
+it('what has a schema is said where any has; what has none comes first, and what did not come is listed', async () => {
+  const traits = { identify: z.object({}) }
+  const { receiver, lines } = inspect({ events, traits, custom: z.string() })
+  for (const message of [completed, completed, of('New'), fixtures.group, fixtures.page, '"text"']) {
+    await deliver(receiver, message)
+  }
+  expect(summaryOf(await lines())).toEqual([
+    ['New', 1, 0, false],
+    ['group', 1, 0, false],
+    ['Order Completed', 2, 0, true],
+    ['page', 1, 0, undefined],
+    ['custom', 1, 0, true],
+    ['identify', 0, 0, true],
+  ])
 })
 
 const MISMATCHES = {
@@ -116,84 +111,82 @@ const MISMATCHES = {
   'of an inbox': { inbox: memoryQueue() },
 } as const
 
-describe('what does not match', () => {
-  it.each(Object.entries(MISMATCHES))('is counted by field: %s', async (_, options) => {
-    const { receiver, lines } = inspect({ events, ...options })
-    if ('inbox' in options) receiver.start()
-    const wrong = of('Order Completed', { total: '1', items: [{ sku: 'a' }, { sku: 5, price: 1 }, { sku: 'b' }] })
-    const all = [wrong, completed, of('Order Completed', { items: [] })]
-    if ('batches' in options) await deliver(receiver, JSON.stringify([...all, { type: 'track', event: 'Invalid' }]))
-    else for (const message of all) await deliver(receiver, message)
-    await expect.poll(async () => (await lines())[0]?.failed).toBe(2)
-    expect(await lines()).toMatchObject([
-      {
-        event: 'Order Completed',
-        count: 3,
-        hasSchema: true,
-        fields: [
-          { path: 'properties.total', code: 'invalid_type', count: 2 },
-          { path: 'properties.items[].price', code: 'invalid_type', count: 1 },
-          { path: 'properties.items[].sku', code: 'invalid_type', count: 1 },
-        ],
-        otherFields: 0,
-      },
-    ])
-  })
-
-  it('of a custom message: the whole body, in a batch, too', async () => {
-    const { receiver, lines } = inspect({ custom: z.object({ id: z.number() }), batches: true })
-
-    await deliver(receiver, { id: 'a' })
-    await deliver(receiver, JSON.stringify([{ id: 1 }, 'text']))
-
-    const fields = ['body.id', 'body'].map((path) => ({ path, count: 1 }))
-    expect(await lines()).toMatchObject([{ type: 'custom', count: 3, failed: 2, fields }])
-  })
-
-  it('is no handler that fails, and comes before what matches, however rare it is', async () => {
-    const { receiver, lines } = inspect({ events: { ...events, Other: z.object({}) }, batches: true })
-    receiver.on('track', () => Promise.reject(new Error('down')))
-
-    for (const message of [of('Other'), JSON.stringify([of('Other'), of('Other')]), of('Order Completed')]) {
-      await deliver(receiver, message)
-    }
-
-    expect(summaryOf(await lines())).toEqual([
-      ['Order Completed', 1, 1, true],
-      ['Other', 3, 0, true],
-    ])
-  })
-
-  it('has 20 fields at most, and shows keys that look like names', () => {
-    const counts = createEventCounts('shop', setUp().clock)
-    const fail = (keys: readonly (string | { readonly key: string })[]) => {
-      const issues = keys.map((key) => ({ message: '', path: [key] }))
-      counts.mismatched({ type: 'custom' }, new HooklineError('schema_mismatch', '', { path: 'body', issues }))
-    }
-    fail(['x'.repeat(1_000), { key: 'named' }])
-    fail(Array.from({ length: 20 }, (_, index) => `key ${index}`))
-    const [line] = counts.read().events
-    expect([line?.fields.length, line?.otherFields]).toEqual([20, 2])
-    expect(line?.fields.slice(0, 2).map(({ path }) => path)).toEqual(['body.*', 'body.named'])
-  })
-
-  it.each(['receiver', 'inspector'] as const)(
-    'is deleted, as a message may name it, by `forget` of the %s',
-    async (by) => {
-      const { receiver, inspector, lines } = inspect({
-        inbox: memoryQueue(),
-        events: { Prices: z.object({ by: z.record(z.string(), z.number()) }) },
-      })
-      receiver.start()
-      await deliver(receiver, of('Prices', { by: { ada: 'none' } }))
-      await expect.poll(async () => (await lines())[0]?.fields[0]?.path).toBe('properties.by.ada')
-
-      await (by === 'receiver' ? receiver : inspector).forget('ada')
-
-      expect(await lines()).toMatchObject([{ count: 1, failed: 1, fields: [], otherFields: 0 }])
+it.each(Object.entries(MISMATCHES))('what does not match is counted by field: %s', async (_, options) => {
+  const { receiver, lines } = inspect({ events, ...options })
+  if ('inbox' in options) receiver.start()
+  const wrong = of('Order Completed', { total: '1', items: [{ sku: 'a' }, { sku: 5, price: 1 }, { sku: 'b' }] })
+  const all = [wrong, completed, of('Order Completed', { items: [] })]
+  if ('batches' in options) await deliver(receiver, JSON.stringify([...all, { type: 'track', event: 'Invalid' }]))
+  else for (const message of all) await deliver(receiver, message)
+  await expect.poll(async () => (await lines())[0]?.failed).toBe(2)
+  expect(await lines()).toMatchObject([
+    {
+      event: 'Order Completed',
+      count: 3,
+      hasSchema: true,
+      fields: [
+        { path: 'properties.total', code: 'invalid_type', count: 2 },
+        { path: 'properties.items[].price', code: 'invalid_type', count: 1 },
+        { path: 'properties.items[].sku', code: 'invalid_type', count: 1 },
+      ],
+      otherFields: 0,
     },
-  )
+  ])
 })
+
+it('what does not match of a custom message is named in its whole body, in a batch, too', async () => {
+  const { receiver, lines } = inspect({ custom: z.object({ id: z.number() }), batches: true })
+
+  await deliver(receiver, { id: 'a' })
+  await deliver(receiver, JSON.stringify([{ id: 1 }, 'text']))
+
+  const fields = ['body.id', 'body'].map((path) => ({ path, count: 1 }))
+  expect(await lines()).toMatchObject([{ type: 'custom', count: 3, failed: 2, fields }])
+})
+
+it('what does not match is no handler that fails, and comes before what matches, however rare it is', async () => {
+  const { receiver, lines } = inspect({ events: { ...events, Other: z.object({}) }, batches: true })
+  receiver.on('track', () => Promise.reject(new Error('down')))
+
+  for (const message of [of('Other'), JSON.stringify([of('Other'), of('Other')]), of('Order Completed')]) {
+    await deliver(receiver, message)
+  }
+
+  expect(summaryOf(await lines())).toEqual([
+    ['Order Completed', 1, 1, true],
+    ['Other', 3, 0, true],
+  ])
+})
+
+it('what does not match has 20 fields at most, and shows keys that look like names', () => {
+  const counts = createEventCounts('shop', setUp().clock)
+  const fail = (keys: readonly (string | { readonly key: string })[]) => {
+    const issues = keys.map((key) => ({ message: '', path: [key] }))
+    counts.mismatched({ type: 'custom' }, new HooklineError('schema_mismatch', '', { path: 'body', issues }))
+  }
+  fail(['x'.repeat(1_000), { key: 'named' }])
+  fail(Array.from({ length: 20 }, (_, index) => `key ${index}`))
+  const [line] = counts.read().events
+  expect([line?.fields.length, line?.otherFields]).toEqual([20, 2])
+  expect(line?.fields.slice(0, 2).map(({ path }) => path)).toEqual(['body.*', 'body.named'])
+})
+
+it.each(['receiver', 'inspector'] as const)(
+  'what does not match is deleted, as a message may name it, by `forget` of the %s',
+  async (by) => {
+    const { receiver, inspector, lines } = inspect({
+      inbox: memoryQueue(),
+      events: { Prices: z.object({ by: z.record(z.string(), z.number()) }) },
+    })
+    receiver.start()
+    await deliver(receiver, of('Prices', { by: { ada: 'none' } }))
+    await expect.poll(async () => (await lines())[0]?.fields[0]?.path).toBe('properties.by.ada')
+
+    await (by === 'receiver' ? receiver : inspector).forget('ada')
+
+    expect(await lines()).toMatchObject([{ count: 1, failed: 1, fields: [], otherFields: 0 }])
+  },
+)
 
 it('counts no more once it is stopped', async () => {
   const { receiver, clock } = setUp()
@@ -205,20 +198,18 @@ it('counts no more once it is stopped', async () => {
   expect(summaryOf(counts.read().events)).toEqual([['A', 1, 0, undefined]])
 })
 
-describe('on the page of `hookline listen`', () => {
-  it.each([
-    ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 1_000]]],
-    ['of a list, only messages', [of('Sold'), { type: 'track' }, 7], false, [['Sold', 1]]],
-    ['nothing of what a stranger may have sent', of('Sold'), true, []],
-  ])('counts %s', async (_what, sent, isRefused, counted) => {
-    const page = createRequestPage({})
-    closeLater(page.close)
-    const body = Buffer.from(JSON.stringify(sent))
-    const request = { at: 0, method: 'POST', path: '/', headers: {}, state: 'done', durationMs: 1, steps: [] } as const
+it.each([
+  ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 1_000]]],
+  ['of a list, only messages', [of('Sold'), { type: 'track' }, 7], false, [['Sold', 1]]],
+  ['nothing of what a stranger may have sent', of('Sold'), true, []],
+])('the page of `hookline listen` counts %s', async (_what, sent, isRefused, counted) => {
+  const page = createRequestPage({})
+  closeLater(page.close)
+  const body = Buffer.from(JSON.stringify(sent))
+  const request = { at: 0, method: 'POST', path: '/', headers: {}, state: 'done', durationMs: 1, steps: [] } as const
 
-    page.append({ ...request, body, bytes: body.length, isRefused }, true)
+  page.append({ ...request, body, bytes: body.length, isRefused }, true)
 
-    const [part] = JSON.parse((await get(page as unknown as Inspector, '/api/events')).body as string) as PartEvents[]
-    expect(part?.events.map(({ event, count }) => [event, count])).toEqual(counted)
-  })
+  const [part] = JSON.parse((await get(page as unknown as Inspector, '/api/events')).body as string) as PartEvents[]
+  expect(part?.events.map(({ event, count }) => [event, count])).toEqual(counted)
 })

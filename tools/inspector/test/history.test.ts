@@ -1,6 +1,6 @@
 /** The history on the page: what was handled is found as it is read, and replayed. */
 
-import { describe, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { HooklineError } from '../../../src/protocol/error.ts'
 import { fixtures } from '../../../src/testing.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
@@ -20,12 +20,8 @@ async function setUp(count = 3) {
   const crm = vi.fn()
   receiver.on('track', crm, { name: 'crm' }).start()
   for (let index = 0; index < count; index += 1) {
-    await deliver(receiver, {
-      ...fixtures.track,
-      event: `Order ${index % 3}`,
-      userId: `user-${index}`,
-      messageId: `${index}`,
-    })
+    const message = { ...fixtures.track, event: `Order ${index % 3}`, userId: `user-${index}`, messageId: `${index}` }
+    await deliver(receiver, message)
     await clock.advance(1_000)
   }
   const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
@@ -52,162 +48,156 @@ async function replaysOf(endpoint: InspectorEndpoint): Promise<readonly ReplaySt
   return []
 }
 
-describe('what was handled', () => {
-  it('is listed with what handled it, and the page knows who keeps a history', async () => {
-    const { endpoint, clock } = await setUp()
-    const [first, ...others] = (await list(endpoint)) as HandledLine[]
-    expect(others).toHaveLength(2)
-    expect(first).toMatchObject({
-      ...{ type: 'track', name: 'Order 0', user: 'user-0', handlers: ['crm'], ignored: false },
-      ...{ handledAt: clock.now() - 3_000, excerpt: expect.stringContaining('"userId":"user-0"') },
-    })
-    const { parts } = JSON.parse((await get(endpoint, '/api/setup')).body as string) as Setup
-    expect(parts).toEqual([{ name: 'app', kind: 'receiver', hasQueue: true, hasHistory: true }])
+/** Waits until the latest replay is so, and does this meanwhile. */
+function untilState(endpoint: InspectorEndpoint, state: ReplayStatus['state'], meanwhile?: () => Promise<void>) {
+  return until(async () => {
+    await meanwhile?.()
+    return (await replaysOf(endpoint))[0]?.state === state
   })
+}
 
-  it('is found by each filter, and in pages', async () => {
-    const { endpoint, clock } = await setUp(130)
-    const namesBy = async (query: object) => ((await list(endpoint, query)) as HandledLine[]).map(({ user }) => user)
-    expect(await namesBy({ userId: 'user-7' })).toEqual(['user-7'])
-    expect(await namesBy({ event: 'Order 1', type: 'track', until: clock.now() - 125_000 })).toEqual([
-      'user-1',
-      'user-4',
-    ])
-    expect(await namesBy({ since: clock.now() - 2_000, handler: 'crm' })).toEqual(['user-128', 'user-129'])
-    expect(await namesBy({ handler: 'mail' })).toEqual([])
-    const page = (await list(endpoint)) as HandledLine[]
-    expect(page).toHaveLength(100)
-    expect(await namesBy({ after: page.at(-1)?.cursor })).toHaveLength(30)
+it('what was handled is listed with what handled it, and the page knows who keeps a history', async () => {
+  const { endpoint, clock } = await setUp()
+  const [first, ...others] = (await list(endpoint)) as HandledLine[]
+  expect(others).toHaveLength(2)
+  expect(first).toMatchObject({
+    ...{ type: 'track', name: 'Order 0', user: 'user-0', handlers: ['crm'], ignored: false },
+    ...{ handledAt: clock.now() - 3_000, excerpt: expect.stringContaining('"userId":"user-0"') },
   })
-
-  it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { after: 'x' }])(
-    '%j is answered with an error that names it',
-    async (query) => {
-      const { endpoint } = await setUp(1)
-
-      expect(await list(endpoint, query)).toEqual([{ error: expect.stringContaining(Object.keys(query)[0] as string) }])
-    },
-  )
-
-  it('of a part without a history, or none, is a 404', async () => {
-    const { receiver } = setUpInbox()
-    const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)] })
-    for (const part of ['app', 'other']) expect((await get(endpoint, '/api/history', `part=${part}`)).status).toBe(404)
-  })
-
-  it('ends with an error of the engine, and reports what is none', async () => {
-    let failure: Error = new HooklineError('queue_unavailable', 'The engine did not answer.')
-    const list = () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) })
-    const broken = { exists: async () => true, list, replay: vi.fn() } as PartHistory
-    const log = { write: vi.fn() }
-    const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: broken }], log: log as never })
-    const read = async () => readBody(await get(endpoint, '/api/history', 'part=app'))
-
-    expect(await read()).toEqual([{ error: 'The engine did not answer.' }])
-    expect(log.write).not.toHaveBeenCalled()
-
-    failure = new Error('a bug')
-    expect(await read()).toEqual([{ error: expect.not.stringContaining('a bug') }])
-    expect(log.write).toHaveBeenCalledTimes(1)
-  })
-
-  it('is read by a few at a time', async () => {
-    const never = { next: () => new Promise<never>(() => {}) }
-    const slow = { exists: async () => true, list: () => ({ [Symbol.asyncIterator]: () => never }), replay: vi.fn() }
-    const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: slow as never }] })
-    for (let index = 0; index < 4; index += 1) void readBody(await get(endpoint, '/api/history', 'part=app'))
-    expect(await readBody(await get(endpoint, '/api/history', 'part=app'))).toEqual([{ error: expect.any(String) }])
-    expect(await post(endpoint, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 429 })
-  })
+  const { parts } = JSON.parse((await get(endpoint, '/api/setup')).body as string) as Setup
+  expect(parts).toEqual([{ name: 'app', kind: 'receiver', hasQueue: true, hasHistory: true }])
 })
 
-describe('a replay', () => {
-  it('is counted first, then shown until it is complete', async () => {
-    const { endpoint, crm, clock } = await setUp()
-    const wanted = { part: 'app', id: 'fix-42', event: 'Order 1', handlers: ['crm'] }
-    const plan = await post(endpoint, '/api/replay', { ...wanted, dryRun: true })
-    expect(plan).toEqual({ status: 200, body: { count: 1, types: { track: 1 }, events: { 'Order 1': 1 } } })
-    await clock.advance(1)
-    expect(crm).toHaveBeenCalledTimes(3)
-    const { body } = await post(endpoint, '/api/replay', { ...wanted, dryRun: false, total: 1 })
-    const request = { ...wanted, until: expect.any(Number), dryRun: false, total: 1 }
-    expect(body).toEqual({ request, state: 'running', count: 0 })
-    await until(async () => {
-      await clock.advance(20)
-      return (await replaysOf(endpoint))[0]?.state === 'complete'
-    })
-    expect(await replaysOf(endpoint)).toEqual([{ request, state: 'complete', count: 1 }])
-    expect(crm.mock.calls[3]).toMatchObject([{ event: 'Order 1' }, { replay: { id: 'fix-42' } }])
-  })
+it('what was handled is found by each filter, and in pages', async () => {
+  const { endpoint, clock } = await setUp(130)
+  const namesBy = async (query: object) => ((await list(endpoint, query)) as HandledLine[]).map(({ user }) => user)
+  expect(await namesBy({ userId: 'user-7' })).toEqual(['user-7'])
+  const first = { event: 'Order 1', type: 'track', until: clock.now() - 125_000 }
+  expect(await namesBy(first)).toEqual(['user-1', 'user-4'])
+  expect(await namesBy({ since: clock.now() - 2_000, handler: 'crm' })).toEqual(['user-128', 'user-129'])
+  expect(await namesBy({ handler: 'mail' })).toEqual([])
+  const page = (await list(endpoint)) as HandledLine[]
+  expect(page).toHaveLength(100)
+  expect(await namesBy({ after: page.at(-1)?.cursor })).toHaveLength(30)
+})
 
-  it('is stopped, and continued with its id', async () => {
-    const { endpoint, crm, clock } = await setUp()
-    const wanted = { part: 'app', id: 'fix-42', maxPerSecond: 1, dryRun: false }
-    await post(endpoint, '/api/replay', wanted)
-    expect(await post(endpoint, '/api/replay', wanted)).toMatchObject({ status: 409 })
-    await until(() => crm.mock.calls.length === 4)
-    expect(await post(endpoint, '/api/stop-replay', { part: 'app', id: 'fix-42' })).toMatchObject({ status: 200 })
-    await until(async () => (await replaysOf(endpoint))[0]?.state === 'stopped')
-    expect(await replaysOf(endpoint)).toMatchObject([{ state: 'stopped', count: 1 }])
-    expect(await post(endpoint, '/api/stop-replay', { part: 'app', id: 'fix-42' })).toMatchObject({ status: 404 })
-    await post(endpoint, '/api/replay', wanted)
-    await until(async () => {
-      await clock.advance(500)
-      return (await replaysOf(endpoint))[0]?.state === 'complete'
-    })
-    expect(crm).toHaveBeenCalledTimes(6)
-    expect(await replaysOf(endpoint)).toMatchObject([{ count: 3 }])
-  })
+it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { after: 'x' }])(
+  'a history that is asked for by %j is answered with an error that names it',
+  async (query) => {
+    const { endpoint } = await setUp(1)
 
-  it.each([{ handlers: ['crn'] }, { since: 'x' }, { maxPerSecond: 0 }, { more: 1 }])(
-    'that is wrong is a 400 that names it: %j',
-    async (wrong) => {
-      const { endpoint } = await setUp(1)
+    expect(await list(endpoint, query)).toEqual([{ error: expect.stringContaining(Object.keys(query)[0] as string) }])
+  },
+)
 
-      for (const dryRun of [true, false]) {
-        const answer = await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', ...wrong, dryRun })
-        const [name] = Object.keys(wrong) as [string]
-        expect(answer).toEqual({
-          status: 400,
-          body: { error: expect.stringMatching(name === 'handlers' ? 'crn' : name) },
-        })
-      }
-    },
-  )
+it('what was handled of a part without a history, or none, is a 404', async () => {
+  const { receiver } = setUpInbox()
+  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)] })
+  for (const part of ['app', 'other']) expect((await get(endpoint, '/api/history', `part=${part}`)).status).toBe(404)
+})
 
-  it('needs an id, and write access', async () => {
-    const { endpoint, receiver } = await setUp(1)
-    expect(await post(endpoint, '/api/replay', { part: 'app', dryRun: false })).toMatchObject({ status: 400 })
-    const reader = endpointOf({ parts: [partOfReceiver('app', receiver)], authorize: () => 'read' })
-    expect(await post(reader, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 403 })
-    const headers = headerOf(reader)
-    expect((await ask(reader, '/api/history', { query: 'part=app', headers })).status).toBe(200)
-  })
+it('what was handled ends with an error of the engine, and reports what is none', async () => {
+  let failure: Error = new HooklineError('queue_unavailable', 'The engine did not answer.')
+  const list = () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) })
+  const broken = { exists: async () => true, list, replay: vi.fn() } as PartHistory
+  const log = { write: vi.fn() }
+  const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: broken }], log: log as never })
+  const read = async () => readBody(await get(endpoint, '/api/history', 'part=app'))
 
-  it('has its id at a dead letter of a copy', async () => {
-    const { receiver, clock } = setUpInbox({ history, retries: [] })
-    const crm = vi.fn()
-    receiver.on('track', crm).start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(1)
-    crm.mockRejectedValue(new Error('no'))
-    const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
+  expect(await read()).toEqual([{ error: 'The engine did not answer.' }])
+  expect(log.write).not.toHaveBeenCalled()
 
-    await receiver.replay({ id: 'fix-42' })
-    await clock.advance(1)
+  failure = new Error('a bug')
+  expect(await read()).toEqual([{ error: expect.not.stringContaining('a bug') }])
+  expect(log.write).toHaveBeenCalledTimes(1)
+})
 
-    const { body } = await get(endpoint, '/api/dead-letters', 'part=app')
-    expect(JSON.parse(body as string).letters).toMatchObject([{ reason: 'handler_failed', replayId: 'fix-42' }])
-  })
+it('what was handled is read by a few at a time', async () => {
+  const never = { next: () => new Promise<never>(() => {}) }
+  const slow = { exists: async () => true, list: () => ({ [Symbol.asyncIterator]: () => never }), replay: vi.fn() }
+  const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: slow as never }] })
+  for (let index = 0; index < 4; index += 1) void readBody(await get(endpoint, '/api/history', 'part=app'))
+  expect(await readBody(await get(endpoint, '/api/history', 'part=app'))).toEqual([{ error: expect.any(String) }])
+  expect(await post(endpoint, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 429 })
+})
 
-  it('of a queue by itself is handled by the workers of it', async () => {
-    const { memory, crm, clock } = await setUp()
-    const endpoint = endpointOf({ parts: [partOfQueue('app', memory, clock)], clock })
-    expect(await list(endpoint)).toHaveLength(3)
-    await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', dryRun: false })
-    await until(async () => {
-      await clock.advance(20)
-      return crm.mock.calls.length === 6
-    })
-  })
+it('a replay is counted first, then shown until it is complete', async () => {
+  const { endpoint, crm, clock } = await setUp()
+  const wanted = { part: 'app', id: 'fix-42', event: 'Order 1', handlers: ['crm'] }
+  const plan = await post(endpoint, '/api/replay', { ...wanted, dryRun: true })
+  expect(plan).toEqual({ status: 200, body: { count: 1, types: { track: 1 }, events: { 'Order 1': 1 } } })
+  await clock.advance(1)
+  expect(crm).toHaveBeenCalledTimes(3)
+  const { body } = await post(endpoint, '/api/replay', { ...wanted, dryRun: false, total: 1 })
+  const request = { ...wanted, until: expect.any(Number), dryRun: false, total: 1 }
+  expect(body).toEqual({ request, state: 'running', count: 0 })
+  await untilState(endpoint, 'complete', () => clock.advance(20))
+  expect(await replaysOf(endpoint)).toEqual([{ request, state: 'complete', count: 1 }])
+  expect(crm.mock.calls[3]).toMatchObject([{ event: 'Order 1' }, { replay: { id: 'fix-42' } }])
+})
+
+it('a replay is stopped, and continued with its id', async () => {
+  const { endpoint, crm, clock } = await setUp()
+  const wanted = { part: 'app', id: 'fix-42', maxPerSecond: 1, dryRun: false }
+  await post(endpoint, '/api/replay', wanted)
+  expect(await post(endpoint, '/api/replay', wanted)).toMatchObject({ status: 409 })
+  await until(() => crm.mock.calls.length === 4)
+  expect(await post(endpoint, '/api/stop-replay', { part: 'app', id: 'fix-42' })).toMatchObject({ status: 200 })
+  await untilState(endpoint, 'stopped')
+  expect(await replaysOf(endpoint)).toMatchObject([{ state: 'stopped', count: 1 }])
+  expect(await post(endpoint, '/api/stop-replay', { part: 'app', id: 'fix-42' })).toMatchObject({ status: 404 })
+  await post(endpoint, '/api/replay', wanted)
+  await untilState(endpoint, 'complete', () => clock.advance(500))
+  expect(crm).toHaveBeenCalledTimes(6)
+  expect(await replaysOf(endpoint)).toMatchObject([{ count: 3 }])
+})
+
+it.each([{ handlers: ['crn'] }, { since: 'x' }, { maxPerSecond: 0 }, { more: 1 }])(
+  'a replay that is wrong is a 400 that names it: %j',
+  async (wrong) => {
+    const { endpoint } = await setUp(1)
+
+    for (const dryRun of [true, false]) {
+      const answer = await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', ...wrong, dryRun })
+      const [name] = Object.keys(wrong) as [string]
+      const error = expect.stringMatching(name === 'handlers' ? 'crn' : name)
+      expect(answer).toEqual({ status: 400, body: { error } })
+    }
+  },
+)
+
+it('a replay needs an id, and write access', async () => {
+  const { endpoint, receiver } = await setUp(1)
+  expect(await post(endpoint, '/api/replay', { part: 'app', dryRun: false })).toMatchObject({ status: 400 })
+  const reader = endpointOf({ parts: [partOfReceiver('app', receiver)], authorize: () => 'read' })
+  expect(await post(reader, '/api/replay', { part: 'app', dryRun: true })).toMatchObject({ status: 403 })
+  const headers = headerOf(reader)
+  expect((await ask(reader, '/api/history', { query: 'part=app', headers })).status).toBe(200)
+})
+
+it('a replay has its id at a dead letter of a copy', async () => {
+  const { receiver, clock } = setUpInbox({ history, retries: [] })
+  const crm = vi.fn()
+  receiver.on('track', crm).start()
+  await deliver(receiver, fixtures.track)
+  await clock.advance(1)
+  crm.mockRejectedValue(new Error('no'))
+  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
+
+  await receiver.replay({ id: 'fix-42' })
+  await clock.advance(1)
+
+  const { body } = await get(endpoint, '/api/dead-letters', 'part=app')
+  expect(JSON.parse(body as string).letters).toMatchObject([{ reason: 'handler_failed', replayId: 'fix-42' }])
+})
+
+it('a replay of a queue by itself is handled by the workers of it', async () => {
+  const { memory, crm, clock } = await setUp()
+  const endpoint = endpointOf({ parts: [partOfQueue('app', memory, clock)], clock })
+  expect(await list(endpoint)).toHaveLength(3)
+
+  await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', dryRun: false })
+
+  await untilState(endpoint, 'complete', () => clock.advance(20))
+  expect(crm).toHaveBeenCalledTimes(6)
 })

@@ -1,10 +1,10 @@
 /** What an inspector keeps in memory: bounds, order, changes, forgetting, secrets. */
 
 import { gzipSync } from 'node:zlib'
+import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
 import type { CollectedEvent, CollectorObserver } from '../../../src/collect/collector-events.ts'
-import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { addStep, describeMessage, setBody } from '../src/logged-message.ts'
+import { addStep, describeMessage, type LoggedHead, setBody } from '../src/logged-message.ts'
 import { createSeries } from '../src/series.ts'
 import { watchCollector } from '../src/watch-outbound.ts'
 import { keptBy } from './support.ts'
@@ -12,9 +12,9 @@ import { keptBy } from './support.ts'
 function setUp(keep = {}) {
   const clock = manualClock()
   const { journal, rows } = keptBy(clock, keep)
-  const add = (body: string, isRefused = false, kind: 'received' | 'collected' = 'received') => {
-    const entry = journal.add('shop', { kind, at: clock.now(), isRefused, deliveryId: isRefused ? undefined : body })
-    setBody(entry, Buffer.from(body))
+  const add = (bytes: string | Uint8Array, given: Partial<LoggedHead> = {}) => {
+    const entry = journal.add('shop', { kind: 'received', at: clock.now(), deliveryId: String(bytes), ...given })
+    setBody(entry, typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     journal.update(entry)
     return entry
   }
@@ -22,22 +22,22 @@ function setUp(keep = {}) {
   return { journal, add, ids }
 }
 
+const collected = { kind: 'collected' } as const
+const refused = { isRefused: true, deliveryId: undefined } as const
+
 it('keeps the newest, and refused requests push no messages out', () => {
   const { add, ids, journal } = setUp({ messages: 3, refused: 2 })
   for (const each of ['a', 'b', 'c', 'd']) add(each)
-  for (let index = 0; index < 9; index += 1) add('forged', true)
+  for (let index = 0; index < 9; index += 1) add('forged', refused)
   expect(ids()).toEqual([13, 12, 4, 3, 2])
   expect(['a', 'b', 'c', 'd'].map((id) => journal.find('shop', id)?.id)).toEqual([undefined, 2, 3, 4])
 })
 
 it('a body that is a part of more is copied, one that is whole is not', () => {
-  const { journal } = setUp()
+  const { add } = setUp()
   const whole = new Uint8Array(10)
-  const bodies = [whole, whole.subarray(2)].map((bytes) => {
-    const entry = journal.add('shop', { kind: 'received', at: 0 })
-    setBody(entry, bytes)
-    return entry.body
-  })
+
+  const bodies = [whole, whole.subarray(2)].map((bytes) => add(bytes).body)
   expect(bodies.map(({ buffer }) => buffer === whole.buffer)).toEqual([true, false])
 })
 
@@ -55,9 +55,7 @@ it.each<[string, object]>([
   ['many', { userId: 'a', batch: Array.from({ length: 1_500 }, (_, index) => ({ userId: `user-${index}` })) }],
   ['long texts', { userId: 'u'.repeat(30_000) }],
 ])('keeps little of the users of a refused call: %s', (_, message) => {
-  const { journal } = setUp()
-  const entry = journal.add('shop', { kind: 'collected', at: 0 })
-  setBody(entry, Buffer.from(JSON.stringify(message)))
+  const entry = setUp().add(JSON.stringify(message), collected)
 
   describeMessage(entry, { type: 'custom', body: message })
 
@@ -65,22 +63,22 @@ it.each<[string, object]>([
 })
 
 it('counts the ids of users and the paths that it keeps', () => {
-  const { journal, ids } = setUp({ bytes: 1_000_000 })
+  const { add, ids, journal } = setUp({ bytes: 1_000_000 })
   const users = Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(200, 'u'))
+
   for (let index = 0; index < 100; index += 1) {
-    const entry = journal.add('shop', { kind: 'received', at: 0 })
-    Object.assign(entry, { users, path: 'p'.repeat(10_000) })
+    const entry = Object.assign(add(''), { users, path: 'p'.repeat(10_000) })
     journal.update(entry)
   }
   expect(ids().length).toBeLessThanOrEqual(50)
 })
 
 it('forgets a user whose id is longer than what is kept of it', () => {
-  const { journal, ids } = setUp()
+  const { add, journal, ids } = setUp()
   const userId = 'u'.repeat(300)
-  const entry = journal.add('shop', { kind: 'received', at: 0 })
+  const entry = add('')
   describeMessage(entry, { type: 'page', userId })
-  journal.update(entry)
+
   expect([journal.forget(userId), ids()]).toEqual([1, []])
 })
 
@@ -105,8 +103,8 @@ it('forgets a user, in each call of a batch, however deep one nests; a page begi
   const deep = '['.repeat(100_000) + ']'.repeat(100_000)
   add('{"type":"track","userId":"user-1"}')
   add('{"type":"track","userId":"user-2"}')
-  add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', false, 'collected')
-  add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, false, 'collected')
+  add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', collected)
+  add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, collected)
   const { version } = journal.changesSince(undefined)
 
   expect(journal.forget('user-1')).toBe(3)
@@ -118,8 +116,8 @@ it('forgets a user, in each call of a batch, however deep one nests; a page begi
 it('parses no more than 250 KB to forget a user: what is left over, and may be about the user, goes too', () => {
   const { journal, add, ids } = setUp({ messages: 100 })
   const text = (of: string) => JSON.stringify({ batch: [{ userId: of, name: `\n${'é'.repeat(49_000)}` }] })
-  for (let index = 0; index < 10; index += 1) add(text('user-2'), false, 'collected')
-  add('{"userId":"user-2"}', false, 'collected')
+  for (let index = 0; index < 10; index += 1) add(text('user-2'), collected)
+  add('{"userId":"user-2"}', collected)
   const parse = vi.spyOn(JSON, 'parse')
   const count = journal.forget('user-1')
   const parsed = parse.mock.calls.reduce((sum, [json]) => sum + Buffer.byteLength(json), 0)
@@ -152,15 +150,13 @@ it.each([
   ],
 ])('shows no write key of %s', (body, text) => {
   const { journal, add } = setUp()
-  expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text })
+  expect(journal.detail(add(body, collected).id)?.body).toEqual({ size: body.length, text })
 })
 
 it('shows no write key of a message either, and all else of what is no JSON', () => {
   const { journal, add } = setUp()
   const bodyOf = (text: string) => journal.detail(add(text).id)?.body
-  expect(bodyOf('{"context":{"writeKey":"k-1"}}')).toMatchObject({
-    text: '{"context":{"writeKey":"…"}}',
-  })
+  expect(bodyOf('{"context":{"writeKey":"k-1"}}')).toMatchObject({ text: '{"context":{"writeKey":"…"}}' })
   expect(bodyOf('{"event":"write')).toEqual({ size: 15, text: '{"event":"write' })
 })
 
@@ -168,15 +164,10 @@ it.each([
   ['in another encoding', 'text', Buffer.from('{"writeKey":"k-1"}', 'utf16le')],
   ['compressed', 'base64', gzipSync('{"writeKey":"k-1"}')],
 ])('shows no write key %s, but shows a message so', (_how, shown, bytes) => {
-  const { journal } = setUp()
-  const bodyOf = (kind: 'received' | 'collected') => {
-    const entry = journal.add('shop', { kind, at: 0 })
-    setBody(entry, bytes)
-    journal.update(entry)
-    return journal.detail(entry.id)?.body
-  }
-  expect(bodyOf('collected')).toEqual({ size: bytes.length })
-  expect(bodyOf('received')).toMatchObject({ size: bytes.length, [shown]: expect.any(String) })
+  const { journal, add } = setUp()
+  const bodyOf = (given = {}) => journal.detail(add(bytes, given).id)?.body
+  expect(bodyOf(collected)).toEqual({ size: bytes.length })
+  expect(bodyOf()).toMatchObject({ size: bytes.length, [shown]: expect.any(String) })
 })
 
 it.each([

@@ -9,13 +9,13 @@ import express5 from 'express'
 import express4 from 'express4'
 import fastify5 from 'fastify'
 import fastify4 from 'fastify4'
+import { createReceiver } from 'hookline'
+import { memoryQueue } from 'hookline/queues/memory'
+import { manualClock } from 'hookline/testing'
 import Koa3 from 'koa'
 import Koa2 from 'koa2'
 import { describe, expect, it, vi } from 'vitest'
-import { createReceiver } from '../../../src/index.ts'
-import { memoryQueue } from '../../../src/queues-memory.ts'
-import { manualClock } from '../../../src/testing.ts'
-import { createHandler, type PageAnswer, type PageRequest } from '../src/endpoint/listener.ts'
+import { createHandler, type PageRequest } from '../src/endpoint/listener.ts'
 import { createInspector, type Inspector, type InspectorOptions } from '../src/index.ts'
 import { closeLater, headerOf, OWN_HEADERS, start } from './support.ts'
 
@@ -51,47 +51,47 @@ async function fastify(framework: typeof fastify5, inspector: Inspector): Promis
   return (request, response) => void app.server.emit('request', request, response)
 }
 
-describe('served by', () => {
-  const hosts: Record<string, (inspector: Inspector) => RequestListener | Promise<RequestListener>> = {
-    'Express 4, behind body parsers': ({ handler }) =>
-      express4()
-        .use(express4.json(), express4.text({ type: '*/*' }))
-        .use(PATH, handler),
-    'Express 5, in a router below a router': ({ handler }) =>
-      express5().use('/tools', express5.Router().use('/hookline', handler)),
-    'Koa 2': (inspector) => koa(Koa2 as unknown as typeof Koa3, inspector),
-    'Koa 3': (inspector) => koa(Koa3, inspector),
-    'Fastify 4': (inspector) => fastify(fastify4 as unknown as typeof fastify5, inspector),
-    'Fastify 5': (inspector) => fastify(fastify5, inspector),
-  }
+const hosts: Record<string, (inspector: Inspector) => RequestListener | Promise<RequestListener>> = {
+  'Express 4, behind body parsers': ({ handler }) =>
+    express4()
+      .use(express4.json(), express4.text({ type: '*/*' }))
+      .use(PATH, handler),
+  'Express 5, in a router below a router': ({ handler }) =>
+    express5().use('/tools', express5.Router().use('/hookline', handler)),
+  'Koa 2': (inspector) => koa(Koa2 as unknown as typeof Koa3, inspector),
+  'Koa 3': (inspector) => koa(Koa3, inspector),
+  'Fastify 4': (inspector) => fastify(fastify4 as unknown as typeof fastify5, inspector),
+  'Fastify 5': (inspector) => fastify(fastify5, inspector),
+}
 
-  async function expectPage(url: string, inspector: Inspector): Promise<void> {
-    const headers = headerOf(inspector)
-    const get = (path: string, given: Record<string, string> = headers) => fetch(url + path, { headers: given })
-    const page = await get('/')
-    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(await page.text()).toContain('src="page.js"')
-    expect((await get('/page.css')).status).toBe(200)
+async function expectPage(url: string, inspector: Inspector): Promise<void> {
+  const headers = headerOf(inspector)
+  const get = (path: string, given: Record<string, string> = headers) => fetch(url + path, { headers: given })
+  const page = await get('/')
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(await page.text()).toContain('src="page.js"')
+  expect((await get('/page.css')).status).toBe(200)
 
-    const parts = [{ name: 'receiver', kind: 'receiver', hasQueue: true }]
-    expect(await (await get('/api/setup')).json()).toMatchObject({ access: 'write', parts })
-    expect((await get('/api/setup', {})).status).toBe(403)
-    const head = await fetch(`${url}/page.js`, { method: 'HEAD' })
-    expect([head.status, await head.text()]).toEqual([200, ''])
+  const parts = [{ name: 'receiver', kind: 'receiver', hasQueue: true }]
+  expect(await (await get('/api/setup')).json()).toMatchObject({ access: 'write', parts })
+  expect((await get('/api/setup', {})).status).toBe(403)
+  const head = await fetch(`${url}/page.js`, { method: 'HEAD' })
+  expect([head.status, await head.text()]).toEqual([200, ''])
 
-    const stream = await get('/api/stream')
-    const first = await stream.body?.getReader().read()
-    expect(Buffer.from(first?.value ?? []).toString()).toContain('event: rows')
+  const stream = await get('/api/stream')
+  const first = await stream.body?.getReader().read()
+  expect(Buffer.from(first?.value ?? []).toString()).toContain('event: rows')
 
-    const own = { ...(OWN_HEADERS as Record<string, string>), origin: new URL(url).origin, ...headers }
-    const drop = (body: object) =>
-      fetch(`${url}/api/drop`, { method: 'POST', headers: own, body: JSON.stringify(body) })
-    expect((await drop({ part: 'other' })).status).toBe(404)
-    expect(await (await drop({ part: 'receiver', dryRun: true })).json()).toMatchObject({ count: 0 })
-    expect((await get('/other')).status).toBe(404)
-  }
+  const own = { ...(OWN_HEADERS as Record<string, string>), origin: new URL(url).origin, ...headers }
+  const drop = (body: object) => fetch(`${url}/api/drop`, { method: 'POST', headers: own, body: JSON.stringify(body) })
+  expect((await drop({ part: 'other' })).status).toBe(404)
+  expect(await (await drop({ part: 'receiver', dryRun: true })).json()).toMatchObject({ count: 0 })
+  expect((await get('/other')).status).toBe(404)
+}
 
-  it.each(Object.entries(hosts))('%s, which sends who asks without a slash below its path', async (_name, mount) => {
+it.each(Object.entries(hosts))(
+  'the page is served by %s, which sends who asks without a slash below its path',
+  async (_name, mount) => {
     const inspector = create()
     const url = `${await start(await mount(inspector))}${PATH}`
 
@@ -100,49 +100,49 @@ describe('served by', () => {
     expect([moved.status, moved.headers.get('location')]).toEqual([308, './hookline/?a=b'])
     await expectPage(url, inspector)
     expect(await fetch(`${new URL(url).origin}/other`)).toMatchObject({ status: 404 })
-  })
+  },
+)
 
-  it('itself, on a port of this machine, until it is closed', async () => {
-    const inspector = create()
-    const url = new URL(await inspector.listen({ port: 0 }))
-    expect([url.protocol, url.hostname, url.pathname]).toEqual(['http:', '127.0.0.1', '/'])
-    expect(url.href).toBe(inspector.url(url.origin))
-    await expectPage(url.origin, inspector)
-    const open = create({ authorize: () => 'write' })
-    const other = await open.listen({ port: 0, host: '::1' })
-    expect(other).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
-    expect((await fetch(`${other}api/setup`)).status).toBe(200)
+it('an inspector serves its page itself, on a port of this machine, until it is closed', async () => {
+  const inspector = create()
+  const url = new URL(await inspector.listen({ port: 0 }))
+  expect([url.protocol, url.hostname, url.pathname]).toEqual(['http:', '127.0.0.1', '/'])
+  expect(url.href).toBe(inspector.url(url.origin))
+  await expectPage(url.origin, inspector)
+  const open = create({ authorize: () => 'write' })
+  const other = await open.listen({ port: 0, host: '::1' })
+  expect(other).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
+  expect((await fetch(`${other}api/setup`)).status).toBe(200)
 
-    await expect(open.listen({ port: Number(url.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
-    const stream = await fetch(`${url.origin}/api/stream`, { headers: headerOf(inspector) })
-    await inspector.close()
-    await stream.text().catch(() => {})
-    await expect(fetch(url.origin)).rejects.toThrow()
-    await open.close()
-  })
+  await expect(open.listen({ port: Number(url.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  const stream = await fetch(`${url.origin}/api/stream`, { headers: headerOf(inspector) })
+  await inspector.close()
+  await stream.text().catch(() => {})
+  await expect(fetch(url.origin)).rejects.toThrow()
+  await open.close()
+})
 
-  it.each([
-    [undefined, /options/],
-    [{}, /`port`/],
-    [{ port: '4040' }, /`port`/],
-    [{ port: 65_536 }, /`port`/],
-    [{ port: 0, host: '' }, /`host`/],
-    [{ port: 0, hots: 'x' }, /`hots`/],
-  ])('not itself with %j', async (options, name) => {
-    const error = await create()
-      .listen(options as never)
-      .catch((error: unknown) => error)
+it.each([
+  [undefined, /options/],
+  [{}, /`port`/],
+  [{ port: '4040' }, /`port`/],
+  [{ port: 65_536 }, /`port`/],
+  [{ port: 0, host: '' }, /`host`/],
+  [{ port: 0, hots: 'x' }, /`hots`/],
+])('an inspector does not listen with %j', async (options, name) => {
+  const error = await create()
+    .listen(options as never)
+    .catch((error: unknown) => error)
 
-    expect(error).toBeInstanceOf(TypeError)
-    expect(String(error)).toMatch(name)
-  })
+  expect(error).toBeInstanceOf(TypeError)
+  expect(String(error)).toMatch(name)
+})
 
-  it.each([
-    ['Koa as its middleware', {}, () => {}],
-    ['a Fetch host', new Request('http://localhost/'), undefined],
-  ])('not %s', (_which, request, response) => {
-    expect(() => create().handler(request as never, response as never)).toThrow(/`inspector.handler`/)
-  })
+it.each([
+  ['Koa as its middleware', {}, () => {}],
+  ['a Fetch host', new Request('http://localhost/'), undefined],
+])('the page is not served by %s', (_which, request, response) => {
+  expect(() => create().handler(request as never, response as never)).toThrow(/`inspector.handler`/)
 })
 
 it('passes on what is not the page', async () => {
@@ -165,12 +165,13 @@ it('takes a whole URL as the target of a request', async () => {
 
 it('says that the body of a request was read before, when nothing is left of it', async () => {
   const inspector = create()
-  const origin = await start(async (request, response) => {
-    await text(request)
-    inspector.handler(request, response)
+  const origin = await start((request, response) => {
+    request.resume().on('end', () => inspector.handler(request, response))
   })
   const headers = { ...(OWN_HEADERS as Record<string, string>), origin, ...headerOf(inspector) }
+
   const answer = await fetch(`${origin}/api/drop`, { method: 'POST', headers, body: '{"part":"receiver"}' })
+
   expect(answer.status).toBe(500)
 })
 
@@ -208,11 +209,7 @@ describe('a streamed answer', () => {
   describe.each(Object.entries(versions))('over %s', (_version, open) => {
     async function serve(body: (request: PageRequest) => AsyncGenerator<string>) {
       const clock = manualClock()
-      const handle = async (request: PageRequest): Promise<PageAnswer> => ({
-        status: 200,
-        headers: {},
-        body: body(request),
-      })
+      const handle = async (request: PageRequest) => ({ status: 200, headers: {}, body: body(request) })
       return { clock, read: await open(createHandler(handle, clock)) }
     }
 

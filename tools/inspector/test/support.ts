@@ -182,6 +182,11 @@ export function fakeJournal(): FakeJournal {
   }
 }
 
+/** Resolves after so long by a clock. */
+export function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimeout(resolve, ms))
+}
+
 /** An endpoint over a fake journal, without parts unless they are given. Closed after the test. */
 export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
   const endpoint = createEndpoint({

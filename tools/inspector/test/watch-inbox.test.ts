@@ -1,17 +1,15 @@
 /** What an inspector keeps of real receivers with an inbox, and of those that handle a message once. */
 
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Queue } from 'hookline/queues'
+import { fixtures, type ManualClock, signedRequest } from 'hookline/testing'
+import { expect, it, onTestFinished } from 'vitest'
 import { idOfKey } from '../../../src/protocol/id.ts'
 import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
-import type { Queue } from '../../../src/store/queue-types.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import type { ManualClock } from '../../../src/testing/manual-clock.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
 import { deliver, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
 import { watchReceiver } from '../src/watch-receiver.ts'
-import { keptBy } from './support.ts'
+import { keptBy, pause } from './support.ts'
 
 type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
 
@@ -24,7 +22,13 @@ function watch<Given extends Watched>(set: Given) {
   const save = () => handler.run()
   receiver.on('*', save)
   onTestFinished(() => void receiver.close({ graceMs: 0 }))
-  return { ...set, ...kept, handler, counts: () => counts('shop') }
+  /** Lets the workers handle a message. */
+  const handle = async (message: object = fixtures.track): Promise<void> => {
+    receiver.start()
+    await deliver(receiver, message)
+    await clock.advance(0)
+  }
+  return { ...set, ...kept, handler, handle, counts: () => counts('shop') }
 }
 
 const setUp = (inbox: Parameters<typeof setUpInbox>[0] = {}, options: ReceiverOptions = {}) =>
@@ -40,289 +44,275 @@ function setUpWith(differ: (memory: Queue, clock: ManualClock) => Partial<Queue>
 const fail = () => {
   throw new Error('no')
 }
-const wait = (clock: ManualClock, ms: number) => new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
 
-describe('a receiver with an inbox', () => {
-  it('a message waits once it is stored, and is done once it is handled', async () => {
-    const { receiver, clock, rows, detail, counts } = setUp()
-    await deliver(receiver, fixtures.track)
-    expect(rows()).toMatchObject([{ state: 'waiting', type: 'track', status: 200, attempts: 0 }])
-    expect(counts()).toEqual([0, 0])
-    await clock.advance(20)
-    receiver.start()
-    await clock.advance(0)
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-    expect(detail()?.steps).toMatchObject([
-      { what: 'arrived', isCopy: false },
-      { what: 'checked', isVerified: true, secretIndex: 0 },
-      { what: 'stored' },
-      { what: 'answered', status: 200 },
-      { what: 'handled', at: clock.now(), attempt: 1, runs: [{ on: '*', name: 'save' }] },
-    ])
-    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
-    expect(counts()).toEqual([1, 0])
-  })
-
-  it('a custom message shows what its body says of itself, and is forgotten with its user', async () => {
-    const { receiver, clock, rows, journal } = setUp({}, { custom: true } as object)
-    receiver.start()
-    await deliver(receiver, { event: 'Ordered', userId: 'user-7', messageId: 'm-7' })
-    await deliver(receiver, [{ userId: 'user-8' }, { userId: 'user-7' }])
-    await deliver(receiver, ['text'])
-    await clock.advance(0)
-    expect(rows()).toMatchObject([
-      { type: 'custom', state: 'done' },
-      { type: 'custom', state: 'done' },
-      { type: 'custom', name: 'Ordered', user: 'user-7', messageIds: ['m-7'], state: 'done' },
-    ])
-    expect(journal.forget('user-7')).toBe(2)
-    expect(rows()).toHaveLength(1)
-  })
-
-  it('a worker may handle a message before it is known to be stored', async () => {
-    const { receiver, clock, rows, steps, detail, counts } = setUpWith(({ push }, clock) => ({
-      push: async (jobs) => {
-        await push(jobs)
-        await wait(clock, 30)
-      },
-    }))
-    receiver.start()
-
-    const answered = deliver(receiver, fixtures.track)
-    await clock.advance(10)
-    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
-    expect(rows()[0]?.status).toBeUndefined()
-
-    await clock.advance(20)
-    await answered
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-    expect([...(steps() ?? [])].sort()).toEqual(['answered', 'arrived', 'checked', 'handled', 'stored'])
-    expect(detail()?.isStored).toBe(true)
-    expect(counts()).toEqual([1, 0])
-  })
-
-  it('attempts that fail say when the next is due; then it is done', async () => {
-    const { receiver, clock, handler, rows, detail, counts } = setUp({ retries: [1_000, 5_000] })
-    handler.run = fail
-    receiver.start()
-    const start = clock.now()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(0)
-    const failed = { state: 'waiting', code: 'handler_failed', status: 200 }
-    expect(rows()).toMatchObject([{ ...failed, attempts: 1, retryAt: start + 1_000 }])
-    await clock.advance(1_000)
-    expect(rows()).toMatchObject([{ ...failed, attempts: 2, retryAt: start + 6_000 }])
-    handler.run = () => wait(clock, 40)
-    await clock.advance(5_040)
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 3, durationMs: 40 }])
-    expect([rows()[0]?.code, rows()[0]?.retryAt]).toEqual([undefined, undefined])
-    const attempts = detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')
-    expect(attempts).toMatchObject([
-      { what: 'failed', attempt: 1, next: start + 1_000, runs: [{ error: { code: 'Error', message: 'no' } }] },
-      { what: 'failed', attempt: 2, next: start + 6_000, error: { code: 'handler_failed' } },
-      { what: 'handled', attempt: 3, durationMs: 40 },
-    ])
-    expect(counts()).toEqual([1, 2])
-  })
-
-  it.each([
-    ['done', () => {}],
-    ['dead', fail],
-  ])('a dead letter that is redriven waits, then is %s', async (state, then) => {
-    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
-    handler.run = fail
-    receiver.start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(0)
-    expect(rows()).toMatchObject([{ state: 'dead', code: 'handler_failed', attempts: 1 }])
-    expect(detail()?.steps).toContainEqual(expect.objectContaining({ what: 'failed', next: 'dead_letter' }))
-    const id = detail()?.deliveryId as string
-    expect((await receiver.deadLetters()).map((letter) => letter.id)).toEqual([id])
-    handler.run = then
-    await clock.advance(5_000)
-    const { version } = journal
-    await receiver.redrive([id])
-    journal.changed('shop', [id], 'redriven', clock.now(), version)
-    expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
-    expect(rows()[0]?.code).toBeUndefined()
-    await clock.advance(10)
-    expect(rows()).toMatchObject([{ id: 1, state }])
-    expect(rows()[0]?.code).toBe(state === 'dead' ? 'handler_failed' : undefined)
-    expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
-  })
-
-  it('a dead letter that is dropped stays one, and says so', async () => {
-    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
-    handler.run = fail
-    receiver.start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(0)
-
-    const id = detail()?.deliveryId as string
-    journal.changed('shop', [id, 'another'], 'dropped', clock.now(), journal.version)
-    expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
-    expect(steps()?.at(-1)).toBe('dropped')
-    expect(detail()?.isStored).toBe(false)
-  })
-
-  it('an authentic message that is invalid is a dead letter, answered 200', async () => {
-    const { receiver, clock, rows, detail } = setUp()
-    await deliver(receiver, '{}')
-    expect(rows()).toMatchObject([{ state: 'waiting', code: 'message_invalid', status: 200 }])
-
-    receiver.start()
-    await clock.advance(0)
-
-    expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
-    expect(detail()?.deliveryId).toBe((await receiver.deadLetters())[0]?.id)
-  })
-
-  it('a message that is lost in the queue is a dead letter, in its own row', async () => {
-    const { receiver, clock, rows, detail } = setUpWith(({ work }) => ({
-      work: (handle, options) => work((job, signal) => handle({ ...job, body: Buffer.from('junk') }, signal), options),
-    }))
-
-    await deliver(receiver, fixtures.track)
-    receiver.start()
-    await clock.advance(0)
-
-    expect(rows()).toMatchObject([{ id: 1, state: 'dead', code: 'internal', type: 'track' }])
-    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
-  })
-
-  it('a message that the inbox could not store is failed, and done once it comes again', async () => {
-    let isAway = true
-    const { receiver, clock, rows, steps } = setUpWith(({ push }) => ({
-      push: (jobs) => (isAway ? Promise.reject(new Error('away')) : push(jobs)),
-    }))
-    await deliver(receiver, fixtures.track)
-    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
-
-    isAway = false
-    await deliver(receiver, fixtures.track)
-    receiver.start()
-    await clock.advance(0)
-
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-    expect(rows()[0]?.code).toBeUndefined()
-    expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
-  })
-
-  it('a message that was stored too late for its answer is done once it is handled', async () => {
-    const store = ({ push }: Queue, clock: ManualClock): Partial<Queue> => ({
-      push: async (jobs) => {
-        await wait(clock, 200)
-        await push(jobs)
-      },
-    })
-    const { receiver, clock, rows, detail } = setUpWith(store, { deadlineMs: 100 })
-    receiver.start()
-    const answered = deliver(receiver, fixtures.track)
-    await clock.advance(100)
-    await answered
-    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable' }])
-
-    await clock.advance(100)
-
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
-    expect(rows()[0]?.code).toBeUndefined()
-    expect(detail()?.isStored).toBe(true)
-  })
-
-  it('what another process handles stays waiting', async () => {
-    const { receiver, clock, memory, rows, steps } = setUp()
-    await deliver(receiver, fixtures.track)
-    memory.work(async () => ({ complete: true }), { concurrency: 1 })
-    await clock.advance(60_000)
-    expect(await memory.counts()).toMatchObject({ waiting: 0, active: 0 })
-    expect(rows()).toMatchObject([{ state: 'waiting', status: 200, attempts: 0 }])
-    expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
-  })
-
-  it('a copy of a replay is a row of its own, which has its id', async () => {
-    const { receiver, clock, handler, rows, detail } = setUp({ retries: [], history: { maxAgeMs: 3_600_000 } })
-    receiver.start()
-    await deliver(receiver, { ...fixtures.track, messageId: 'm-1' })
-    await clock.advance(1_000)
-    handler.run = fail
-
-    await receiver.replay({ id: 'fix-42' })
-    await clock.advance(0)
-
-    const messageIds = ['m-1']
-    expect(rows()).toMatchObject([
-      { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
-      { id: 1, state: 'done', at: clock.now() - 1_000, messageIds },
-    ])
-    expect(rows()[1]?.replayId).toBeUndefined()
-    expect(detail(2)?.steps).toMatchObject([{ what: 'failed', attempt: 1, next: 'dead_letter' }])
-  })
-
-  it('two messages with the same key of the application are one, handled once', async () => {
-    let runs = 0
-    const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
-    handler.run = () => void runs++
-    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'one' })
-    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'two' })
-    expect(rows()).toMatchObject([{ id: 1, state: 'waiting', status: 200 }])
-    receiver.start()
-    await clock.advance(0)
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
-    expect([runs, detail()?.deliveryId, steps()?.filter((what) => what === 'arrived').length]).toEqual([
-      1,
-      idOfKey('u'),
-      2,
-    ])
-    const first = { ...fixtures.track, userId: 'u', messageId: 'one' }
-    const signature = signedRequest(JSON.stringify(first), secret).headers['x-signature']
-    expect(detail()?.body.text).toBe(JSON.stringify(first))
-    expect(detail()?.request?.headers).toContainEqual(['x-signature', signature])
-  })
-
-  it('what a stranger sends is no part of a message whose key it is', async () => {
-    const { receiver, clock, rows } = setUp({ key: ({ messageId }) => String(messageId) })
-    receiver.start()
-    await deliver(receiver, { ...fixtures.track, messageId: 'order-1' })
-    await clock.advance(0)
-    const [known] = rows()
-    await receiver.receive(Buffer.from('order-1'), { 'content-type': 'application/json' })
-    expect(rows()).toMatchObject([{ id: 2, state: 'refused', code: 'signature_missing' }, known])
-  })
+it('a message waits once it is stored, and is done once it is handled', async () => {
+  const { receiver, clock, rows, detail, counts } = setUp()
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ state: 'waiting', type: 'track', status: 200, attempts: 0 }])
+  expect(counts()).toEqual([0, 0])
+  await clock.advance(20)
+  receiver.start()
+  await clock.advance(0)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  expect(detail()?.steps).toMatchObject([
+    { what: 'arrived', isCopy: false },
+    { what: 'checked', isVerified: true, secretIndex: 0 },
+    { what: 'stored' },
+    { what: 'answered', status: 200 },
+    { what: 'handled', at: clock.now(), attempt: 1, runs: [{ on: '*', name: 'save' }] },
+  ])
+  expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+  expect(counts()).toEqual([1, 0])
 })
 
-describe('a receiver that handles a message once', () => {
-  it('a copy is answered, and not handled', async () => {
-    const { receiver, rows, steps, counts } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
-    await deliver(receiver, fixtures.track)
-    await deliver(receiver, fixtures.track)
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-    expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
-    expect(counts()[0]).toBe(1)
-  })
+it('a custom message shows what its body says of itself, and is forgotten with its user', async () => {
+  const { receiver, clock, rows, journal } = setUp({}, { custom: true } as object)
+  receiver.start()
+  await deliver(receiver, { event: 'Ordered', userId: 'user-7', messageId: 'm-7' })
+  await deliver(receiver, [{ userId: 'user-8' }, { userId: 'user-7' }])
+  await deliver(receiver, ['text'])
+  await clock.advance(0)
+  expect(rows()).toMatchObject([
+    { type: 'custom', state: 'done' },
+    { type: 'custom', state: 'done' },
+    { type: 'custom', name: 'Ordered', user: 'user-7', messageIds: ['m-7'], state: 'done' },
+  ])
+  expect(journal.forget('user-7')).toBe(2)
+  expect(rows()).toHaveLength(1)
+})
 
-  it('a copy that comes while the message is handled leaves it done in the end', async () => {
-    const { receiver, clock, handler, rows, steps } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
-    handler.run = () => wait(clock, 50)
-    const first = deliver(receiver, fixtures.track)
-    await clock.advance(0)
-    await deliver(receiver, fixtures.track)
-    expect(rows()).toMatchObject([{ status: 503, code: 'duplicate_in_progress' }])
-    await clock.advance(50)
-    await first
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-    expect(rows()[0]?.code).toBeUndefined()
-    expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
-  })
+it('a worker may handle a message before it is known to be stored', async () => {
+  const { receiver, clock, rows, steps, detail, counts } = setUpWith(({ push }, clock) => ({
+    push: async (jobs) => {
+      await push(jobs)
+      await pause(clock, 30)
+    },
+  }))
+  receiver.start()
 
-  it('what was done stays so when a copy is answered 503', async () => {
-    const store = memoryDedupe()
-    const dedupe = { ...store }
-    const { receiver, rows, counts } = watch(setUpReceiver({ dedupe }))
-    await deliver(receiver, fixtures.track)
-    dedupe.claim = () => Promise.reject(new Error('away'))
-    await deliver(receiver, fixtures.track)
-    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
-    expect(rows()[0]?.code).toBeUndefined()
-    expect(counts()).toEqual([1, 1])
+  const answered = deliver(receiver, fixtures.track)
+  await clock.advance(10)
+  expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
+  expect(rows()[0]?.status).toBeUndefined()
+
+  await clock.advance(20)
+  await answered
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  expect([...(steps() ?? [])].sort()).toEqual(['answered', 'arrived', 'checked', 'handled', 'stored'])
+  expect(detail()?.isStored).toBe(true)
+  expect(counts()).toEqual([1, 0])
+})
+
+it('attempts that fail say when the next is due; then it is done', async () => {
+  const { clock, handler, handle, rows, detail, counts } = setUp({ retries: [1_000, 5_000] })
+  handler.run = fail
+  const start = clock.now()
+  await handle()
+  const failed = { state: 'waiting', code: 'handler_failed', status: 200 }
+  expect(rows()).toMatchObject([{ ...failed, attempts: 1, retryAt: start + 1_000 }])
+  await clock.advance(1_000)
+  expect(rows()).toMatchObject([{ ...failed, attempts: 2, retryAt: start + 6_000 }])
+  handler.run = () => pause(clock, 40)
+  await clock.advance(5_040)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 3, durationMs: 40 }])
+  expect([rows()[0]?.code, rows()[0]?.retryAt]).toEqual([undefined, undefined])
+  const attempts = detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')
+  expect(attempts).toMatchObject([
+    { what: 'failed', attempt: 1, next: start + 1_000, runs: [{ error: { code: 'Error', message: 'no' } }] },
+    { what: 'failed', attempt: 2, next: start + 6_000, error: { code: 'handler_failed' } },
+    { what: 'handled', attempt: 3, durationMs: 40 },
+  ])
+  expect(counts()).toEqual([1, 2])
+})
+
+it.each([
+  ['done', () => {}],
+  ['dead', fail],
+])('a dead letter that is redriven waits, then is %s', async (state, then) => {
+  const { receiver, clock, handler, handle, journal, rows, detail, steps } = setUp({ retries: [] })
+  handler.run = fail
+  await handle()
+  expect(rows()).toMatchObject([{ state: 'dead', code: 'handler_failed', attempts: 1 }])
+  expect(detail()?.steps).toContainEqual(expect.objectContaining({ what: 'failed', next: 'dead_letter' }))
+  const id = detail()?.deliveryId as string
+  expect((await receiver.deadLetters()).map((letter) => letter.id)).toEqual([id])
+  handler.run = then
+  await clock.advance(5_000)
+  const { version } = journal
+  await receiver.redrive([id])
+  journal.changed('shop', [id], 'redriven', clock.now(), version)
+  expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
+  expect(rows()[0]?.code).toBeUndefined()
+  await clock.advance(10)
+  expect(rows()).toMatchObject([{ id: 1, state }])
+  expect(rows()[0]?.code).toBe(state === 'dead' ? 'handler_failed' : undefined)
+  expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
+})
+
+it('a dead letter that is dropped stays one, and says so', async () => {
+  const { clock, handler, handle, journal, rows, detail, steps } = setUp({ retries: [] })
+  handler.run = fail
+  await handle()
+
+  const id = detail()?.deliveryId as string
+  journal.changed('shop', [id, 'another'], 'dropped', clock.now(), journal.version)
+  expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
+  expect(steps()?.at(-1)).toBe('dropped')
+  expect(detail()?.isStored).toBe(false)
+})
+
+it('an authentic message that is invalid is a dead letter, answered 200', async () => {
+  const { receiver, clock, rows, detail } = setUp()
+  await deliver(receiver, '{}')
+  expect(rows()).toMatchObject([{ state: 'waiting', code: 'message_invalid', status: 200 }])
+
+  receiver.start()
+  await clock.advance(0)
+
+  expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
+  expect(detail()?.deliveryId).toBe((await receiver.deadLetters())[0]?.id)
+})
+
+it('a message that is lost in the queue is a dead letter, in its own row', async () => {
+  const { receiver, clock, rows, detail } = setUpWith(({ work }) => ({
+    work: (handle, options) => work((job, signal) => handle({ ...job, body: Buffer.from('junk') }, signal), options),
+  }))
+
+  await deliver(receiver, fixtures.track)
+  receiver.start()
+  await clock.advance(0)
+
+  expect(rows()).toMatchObject([{ id: 1, state: 'dead', code: 'internal', type: 'track' }])
+  expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+})
+
+it('a message that the inbox could not store is failed, and done once it comes again', async () => {
+  let isAway = true
+  const { receiver, clock, rows, steps } = setUpWith(({ push }) => ({
+    push: (jobs) => (isAway ? Promise.reject(new Error('away')) : push(jobs)),
+  }))
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
+
+  isAway = false
+  await deliver(receiver, fixtures.track)
+  receiver.start()
+  await clock.advance(0)
+
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
+})
+
+it('a message that was stored too late for its answer is done once it is handled', async () => {
+  const store = ({ push }: Queue, clock: ManualClock): Partial<Queue> => ({
+    push: async (jobs) => {
+      await pause(clock, 200)
+      await push(jobs)
+    },
   })
+  const { receiver, clock, rows, detail } = setUpWith(store, { deadlineMs: 100 })
+  receiver.start()
+  const answered = deliver(receiver, fixtures.track)
+  await clock.advance(100)
+  await answered
+  expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable' }])
+
+  await clock.advance(100)
+
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(detail()?.isStored).toBe(true)
+})
+
+it('what another process handles stays waiting', async () => {
+  const { receiver, clock, memory, rows, steps } = setUp()
+  await deliver(receiver, fixtures.track)
+  memory.work(async () => ({ complete: true }), { concurrency: 1 })
+  await clock.advance(60_000)
+  expect(await memory.counts()).toMatchObject({ waiting: 0, active: 0 })
+  expect(rows()).toMatchObject([{ state: 'waiting', status: 200, attempts: 0 }])
+  expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
+})
+
+it('a copy of a replay is a row of its own, which has its id', async () => {
+  const { receiver, clock, handler, handle, rows, detail } = setUp({ retries: [], history: { maxAgeMs: 3_600_000 } })
+  await handle({ ...fixtures.track, messageId: 'm-1' })
+  await clock.advance(1_000)
+  handler.run = fail
+
+  await receiver.replay({ id: 'fix-42' })
+  await clock.advance(0)
+
+  const messageIds = ['m-1']
+  expect(rows()).toMatchObject([
+    { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
+    { id: 1, state: 'done', at: clock.now() - 1_000, messageIds },
+  ])
+  expect(rows()[1]?.replayId).toBeUndefined()
+  expect(detail(2)?.steps).toMatchObject([{ what: 'failed', attempt: 1, next: 'dead_letter' }])
+})
+
+it('two messages with the same key of the application are one, handled once', async () => {
+  let runs = 0
+  const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
+  handler.run = () => void runs++
+  const [one, two] = ['one', 'two'].map((messageId) => ({ ...fixtures.track, userId: 'u', messageId })) as [
+    object,
+    object,
+  ]
+  await deliver(receiver, one)
+  await deliver(receiver, two)
+  receiver.start()
+  await clock.advance(0)
+
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  const arrivals = steps()?.filter((what) => what === 'arrived')
+  expect([runs, detail()?.deliveryId, arrivals?.length]).toEqual([1, idOfKey('u'), 2])
+  const signature = signedRequest(JSON.stringify(one), secret).headers['x-signature']
+  expect(detail()?.body.text).toBe(JSON.stringify(one))
+  expect(detail()?.request?.headers).toContainEqual(['x-signature', signature])
+})
+
+it('what a stranger sends is no part of a message whose key it is', async () => {
+  const { receiver, handle, rows } = setUp({ key: ({ messageId }) => String(messageId) })
+  await handle({ ...fixtures.track, messageId: 'order-1' })
+  const [known] = rows()
+  await receiver.receive(Buffer.from('order-1'), { 'content-type': 'application/json' })
+  expect(rows()).toMatchObject([{ id: 2, state: 'refused', code: 'signature_missing' }, known])
+})
+
+it('a copy of what is handled once is answered, and not handled', async () => {
+  const { receiver, rows, steps, counts } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+  await deliver(receiver, fixtures.track)
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
+  expect(counts()[0]).toBe(1)
+})
+
+it('a copy that comes while the message is handled leaves it done in the end', async () => {
+  const { receiver, clock, handler, rows, steps } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+  handler.run = () => pause(clock, 50)
+  const first = deliver(receiver, fixtures.track)
+  await clock.advance(0)
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ status: 503, code: 'duplicate_in_progress' }])
+  await clock.advance(50)
+  await first
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
+})
+
+it('what was done stays so when a copy is answered 503', async () => {
+  const store = memoryDedupe()
+  const dedupe = { ...store }
+  const { receiver, rows, counts } = watch(setUpReceiver({ dedupe }))
+  await deliver(receiver, fixtures.track)
+  dedupe.claim = () => Promise.reject(new Error('away'))
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(counts()).toEqual([1, 1])
 })

@@ -6,52 +6,30 @@ import { journeyOf } from '../../src/page/journeys.ts'
 import type { Row } from '../../src/wire.ts'
 
 const row: Row = {
-  id: 7,
-  at: 0,
-  kind: 'received',
-  part: 'Shop',
-  state: 'refused',
-  type: 'track',
-  name: 'Order Completed',
-  user: 'Ada@shop.example',
-  status: 401,
-  code: 'invalid_signature',
-  bytes: 1,
-  attempts: 0,
+  ...{ id: 7, at: 0, kind: 'received', part: 'Shop', state: 'refused', bytes: 1, attempts: 0 },
+  ...{ type: 'track', name: 'Order Completed', user: 'Ada@shop.example', status: 401, code: 'invalid_signature' },
 }
 
+const passes = (search: string, given = row) => filterOf(new URLSearchParams(search))(journeyOf([given]))
+
 it.each([
-  ['', true],
-  ['state=refused', true],
-  ['state=done', false],
-  ['type=track', true],
-  ['type=none', false],
-  ['part=shop', true],
-  ['part=sho', false],
-  ['event=order', true],
-  ['event=cart', false],
-  ['user=ada', true],
-  ['user=bob', false],
-  ['status=401', true],
-  ['status=4xx', true],
-  ['status=5xx', false],
-  ['text=ADA+completed', true],
-  ['text=ada+cart', false],
-  ['text=invalid+signature', true],
-  ['text=invalid_signature', true],
-  ['state=refused&user=bob', false],
-  ['other=1', true],
-  ['state=', true],
-])('%s lets the row pass: %s', (search, passes) => {
-  expect(filterOf(new URLSearchParams(search))(journeyOf([row]))).toBe(passes)
+  ...['', 'state=refused', 'type=track', 'part=shop', 'event=order', 'user=ada', 'status=401', 'status=4xx'],
+  ...['text=ADA+completed', 'text=invalid+signature', 'text=invalid_signature', 'other=1', 'state='],
+])('the filter %s lets the row pass', (search) => {
+  expect(passes(search)).toBe(true)
+})
+
+it.each([
+  ...['state=done', 'type=none', 'part=sho', 'event=cart', 'user=bob', 'status=5xx', 'text=ada+cart'],
+  'state=refused&user=bob',
+])('the filter %s leaves the row out', (search) => {
+  expect(passes(search)).toBe(false)
 })
 
 it('finds bodies that are no message', () => {
   const { type: _type, name: _name, user: _user, status: _status, ...bare } = row
-  expect(filterOf(new URLSearchParams('type=none'))(journeyOf([bare]))).toBe(true)
-  for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) {
-    expect(filterOf(new URLSearchParams(search))(journeyOf([bare]))).toBe(false)
-  }
+  expect(passes('type=none', bare)).toBe(true)
+  for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) expect(passes(search, bare)).toBe(false)
 })
 
 it('is set and cleared one by one', () => {

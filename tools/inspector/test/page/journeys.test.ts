@@ -91,10 +91,8 @@ it('one that has not changed stays the same object', () => {
 it('are found by any of their rows, a request by itself', () => {
   const [request, sent, received] = [rowOf('collected', ['m']), rowOf('sent', ['m']), rowOf('received', ['m'])]
   const journeys = joinRows([request, sent, received])
-  expect([sent, received].map(({ id }) => findJourney(journeys, id)?.rows)).toEqual([
-    journeys[0]?.rows,
-    journeys[0]?.rows,
-  ])
+  const both = [sent, received].map(({ id }) => findJourney(journeys, id)?.rows)
+  expect(both).toEqual([journeys[0]?.rows, journeys[0]?.rows])
   expect(findJourney(journeys, sent.id)).toBe(journeys[0])
   expect(findJourney(journeys, received.id)?.current).toBe(received)
   expect(findJourney(journeys, request.id)?.rows).toEqual([request])

@@ -13,6 +13,7 @@ const failed = (attempt: number, message = 'down'): Step => ({
   error: { code: 'handler_failed', message, stack: `Error: at ${attempt}` },
   next: attempt * 1_000 + 500,
 })
+
 const round = (at: number, status: number): Step[] => [
   { at, what: 'attempt', attempt: { url: 'http://a', at, durationMs: at, ok: false, status, body: 'no' } },
   { at: at + 1, what: 'round', status: 'retrying', retryAt: at + 100 },
