@@ -1,10 +1,10 @@
 /** `hookline check URL`: right endpoints pass, each fault fails the right cases, and what is printed. */
 
 import { readFileSync } from 'node:fs'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { memoryQueue } from '../../../src/queues-memory.ts'
-import { createReceiver } from '../../../src/receive/create-receiver.ts'
-import { startEndpoint } from '../../../src/testing/scripted-endpoint.ts'
+import { createReceiver } from 'hookline'
+import { memoryQueue } from 'hookline/queues/memory'
+import { startEndpoint } from 'hookline/testing'
+import { expect, it, onTestFinished } from 'vitest'
 import { hosts } from '../../../test/support/hosts.ts'
 import { until } from '../../../test/support/until.ts'
 import { ENDPOINT_CASES, SENDER_CASES } from '../src/check/cases.ts'
@@ -23,31 +23,29 @@ import {
 
 const env = { HOOKLINE_SECRET: SECRET }
 
-describe('a right endpoint passes', () => {
-  it('with the exit code 0, in all cases', async () => {
-    const { code, bad, results, stderr } = await check(await startOther('node'))
+it('a right endpoint passes with the exit code 0, in all cases', async () => {
+  const { code, bad, results, stderr } = await check(await startOther('node'))
 
-    expect(bad).toEqual([])
-    expect(results.map(({ id }) => id)).toEqual(ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'))
-    expect(stderr).toMatch(/http:\/\/127\.0\.0\.1:\d+\/webhooks\.\n\d+ passed, 0 failed/)
-    expect(code).toBe(0)
+  expect(bad).toEqual([])
+  expect(results.map(({ id }) => id)).toEqual(ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'))
+  expect(stderr).toMatch(/http:\/\/127\.0\.0\.1:\d+\/webhooks\.\n\d+ passed, 0 failed/)
+  expect(code).toBe(0)
+})
+
+it.each([
+  ['Express 5', true],
+  ['Fastify 5', false],
+  ['node:http', true],
+])('a right endpoint of this package passes: %s, with an inbox: %s', async (name, hasInbox) => {
+  const inbox = hasInbox ? { inbox: memoryQueue({ name: 'inbox' }) } : {}
+  const receiver = createReceiver({ secret: SECRET, onError: () => {}, ...inbox }).on('*', () => {})
+  const host = await hosts.find((each) => each.name === name)?.start(receiver, 'nothing')
+  onTestFinished(async () => {
+    await host?.close()
+    await receiver.close()
   })
 
-  it.each([
-    ['Express 5', true],
-    ['Fastify 5', false],
-    ['node:http', true],
-  ])('of this package: %s, with an inbox: %s', async (name, hasInbox) => {
-    const inbox = hasInbox ? { inbox: memoryQueue({ name: 'inbox' }) } : {}
-    const receiver = createReceiver({ secret: SECRET, onError: () => {}, ...inbox }).on('*', () => {})
-    const host = await hosts.find((each) => each.name === name)?.start(receiver, 'nothing')
-    onTestFinished(async () => {
-      await host?.close()
-      await receiver.close()
-    })
-
-    expect(await findFaults(`http://127.0.0.1:${host?.port}/webhooks`)).toEqual({})
-  })
+  expect(await findFaults(`http://127.0.0.1:${host?.port}/webhooks`)).toEqual({})
 })
 
 const FAULTS: readonly Fault[] = [
@@ -74,66 +72,60 @@ it.each(FAULTS)('an endpoint with the fault %s fails the right cases, and no oth
   expectFault('node', fault),
 )
 
-describe('what is printed', () => {
-  it('are the ids and sections that the guide lists', () => {
-    const guide = readFileSync(new URL('../../../docs/checks.md', import.meta.url), 'utf8')
-    const rows = guide.split('\n').filter((line) => line.startsWith('| `'))
+it('the ids and sections that are printed are those that the guide lists', () => {
+  const guide = readFileSync(new URL('../../../docs/checks.md', import.meta.url), 'utf8')
+  const rows = guide.split('\n').filter((line) => line.startsWith('| `'))
 
-    const all = [...ENDPOINT_CASES, ...SENDER_CASES]
-    const expected = all.map(
-      ({ id, sends, expects, severity, section }) =>
-        `| \`${id}\` | ${sends.replace(/[\\<>|]/g, '\\$&')} | ${expects} | ${severity} | ${section} |`,
-    )
-    expect(rows).toEqual(expected)
-    expect(new Set(all.map(({ id }) => id)).size).toBe(expected.length)
-  })
+  const all = [...ENDPOINT_CASES, ...SENDER_CASES]
+  const expected = all.map(
+    ({ id, sends, expects, severity, section }) =>
+      `| \`${id}\` | ${sends.replace(/[\\<>|]/g, '\\$&')} | ${expects} | ${severity} | ${section} |`,
+  )
+  expect(rows).toEqual(expected)
+  expect(new Set(all.map(({ id }) => id)).size).toBe(expected.length)
+})
 
-  it('are all cases with --list, and nothing is sent', async () => {
-    const { code, stdout } = await hookline(['check', '--list'])
+it('--list prints all cases, and nothing is sent', async () => {
+  const { code, stdout } = await hookline(['check', '--list'])
 
-    expect([code, stdout.trim().split('\n').length]).toEqual([0, ENDPOINT_CASES.length])
-  })
+  expect([code, stdout.trim().split('\n').length]).toEqual([0, ENDPOINT_CASES.length])
+})
 
-  it('are some cases with --only, in their own order', async () => {
-    const { results } = await check(await startOther('node'), '--only', 'bytes-float,type-page', '--only', 'nul')
+it('--only takes some cases, in their own order', async () => {
+  const { results } = await check(await startOther('node'), '--only', 'bytes-float,type-page', '--only', 'nul')
 
-    expect(results.map(({ id }) => id)).toEqual(['type-page', 'bytes-float', 'nul'])
-  })
+  expect(results.map(({ id }) => id)).toEqual(['type-page', 'bytes-float', 'nul'])
+})
 
-  it('is never the secret, nor the query of the URL', async () => {
-    const url = await startOther('node', 'quoted-secret')
+it('neither the secret nor the query of the URL is printed', async () => {
+  const url = await startOther('node', 'quoted-secret')
 
-    const { stdout, stderr } = await hookline(['check', `${url}?token=t0ken`], { env })
+  const { stdout, stderr } = await hookline(['check', `${url}?token=t0ken`], { env })
 
-    expect(stdout + stderr).not.toMatch(new RegExp(`${SECRET}|t0ken`))
-  })
+  expect(stdout + stderr).not.toMatch(new RegExp(`${SECRET}|t0ken`))
+})
 
-  it('is a summary by cause, with what was answered', async () => {
-    const body = 'tea\u001b[2J'
-    await using endpoint = await startEndpoint({ script: [({ message }) => ({ status: message ? 200 : 400, body })] })
-    const args = ['check', endpoint.url, '--only', 'type-page,signature-forged,body-changed']
+it('the summary is by cause, with what was answered', async () => {
+  const body = 'tea\u001b[2J'
+  await using endpoint = await startEndpoint({ script: [({ message }) => ({ status: message ? 200 : 400, body })] })
+  const args = ['check', endpoint.url, '--only', 'type-page,signature-forged,body-changed']
 
-    const { code, stdout, stderr } = await hookline(args, { env })
+  const { code, stdout, stderr } = await hookline(args, { env })
 
-    const [, summary] = stdout.split('\n\n')
-    expect(summary).toMatch(/^fail .*\n.*signature-forged, body-changed\n.*tea\\u\{1b\}\[2J\n$/)
-    expect(stderr).toContain('1 passed, 2 failed')
-    expect(code).toBe(1)
-  })
+  const [, summary] = stdout.split('\n\n')
+  expect(summary).toMatch(/^fail .*\n.*signature-forged, body-changed\n.*tea\\u\{1b\}\[2J\n$/)
+  expect(stderr).toContain('1 passed, 2 failed')
+  expect(code).toBe(1)
+})
 
-  it('is what was seen so far at Ctrl-C', async () => {
-    const { printed, ended, interrupt } = await start(['check', await startOther('node', 'hangs-at-third'), '--json'], {
-      env,
-    })
-    await until(() => printed.stdout.includes('answer-in-time'))
+it('Ctrl-C prints what was seen so far', async () => {
+  const url = await startOther('node', 'hangs-at-third')
+  const { printed, ended, interrupt } = await start(['check', url, '--json'], { env })
+  await until(() => printed.stdout.includes('answer-in-time'))
 
-    interrupt()
+  interrupt()
 
-    expect(await ended).toMatchObject({
-      code: 1,
-      stderr: like(/^Interrupted: 2 .* 2 passed, 0 fail/m),
-    })
-  })
+  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted: 2 .* 2 passed, 0 fail/m) })
 })
 
 it('a self-signed certificate fails all cases, and nothing is sent', async () => {
@@ -147,21 +139,17 @@ it('a self-signed certificate fails all cases, and nothing is sent', async () =>
   expect(code).toBe(1)
 })
 
+const HERE = 'http://localhost:1/'
 const SECRETLY = ['--secret', 'hunter3']
 it.each<[string, string[], ...string[]]>([
   ['no URL', ['check'], 'URL'],
   ['no full URL', ['check', 'localhost:3000/webhooks'], 'http://', 'localhost:3000/webhooks'],
   ['no full URL, with a password', ['check', 'me:hunter2@localhost'], 'http://'],
-  ['no secret', ['check', 'http://localhost:1/'], 'HOOKLINE_SECRET', '--secret-file'],
+  ['no secret', ['check', HERE], 'HOOKLINE_SECRET', '--secret-file'],
   ['an unknown case', ['check', '--list', '--only', 'bytes-flaot'], '--only', "'bytes-flaot'", 'bytes-float?'],
   ['another machine without --yes', ['check', 'http://example.invalid/', ...SECRETLY], 'example.invalid', '--yes'],
   ['a host that does not exist', ['check', 'http://example.invalid/', ...SECRETLY, '--yes'], 'example.invalid'],
-  [
-    'a file that cannot be written',
-    ['check', 'http://localhost:1/', ...SECRETLY, '--junit', '/no/x'],
-    '--junit',
-    '/no/x',
-  ],
+  ['a file that cannot be written', ['check', HERE, ...SECRETLY, '--junit', '/no/x'], '--junit', '/no/x'],
   ['a server that is not there', ['check', 'http://127.0.0.1:1/', ...SECRETLY], 'ECONNREFUSED'],
 ])('%s is wrong usage', async (_name, args, ...names) => {
   const { code, stdout, stderr } = await hookline(args)

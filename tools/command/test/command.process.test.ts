@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { createStore, openStore } from '../src/request-store.ts'
-import { bin, createFolder, hookline, like, root, spawnHookline } from './command.ts'
+import { bin, createFolder, hookline, like, root, spawnHookline, urlOf } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -20,9 +20,7 @@ const signed = signedRequest(fixtures.track, secret)
 /** `hookline listen` in a process of its own, and where it listens. */
 async function listen(cwd: string) {
   const listening = spawnHookline(['listen', '--port', '0'], { cwd, env })
-  await until(() => listening.printed.stderr.includes('Ctrl-C ends.'))
-  const [, origin = ''] = /Listening on (\S+),/.exec(listening.printed.stderr) ?? []
-  return { ...listening, url: `${origin}/webhooks` }
+  return { ...listening, url: await urlOf(listening) }
 }
 
 it('listen ends with 0 on Ctrl-C, and what came is kept', needs('POSIX'), async () => {

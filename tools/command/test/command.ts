@@ -9,6 +9,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { listen } from '../../../src/testing/server.ts'
+import { until } from '../../../test/support/until.ts'
 import { run } from '../src/command.ts'
 
 export const root: string = fileURLToPath(new URL('../../..', import.meta.url))
@@ -55,11 +56,18 @@ export function expectUsage({ code, stdout, stderr }: Ran, ...names: readonly st
   for (const name of names) expect(stderr).toContain(name)
 }
 
-/** A new folder that is removed when the test ends. */
-export async function createFolder(): Promise<string> {
+/** A new folder that is removed when the test ends; given `afterAll`, when those of the file do. */
+export async function createFolder(onEnd: (remove: () => Promise<void>) => void = onTestFinished): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
+  onEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   return folder
+}
+
+/** The URL that `hookline listen` takes webhooks at, once it listens. */
+export async function urlOf({ printed }: Pick<Started, 'printed'>): Promise<string> {
+  await until(() => printed.stderr.includes('Ctrl-C ends.'))
+  const [, origin = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
+  return `${origin}/webhooks`
 }
 
 /** Lets a server listen on a free port until the test ends. Resolves to `http://127.0.0.1:<port>`. */

@@ -1,20 +1,17 @@
 /** `hookline queue … history` and `replay`, beside a receiver that runs. */
 
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createReceiver, type Handler } from 'hookline'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { fixtures } from 'hookline/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { sqliteQueue } from '../../../src/queues-sqlite.ts'
-import { createReceiver } from '../../../src/receive/create-receiver.ts'
-import type { Handler } from '../../../src/receive/selection.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
 import { deliver, secret } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
-import { expectUsage, hookline, jsonLines, like, start } from './command.ts'
+import { createFolder, expectUsage, hookline, jsonLines, like, start } from './command.ts'
+import { createEmptyQueue } from './inbox.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-history-'))
-afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+const folder = await createFolder(afterAll)
 
 const DAY_MS = 86_400_000
 let files = 0
@@ -83,9 +80,7 @@ describe('history', () => {
   it('is cut by --limit; that nothing matches, or that it is empty, is a note', async () => {
     const { run } = inbox
     const path = join(folder, 'empty.sqlite')
-    const unused = sqliteQueue({ path, name: 'inbox' })
-    await unused.counts()
-    await unused.close({ graceMs: 0 })
+    await createEmptyQueue(path)
 
     const cut = await run('history', '--limit', '2')
 
@@ -135,124 +130,116 @@ describe('history', () => {
   })
 })
 
-describe('replay', () => {
-  const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '--handler', 'crm']
-  const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
+const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '--handler', 'crm']
+const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
 
-  it('says what it would do, needs a yes, and does it once: running workers handle the messages again', async () => {
-    const { run, queue, crm, mail } = await setUpRunning()
+it('replay says what it would do, needs a yes, and does it once: running workers handle the messages again', async () => {
+  const { run, queue, crm, mail } = await setUpRunning()
 
-    const dry = await run(...words, '--dry-run')
-    expectUsage(await run(...words), what, '--yes')
-    expect(crm).toHaveBeenCalledTimes(2)
-    const done = await run(...words, '--yes')
-    await until(() => crm.mock.calls.length === 4)
-    await queue.drain()
-    const again = await run(...words, '--yes')
+  const dry = await run(...words, '--dry-run')
+  expectUsage(await run(...words), what, '--yes')
+  expect(crm).toHaveBeenCalledTimes(2)
+  const done = await run(...words, '--yes')
+  await until(() => crm.mock.calls.length === 4)
+  await queue.drain()
+  const again = await run(...words, '--yes')
 
-    expect([dry, done, again]).toMatchObject([
-      { code: 0, stdout: expect.stringContaining(what) },
-      { code: 0, stdout: expect.stringContaining(`: ${what}`) },
-      { code: 0, stdout: expect.stringContaining(`: 0 of ${what}`) },
-    ])
-    expect(mail).toHaveBeenCalledTimes(2)
-    expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
-    expect((await run('history')).stdout.split('\n')).toHaveLength(4)
-  })
+  expect([dry, done, again]).toMatchObject([
+    { code: 0, stdout: expect.stringContaining(what) },
+    { code: 0, stdout: expect.stringContaining(`: ${what}`) },
+    { code: 0, stdout: expect.stringContaining(`: 0 of ${what}`) },
+  ])
+  expect(mail).toHaveBeenCalledTimes(2)
+  expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
+  expect((await run('history')).stdout.split('\n')).toHaveLength(4)
+})
 
-  it('takes ids, needs no answer for one, and has an id of its own', async () => {
-    const { run, crm, ids } = await setUpRunning()
+it('replay takes ids, needs no answer for one, and has an id of its own', async () => {
+  const { run, crm, ids } = await setUpRunning()
 
-    const { stdout } = await run('replay', ids[0], '--json')
-    await until(() => crm.mock.calls.length === 3)
+  const { stdout } = await run('replay', ids[0], '--json')
+  await until(() => crm.mock.calls.length === 3)
 
-    expect(jsonLines(stdout)).toEqual([
-      {
-        ...{ queue: 'inbox', action: 'replay', dryRun: false, count: 1, done: 1 },
-        id: like(/^replay-\d{8}-\d{9}$/),
-        types: { track: 1 },
-        events: { 'Order Completed': 1 },
-        handlers: { crm: 1, mail: 1 },
-      },
-    ])
-  })
+  const events = { types: { track: 1 }, events: { 'Order Completed': 1 }, handlers: { crm: 1, mail: 1 } }
+  const done = { queue: 'inbox', action: 'replay', dryRun: false, count: 1, done: 1 }
+  expect(jsonLines(stdout)).toEqual([{ ...done, ...events, id: like(/^replay-\d{8}-\d{9}$/) }])
+})
 
-  it('notes that no worker takes what was queued', async () => {
-    const { receiver, run } = await setUp()
-    await receiver.close()
+it('replay notes that no worker takes what was queued', async () => {
+  const { receiver, run } = await setUp()
+  await receiver.close()
 
-    expect(await run('replay', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('worker') })
-  })
+  expect(await run('replay', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('worker') })
+})
 
-  it('names an id that is not in the history, and handlers that handled none of the messages', async () => {
-    const { run, ids } = await setUpRunning()
-    const unknown = randomUUID()
+it('replay names an id that is not in the history, and handlers that handled none of the messages', async () => {
+  const { run, ids } = await setUpRunning()
+  const unknown = randomUUID()
 
-    const ran = await run('replay', unknown, ids[0].toUpperCase(), '--yes')
-    const misspelt = await run('replay', '--type', 'track', '--handler', 'crm,crmm', '--dry-run')
-    const refused = await run('replay', '--type', 'page', '--handler', 'crm', '--yes')
-    const fine = await run('replay', '--handler', 'crm,mail', '--dry-run')
+  const ran = await run('replay', unknown, ids[0].toUpperCase(), '--yes')
+  const misspelt = await run('replay', '--type', 'track', '--handler', 'crm,crmm', '--dry-run')
+  const refused = await run('replay', '--type', 'page', '--handler', 'crm', '--yes')
+  const fine = await run('replay', '--handler', 'crm,mail', '--dry-run')
 
-    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining(unknown) })
-    expect(ran.stdout).toContain('1 message')
-    expect(misspelt).toMatchObject({ code: 0, stderr: like(/'crmm'.*: crm, mail\./) })
-    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: like(/'crm'.*\n.*--yes/) })
-    expect(fine).toMatchObject({ code: 0, stderr: '' })
-  })
+  expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining(unknown) })
+  expect(ran.stdout).toContain('1 message')
+  expect(misspelt).toMatchObject({ code: 0, stderr: like(/'crmm'.*: crm, mail\./) })
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: like(/'crm'.*\n.*--yes/) })
+  expect(fine).toMatchObject({ code: 0, stderr: '' })
+})
 
-  it('shows on a terminal how far it is', async () => {
-    const { path, crm } = await setUpRunning()
+it('replay shows on a terminal how far it is', async () => {
+  const { path, crm } = await setUpRunning()
 
-    const args = ['queue', path, 'replay', '--type', 'track', '--yes']
-    const { stdout, stderr } = await hookline(args, { isTerminal: true })
-    await until(() => crm.mock.calls.length === 4)
+  const args = ['queue', path, 'replay', '--type', 'track', '--yes']
+  const { stdout, stderr } = await hookline(args, { isTerminal: true })
+  await until(() => crm.mock.calls.length === 4)
 
-    expect(stderr).toContain(`${'█'.repeat(30)} 2 of 2\n`)
-    expect(stdout).toMatch(/2 messages of queue inbox: .*\.\n$/)
-  })
+  expect(stderr).toContain(`${'█'.repeat(30)} 2 of 2\n`)
+  expect(stdout).toMatch(/2 messages of queue inbox: .*\.\n$/)
+})
 
-  it('is stopped by Ctrl-C, and goes on with its id', async () => {
-    const path = join(folder, 'stopped here.sqlite')
-    const queue = sqliteQueue({ path, name: 'inbox' })
-    const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: DAY_MS } } })
-    receiver.on('track', () => {}, { name: 'crm' }).start()
-    const messages = Array.from({ length: 150 }, () => ({ ...fixtures.track, messageId: randomUUID() }))
-    await Promise.all(messages.map((message) => deliver(receiver, message)))
-    await queue.drain()
-    await receiver.close()
-    const idle = sqliteQueue({ path, name: 'inbox' })
-    const filters = ['--id', 'fix-42', '--since', '3d', '--type', 'track', '--event', 'Order Completed']
-    const flags = ['--handler', 'crm', '--max-per-second', '1000', '--name', 'inbox']
+it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
+  const path = join(folder, 'stopped here.sqlite')
+  const queue = sqliteQueue({ path, name: 'inbox' })
+  const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: DAY_MS } } })
+  receiver.on('track', () => {}, { name: 'crm' }).start()
+  const messages = Array.from({ length: 150 }, () => ({ ...fixtures.track, messageId: randomUUID() }))
+  await Promise.all(messages.map((message) => deliver(receiver, message)))
+  await queue.drain()
+  await receiver.close()
+  const idle = sqliteQueue({ path, name: 'inbox' })
+  const filters = ['--id', 'fix-42', '--since', '3d', '--type', 'track', '--event', 'Order Completed']
+  const flags = ['--handler', 'crm', '--max-per-second', '1000', '--name', 'inbox']
 
-    const first = await start(['queue', path, 'replay', ...filters, ...flags, '--yes'])
-    await until(async () => (await idle.counts()).waiting === 100) // More wait until these are handled.
-    first.interrupt()
-    const { stdout } = await first.ended
-    idle.work(async () => ({ complete: true }), { concurrency: 100 })
-    const [, since = '', end = ''] = /--since (\S+) --until (\S+)/.exec(stdout) ?? []
-    const times = ['--since', since, '--until', end]
-    const second = await hookline(['queue', path, 'replay', ...filters, ...times, ...flags, '--yes'])
+  const first = await start(['queue', path, 'replay', ...filters, ...flags, '--yes'])
+  await until(async () => (await idle.counts()).waiting === 100) // More wait until these are handled.
+  first.interrupt()
+  const { stdout } = await first.ended
+  idle.work(async () => ({ complete: true }), { concurrency: 100 })
+  const [, since = '', end = ''] = /--since (\S+) --until (\S+)/.exec(stdout) ?? []
+  const times = ['--since', since, '--until', end]
+  const second = await hookline(['queue', path, 'replay', ...filters, ...times, ...flags, '--yes'])
 
-    const all = '150 messages of queue inbox: 150 track Order Completed'
-    const toGoOn = `queue '${path}' replay --id fix-42 --since ${since} --until ${end} --type track --event 'Order Completed'`
-    expect(stdout).toContain(`100 of ${all}`)
-    expect(stdout).toContain(`${toGoOn} ${flags.join(' ')}\n`)
-    expect(Date.parse(end) - Date.parse(since)).toBeCloseTo(3 * DAY_MS, -4)
-    expect(second.stdout).toContain(`50 of ${all}`)
-    await idle.drain()
-    await idle.close({ graceMs: 0 })
-  })
+  const all = '150 messages of queue inbox: 150 track Order Completed'
+  const toGoOn = `queue '${path}' replay --id fix-42 --since ${since} --until ${end} --type track --event 'Order Completed'`
+  expect(stdout).toContain(`100 of ${all}`)
+  expect(stdout).toContain(`${toGoOn} ${flags.join(' ')}\n`)
+  expect(Date.parse(end) - Date.parse(since)).toBeCloseTo(3 * DAY_MS, -4)
+  expect(second.stdout).toContain(`50 of ${all}`)
+  await idle.drain()
+  await idle.close({ graceMs: 0 })
+})
 
-  it('is named by a dead letter of it', async () => {
-    const { run, crm, queue } = await setUpRunning([])
-    crm.mockRejectedValue(new Error('no'))
-    await run('replay', '--id', 'fix-42', '--user', 'bob')
-    await until(async () => (await queue.counts()).deadLetters === 1)
+it('replay is named by a dead letter of it', async () => {
+  const { run, crm, queue } = await setUpRunning([])
+  crm.mockRejectedValue(new Error('no'))
+  await run('replay', '--id', 'fix-42', '--user', 'bob')
+  await until(async () => (await queue.counts()).deadLetters === 1)
 
-    const [{ id }] = jsonLines<{ id: string }>((await run('dead', '--json')).stdout) as [{ id: string }]
+  const [{ id }] = jsonLines<{ id: string }>((await run('dead', '--json')).stdout) as [{ id: string }]
 
-    expect((await run('show', id)).stdout).toMatch(/\nreplay {4}fix-42, /)
-  })
+  expect((await run('show', id)).stdout).toMatch(/\nreplay {4}fix-42, /)
 })
 
 it('dead letters are listed, counted and redriven by the same filters', async () => {

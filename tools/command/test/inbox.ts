@@ -1,12 +1,27 @@
 /** Inboxes that the tests of `hookline queue` look into: what was handled, what failed, what waits. */
 
-import { createReceiver } from '../../../src/receive/create-receiver.ts'
-import type { Handler } from '../../../src/receive/selection.ts'
-import type { Queue } from '../../../src/store/queue-types.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
-import { secret } from '../../../test/support/receive.ts'
+import { createReceiver, type Handler, type Receiver } from 'hookline'
+import type { Queue } from 'hookline/queues'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { fixtures, signedRequest } from 'hookline/testing'
+import { secret, deliver as send } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
+
+/** Makes a file with a queue that nothing was pushed to. */
+export async function createEmptyQueue(path: string): Promise<void> {
+  const queue = sqliteQueue({ path, name: 'inbox' })
+  await queue.counts()
+  await queue.close({ graceMs: 0 })
+}
+
+/** Handles messages, which the history of the inbox then has. */
+export async function handle(queue: Queue, messages: readonly object[]): Promise<void> {
+  const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: 86_400_000 } }, custom: true })
+  receiver.on('*', () => {}).start()
+  for (const message of messages) await send(receiver, message)
+  await queue.drain()
+  await receiver.close()
+}
 
 /** Leaves three dead letters, in the order in which they are listed, and one message that waits: names and errors are hostile. */
 export async function fillInbox(open: () => Queue): Promise<void> {
@@ -33,10 +48,7 @@ export async function fillInbox(open: () => Queue): Promise<void> {
   await idle.close()
 }
 
-async function deliver(
-  { receive }: Pick<ReturnType<typeof createReceiver>, 'receive'>,
-  message: object,
-): Promise<void> {
+async function deliver({ receive }: Pick<Receiver, 'receive'>, message: object): Promise<void> {
   const { bytes, headers } = signedRequest(message as typeof fixtures.track, secret)
   await receive(bytes, { ...headers, 'x-team': 'growth', authorization: 'Bearer of a token' })
 }

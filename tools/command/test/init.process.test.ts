@@ -1,32 +1,26 @@
 /** `hookline init`: the test that it writes passes at once, its server starts, and it runs a package manager. */
 
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { FRAMEWORKS } from '../src/init/templates.ts'
-import { hookline, root } from './command.ts'
+import { createFolder, hookline, root } from './command.ts'
 
 const run = promisify(execFile)
 
 type Files = Readonly<Record<string, object>>
 
 /** Holds the packages and each project until the end: a hook of one test does not see which test runs beside others. */
-let home: string
-let packages: string
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'hookline-init-'))
-  packages = join(home, 'packages')
-  await mkdir(packages)
-  await symlink(root, join(packages, 'hookline'), 'junction')
-  for (const name of ['express', 'fastify', 'hono', 'koa', 'vitest']) {
-    await symlink(join(root, 'node_modules', name), join(packages, name), 'junction')
-  }
-})
-afterAll(() => rm(home, { recursive: true, maxRetries: 9 }))
+const home = await createFolder(afterAll)
+const packages = join(home, 'packages')
+await mkdir(packages)
+await symlink(root, join(packages, 'hookline'), 'junction')
+for (const name of ['express', 'fastify', 'hono', 'koa', 'vitest']) {
+  await symlink(join(root, 'node_modules', name), join(packages, name), 'junction')
+}
 
 /** A folder in which the packages are installed, after the command. */
 async function initProject(files: Files, ...args: readonly string[]): Promise<string> {

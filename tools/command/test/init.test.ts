@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { needs } from '../../../test/support/needs.ts'
 import { createFolder, expectUsage, hookline } from './command.ts'
@@ -26,149 +26,139 @@ const read = (folder: string, name: string) => readFile(join(folder, name), 'utf
 
 async function listFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile())
-  return files
-    .map(({ parentPath, name }) =>
-      join(parentPath, name)
-        .slice(folder.length + 1)
-        .replaceAll('\\', '/'),
-    )
-    .sort()
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  return files.map((path) => path.slice(folder.length + 1).replaceAll('\\', '/')).sort()
 }
 
-describe('what is there', () => {
-  it.each([['webhooks.js'], ['webhooks.test.js'], ['webhooks.js', 'webhooks.test.js']])(
-    'is not written over, and nothing else is written: %s %s',
-    async (...names) => {
-      const folder = await createProject({
-        'package.json': MODULE,
-        ...Object.fromEntries(names.map((name) => [name, 'mine'])),
-      })
-      const before = await listFiles(folder)
+it.each([['webhooks.js'], ['webhooks.test.js'], ['webhooks.js', 'webhooks.test.js']])(
+  'what is there is not written over, and nothing else is written: %s %s',
+  async (...names) => {
+    const mine = Object.fromEntries(names.map((name) => [name, 'mine']))
+    const folder = await createProject({ 'package.json': MODULE, ...mine })
+    const before = await listFiles(folder)
 
-      expectUsage(await init(folder, 'express'), ...names)
+    expectUsage(await init(folder, 'express'), ...names)
 
-      expect(await listFiles(folder)).toEqual(before)
-      expect(await read(folder, names[0] as string)).toBe('mine')
-    },
-  )
+    expect(await listFiles(folder)).toEqual(before)
+    expect(await read(folder, names[0] as string)).toBe('mine')
+  },
+)
 
-  it.each(['webhooks.js', 'webhooks.test.js'])('may be a link that leads nowhere: %s', needs('POSIX'), async (name) => {
+it.each(['webhooks.js', 'webhooks.test.js'])(
+  'what is there may be a link that leads nowhere: %s',
+  needs('POSIX'),
+  async (name) => {
     const folder = await createProject({ 'package.json': MODULE })
     await symlink('nowhere', join(folder, name))
 
     expectUsage(await init(folder, 'express'), name)
     expect(await listFiles(folder)).toEqual(['package.json'])
-  })
+  },
+)
 
-  it('may be .env.example, which is left as it is', async () => {
-    const folder = await createProject({ '.env.example': 'mine' })
+it('what is there may be .env.example, which is left as it is', async () => {
+  const folder = await createProject({ '.env.example': 'mine' })
 
-    expect(await init(folder, 'express')).toMatchObject({ code: 0, stderr: expect.stringContaining('HOOKLINE_SECRET') })
-    expect(await read(folder, '.env.example')).toBe('mine')
-  })
-
-  it('may be a link .env.example that leads nowhere', needs('POSIX'), async () => {
-    const folder = await createProject({})
-    await symlink('nowhere', join(folder, '.env.example'))
-
-    expect(await init(folder, 'express')).toMatchObject({ code: 0 })
-  })
-
-  it('may be a file src, which is no folder of the sources', async () => {
-    const folder = await createProject({ src: 'mine' })
-
-    expect(await init(folder, 'express')).toMatchObject({ code: 0 })
-    expect(await listFiles(folder)).toEqual(expect.arrayContaining(['src', 'webhooks.js']))
-  })
+  expect(await init(folder, 'express')).toMatchObject({ code: 0, stderr: expect.stringContaining('HOOKLINE_SECRET') })
+  expect(await read(folder, '.env.example')).toBe('mine')
 })
 
-describe('package.json', () => {
-  it('keeps its form, and the script of another test runner', async () => {
-    const text = '{\n\t"name": "mine",\n\t"scripts": {\n\t\t"test": "jest"\n\t}\n}\n'
-    const folder = await createProject({ 'package.json': text })
+it('what is there may be a link .env.example that leads nowhere', needs('POSIX'), async () => {
+  const folder = await createProject({})
+  await symlink('nowhere', join(folder, '.env.example'))
 
-    const { stdout } = await init(folder, 'express')
-
-    expect(await read(folder, 'package.json')).toBe(text)
-    expect(stdout).toContain('  node --test webhooks.node-test.mjs\n')
-  })
-
-  it('has a script that tests other files than ours: the next step names ours', async () => {
-    const folder = await createProject({ 'package.json': { ...MODULE, scripts: { test: 'node --test test/*.js' } } })
-
-    expect((await init(folder, 'express')).stdout).toContain('  node --test webhooks.test.js\n')
-  })
-
-  it.each([
-    [
-      'in place of the one of npm init, with its tabs',
-      '{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "echo \\"Error: no test specified\\" && exit 1"\n\t}\n}\n',
-      '{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "node --test"\n\t}\n}\n',
-    ],
-    [
-      'with its line ends, behind a byte order mark',
-      '\uFEFF{\r\n  "name": "mine"\r\n}\r\n',
-      '{\r\n  "name": "mine",\r\n  "scripts": {\r\n    "test": "node --test"\r\n  }\r\n}\r\n',
-    ],
-  ])('gets a test script %s', async (_how, before, after) => {
-    const folder = await createProject({ 'package.json': before })
-
-    await init(folder, 'express')
-
-    expect(await read(folder, 'package.json')).toBe(after)
-  })
-
-  it.each(['{', '[]'])('with %s is refused', async (text) => {
-    const folder = await createProject({ 'package.json': text })
-
-    expectUsage(await init(folder), 'package.json')
-    expect(await listFiles(folder)).toEqual(['package.json'])
-  })
+  expect(await init(folder, 'express')).toMatchObject({ code: 0 })
 })
 
-describe('the framework', () => {
-  it.each([
-    ['fastify', "from 'hookline/fastify'"],
-    ['next', "from 'hookline/fetch'"],
-    ['lodash', "from 'hookline/node'"],
-  ])('is that of a project with %s', async (name, line) => {
-    const folder = await createProject({ 'package.json': { ...MODULE, dependencies: { [name]: '*' } } })
+it('what is there may be a file src, which is no folder of the sources', async () => {
+  const folder = await createProject({ src: 'mine' })
 
-    await init(folder)
+  expect(await init(folder, 'express')).toMatchObject({ code: 0 })
+  expect(await listFiles(folder)).toEqual(expect.arrayContaining(['src', 'webhooks.js']))
+})
 
-    const [receiver = ''] = (await listFiles(folder)).filter((path) => /(webhooks|route)\.js$/.test(path))
-    expect(await read(folder, receiver)).toContain(line)
-  })
+it('package.json keeps its form, and the script of another test runner', async () => {
+  const text = '{\n\t"name": "mine",\n\t"scripts": {\n\t\t"test": "jest"\n\t}\n}\n'
+  const folder = await createProject({ 'package.json': text })
 
-  it('is one of those that it knows', async () => {
-    expectUsage(await init(await createFolder(), 'rails'), "'rails'", 'express')
-  })
+  const { stdout } = await init(folder, 'express')
 
-  it('next is refused where no route of it can be an ES module', async () => {
-    expectUsage(await init(await createProject({ 'package.json': { type: 'commonjs' } }), 'next'), '"type": "commonjs"')
-  })
+  expect(await read(folder, 'package.json')).toBe(text)
+  expect(stdout).toContain('  node --test webhooks.node-test.mjs\n')
+})
 
-  it.each([
-    ['next', 'src/app/api/webhooks/route'],
-    ['express', 'src/webhooks'],
-  ])('%s has its files in src where the project has it: %s', async (name, stem) => {
-    const folder = await createProject({ 'package.json': MODULE, 'tsconfig.json': '{}' })
-    await mkdir(join(folder, 'src'))
+it('package.json has a script that tests other files than ours: the next step names ours', async () => {
+  const folder = await createProject({ 'package.json': { ...MODULE, scripts: { test: 'node --test test/*.js' } } })
 
-    await init(folder, name)
+  expect((await init(folder, 'express')).stdout).toContain('  node --test webhooks.test.js\n')
+})
 
-    expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
-  })
+it.each([
+  [
+    'in place of the one of npm init, with its tabs',
+    '{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "echo \\"Error: no test specified\\" && exit 1"\n\t}\n}\n',
+    '{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "node --test"\n\t}\n}\n',
+  ],
+  [
+    'with its line ends, behind a byte order mark',
+    '\uFEFF{\r\n  "name": "mine"\r\n}\r\n',
+    '{\r\n  "name": "mine",\r\n  "scripts": {\r\n    "test": "node --test"\r\n  }\r\n}\r\n',
+  ],
+])('package.json gets a test script %s', async (_how, before, after) => {
+  const folder = await createProject({ 'package.json': before })
 
-  it.each([
-    ['express', true],
-    ['next', false], // Its own settings find the types.
-  ])('%s needs settings of the compiler: %s', async (name, isSaid) => {
-    const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
+  await init(folder, 'express')
 
-    expect((await init(folder, name)).stdout.includes('"module"')).toBe(isSaid)
-  })
+  expect(await read(folder, 'package.json')).toBe(after)
+})
+
+it.each(['{', '[]'])('package.json with %s is refused', async (text) => {
+  const folder = await createProject({ 'package.json': text })
+
+  expectUsage(await init(folder), 'package.json')
+  expect(await listFiles(folder)).toEqual(['package.json'])
+})
+
+it.each([
+  ['fastify', "from 'hookline/fastify'"],
+  ['next', "from 'hookline/fetch'"],
+  ['lodash', "from 'hookline/node'"],
+])('the framework is that of a project with %s', async (name, line) => {
+  const folder = await createProject({ 'package.json': { ...MODULE, dependencies: { [name]: '*' } } })
+
+  await init(folder)
+
+  const [receiver = ''] = (await listFiles(folder)).filter((path) => /(webhooks|route)\.js$/.test(path))
+  expect(await read(folder, receiver)).toContain(line)
+})
+
+it('the framework is one of those that it knows', async () => {
+  expectUsage(await init(await createFolder(), 'rails'), "'rails'", 'express')
+})
+
+it('next is refused where no route of it can be an ES module', async () => {
+  expectUsage(await init(await createProject({ 'package.json': { type: 'commonjs' } }), 'next'), '"type": "commonjs"')
+})
+
+it.each([
+  ['next', 'src/app/api/webhooks/route'],
+  ['express', 'src/webhooks'],
+])('%s has its files in src where the project has it: %s', async (name, stem) => {
+  const folder = await createProject({ 'package.json': MODULE, 'tsconfig.json': '{}' })
+  await mkdir(join(folder, 'src'))
+
+  await init(folder, name)
+
+  expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
+})
+
+it.each([
+  ['express', true],
+  ['next', false], // Its own settings find the types.
+])('%s needs settings of the compiler: %s', async (name, isSaid) => {
+  const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
+
+  expect((await init(folder, name)).stdout.includes('"module"')).toBe(isSaid)
 })
 
 it.each([
@@ -186,32 +176,30 @@ it.each([
   },
 )
 
-describe('packages', () => {
-  const version = `hookline@${manifest.version}`
+const version = `hookline@${manifest.version}`
 
-  it.each([
-    [{ 'package-lock.json': '{}' }, `npm install ${version} express`],
-    [{ 'pnpm-lock.yaml': '' }, `pnpm add ${version} express`],
-    [{ 'yarn.lock': '' }, `yarn add ${version} express`],
-    [{ 'bun.lock': '' }, `bun add ${version} express`],
-    [{ 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
-    [{ 'package.json': { packageManager: 'toString@1' } }, `npm install ${version} express`],
-    [{ 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
-    [{ 'package.json': { dependencies: { hookline: '1' } }, 'tsconfig.json': '{}' }, 'npm install express'],
-    [{ 'tsconfig.json': '{}', 'yarn.lock': '' }, 'yarn add --dev @types/express'],
-    [{ 'package.json': { packageManager: 'npm@1.0.0' } }, 'npm test'],
-    [{ 'package.json': { packageManager: 'bun@1.0.0' } }, 'bun run test'], // `bun test` is its own test runner.
-  ] as const)('of a folder with %o: a step is %s', async (files, line) => {
-    const { stdout } = await init(await createProject(files), 'express')
+it.each([
+  [{ 'package-lock.json': '{}' }, `npm install ${version} express`],
+  [{ 'pnpm-lock.yaml': '' }, `pnpm add ${version} express`],
+  [{ 'yarn.lock': '' }, `yarn add ${version} express`],
+  [{ 'bun.lock': '' }, `bun add ${version} express`],
+  [{ 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
+  [{ 'package.json': { packageManager: 'toString@1' } }, `npm install ${version} express`],
+  [{ 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
+  [{ 'package.json': { dependencies: { hookline: '1' } }, 'tsconfig.json': '{}' }, 'npm install express'],
+  [{ 'tsconfig.json': '{}', 'yarn.lock': '' }, 'yarn add --dev @types/express'],
+  [{ 'package.json': { packageManager: 'npm@1.0.0' } }, 'npm test'],
+  [{ 'package.json': { packageManager: 'bun@1.0.0' } }, 'bun run test'], // `bun test` is its own test runner.
+] as const)('packages of a folder with %o: a step is %s', async (files, line) => {
+  const { stdout } = await init(await createProject(files), 'express')
 
-    expect(stdout).toContain(`\n  ${line}\n`)
-  })
+  expect(stdout).toContain(`\n  ${line}\n`)
+})
 
-  it('are those of the package manager that runs the command, where the folder says nothing', async () => {
-    const env = { npm_config_user_agent: 'pnpm/10.1.0 npm/? node/v24.0.0 linux x64' }
+it('packages are those of the package manager that runs the command, where the folder says nothing', async () => {
+  const env = { npm_config_user_agent: 'pnpm/10.1.0 npm/? node/v24.0.0 linux x64' }
 
-    const { stdout } = await hookline(['init', '--no-install'], { cwd: await createFolder(), env })
+  const { stdout } = await hookline(['init', '--no-install'], { cwd: await createFolder(), env })
 
-    expect(stdout).toContain(`\n  pnpm add ${version}\n`)
-  })
+  expect(stdout).toContain(`\n  pnpm add ${version}\n`)
 })

@@ -6,244 +6,236 @@ import http from 'node:http'
 import net from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { fixtures, signedRequest } from 'hookline/testing'
+import { expect, it, onTestFinished } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { createStore, openStore } from '../src/request-store.ts'
 import { createForwarder, type Forwarder } from '../src/requests/forward.ts'
 import type { KeptRequest } from '../src/requests/kept-request.ts'
 import { createEndpoint, failScript } from '../src/requests/listen/endpoint.ts'
-import { createFolder, expectUsage, hookline, like, listenHere, type Running, start } from './command.ts'
+import { createFolder, expectUsage, hookline, like, listenHere, type Running, start, urlOf } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
 const withSecret = { env: { HOOKLINE_SECRET: secret } }
 const signed = signedRequest(fixtures.track, secret)
 
-describe('what it shows and answers', () => {
-  it('shows a line a request: what it is, whether it is verified, and why not', async () => {
-    const { url, lines, end } = await listen([], withSecret)
+it('listen shows a line a request: what it is, whether it is verified, and why not', async () => {
+  const { url, lines, end } = await listen([], withSecret)
 
-    const statuses = [
-      await post(url, signed),
-      await post(url, { ...signed, body: `${signed.body}\n` }),
-      await post(url, { method: 'POST', body: signed.body }),
-    ]
+  const statuses = [
+    await post(url, signed),
+    await post(url, { ...signed, body: `${signed.body}\n` }),
+    await post(url, { method: 'POST', body: signed.body }),
+  ]
 
-    expect(statuses).toEqual([200, 401, 401])
-    const bytes = signed.body.length
-    expect(await lines(3)).toEqual([
-      expect.stringMatching(
-        `  [0-9a-f]{8}  POST /webhooks  track +Order Completed  user-1 +${bytes} B  200 +\\d+ ms  verified$`,
-      ),
-      like(/ 401 .* not verified: .*line break/),
-      like(/ 401 .* not verified: ./),
-    ])
-    const { code, stderr } = await end()
-    expect([code, stderr]).toEqual([0, like(/\n3 requests came, 1 verified, 2 not.\n$/)])
-    expect(stderr).not.toContain(secret)
-  })
-
-  it('verifies nothing without a secret, and answers any method and path', async () => {
-    const { url, lines, printed } = await listen()
-
-    await post(`${new URL('/anything?token=t0ken', url)}`, { method: 'PUT', body: '{"type":"track"}' })
-    await post(url, { method: 'GET' })
-
-    const [put, get] = await lines(2)
-    expect(put).toMatch(/PUT \/anything\?… .* 200 .* not verified .*`userId`/)
-    expect(get).toMatch(/GET \/webhooks .* 0 B {2}200 .* not verified$/)
-    expect(printed.stderr).toContain('Nothing is verified')
-    expect(printed.stdout).not.toContain('t0ken')
-  })
-
-  it('shows a request without a Host', async () => {
-    const { url, lines } = await listen()
-
-    await send(url, 'POST /bare HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
-
-    expect((await lines(1))[0]).toContain('POST /bare')
-  })
-
-  it('escapes what strangers sent', async () => {
-    const { url, lines } = await listen()
-    const event = '\u001b]0;owned\u0007\u202egnp\r\nx\u2028'
-
-    await post(url, { method: 'POST', body: JSON.stringify({ type: 'track\u001b[2J', event, userId: '\u009b31m' }) })
-
-    const [line = ''] = await lines(1)
-    expect(line).toContain('\\u{1b}]0;owned\\u{7}\\u{202e}gnp\\u{d}\\u{a}x\\u{2028}')
-    expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u)
-  })
-
-  it('refuses bodies over the limit, and shows uploads that end early', async () => {
-    const { url, lines } = await listen()
-    const chunked = { method: 'POST', body: new Blob([Buffer.alloc(5_000_001)]).stream(), duplex: 'half' }
-
-    const statuses = [await post(url, { method: 'POST', body: Buffer.alloc(5_000_001) }), await post(url, chunked)]
-    const { socket } = await send(url, 'POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
-    socket.end()
-
-    expect(statuses).toEqual([413, 413])
-    const shown = (await lines(3)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
-    expect(shown).toEqual(['5000001 B  413', '5000001 B  413', '9 B  ---'])
-  })
-
-  it('notes what is not HTTP, and why', async () => {
-    const { url, printed } = await listen()
-
-    await send(url, Buffer.from([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00]))
-
-    await until(() => /\(HPE_\w+\).* https/.test(printed.stderr))
-  })
-
-  it('answers pipelined requests in order, keeps all, and says how many lines a terminal was spared', async () => {
-    const [cwd, count] = [await createFolder(), 400]
-    const { url, end } = await listen([], { cwd, isTerminal: true })
-    const paths = Array.from({ length: count }, (_, index) => `/${index}`)
-
-    const { text } = await send(url, paths.map((path) => `HEAD ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
-    await until(() => text().split('HTTP/1.1 200 OK').length === count + 1)
-    const { stdout, stderr } = await end()
-
-    const [, leftOut = 0] = /(\d+) lines left out\.\n$/.exec(stderr) ?? []
-    expect(Number(leftOut)).toBeGreaterThan(0)
-    expect(stdout.split('\n').length - 1 + Number(leftOut)).toBe(count)
-    expect(read(cwd).map(({ target }) => target)).toEqual(paths)
-  })
+  expect(statuses).toEqual([200, 401, 401])
+  const bytes = signed.body.length
+  expect(await lines(3)).toEqual([
+    expect.stringMatching(
+      `  [0-9a-f]{8}  POST /webhooks  track +Order Completed  user-1 +${bytes} B  200 +\\d+ ms  verified$`,
+    ),
+    like(/ 401 .* not verified: .*line break/),
+    like(/ 401 .* not verified: ./),
+  ])
+  const { code, stderr } = await end()
+  expect([code, stderr]).toEqual([0, like(/\n3 requests came, 1 verified, 2 not.\n$/)])
+  expect(stderr).not.toContain(secret)
 })
 
-describe('--fail', () => {
-  it('answers by the script, then normally', async () => {
-    const { url, lines } = await listen(['--fail', '2x503,reset,1xtimeout,1xslow:20,close'])
-    const leaving = new AbortController()
+it('listen verifies nothing without a secret, and answers any method and path', async () => {
+  const { url, lines, printed } = await listen()
 
-    const refused = [await post(url, signed), await post(url, signed)]
-    await expect(post(url, signed)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    const posted = post(url, { ...signed, signal: leaving.signal })
-    await lines(4)
-    leaving.abort()
-    await expect(posted).rejects.toMatchObject({ name: 'AbortError' })
-    const slow = await post(url, signed)
-    await expect(post(url, signed)).rejects.toThrow()
-    const last = await post(url, signed)
+  await post(`${new URL('/anything?token=t0ken', url)}`, { method: 'PUT', body: '{"type":"track"}' })
+  await post(url, { method: 'GET' })
 
-    expect([...refused, slow, last]).toEqual([503, 503, 200, 200])
-    const shown = (await lines(7)).map((line) => line.replace(/^.* B {2}(\S+) +(\d+) ms {2}not verified(.*)$/, '$1$3'))
-    const failed = (status: string, step: string) => `${status}  --fail: ${step}.`
-    expect(shown).toEqual([
-      ...[failed('503', '503'), failed('503', '503'), failed('---', 'reset'), failed('---', 'timeout')],
-      ...['200', failed('---', 'close'), '200'],
-    ])
-  })
-
-  it.each(['', '3y500', '0x500', '600', '100', 'slow', 'slow:', 'constructor', '500,,500', '9999999x500'])(
-    'refuses %j',
-    (text) => {
-      expect(() => failScript(text)).toThrow(`'${text.split(',').find((step) => step !== '500') ?? ''}'`)
-    },
-  )
-
-  it('a request that Ctrl-C cuts off is kept', async () => {
-    const cwd = await createFolder()
-    const { url, interrupt, ended } = await listen(['--fail', '1xslow:60000'], { ...withSecret, cwd })
-    const { text } = await send(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
-    await until(() => text().includes('100 Continue'))
-
-    interrupt()
-
-    expect(await ended).toMatchObject({ code: 0, stdout: like(/ --- /) })
-    expect(read(cwd)).toMatchObject([{ method: 'POST', isComplete: false }])
-  })
+  const [put, get] = await lines(2)
+  expect(put).toMatch(/PUT \/anything\?… .* 200 .* not verified .*`userId`/)
+  expect(get).toMatch(/GET \/webhooks .* 0 B {2}200 .* not verified$/)
+  expect(printed.stderr).toContain('Nothing is verified')
+  expect(printed.stdout).not.toContain('t0ken')
 })
 
-describe('--forward', () => {
-  it('passes on the identical bytes and the end-to-end headers, and answers what the other answers', async () => {
-    const other = await serve((_request, response) => {
-      const cookies = { 'set-cookie': ['a=1', 'b=2'], connection: 'x-gone', 'x-gone': '1' }
-      response.writeHead(302, { location: '/elsewhere', ...cookies, 'x-kept': '2' }).end('see there')
-    })
-    const { url, lines } = await listen(['--forward', `${other.url}/hooks?source=shop`], withSecret)
-    const body = Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x0d, 0x0a])
-    const kept = ['X-Signature: no', 'x-TWICE: 1', 'X-Twice: 2', 'Authorization: Basic eA==']
-    const hops = ['TE: trailers', 'Keep-Alive: 5', 'Connection: keep-alive, X-Hop', 'X-Hop: 1']
-    const head = ['PUT /webhooks?x=1 HTTP/1.1', 'Host: sender.example', ...kept, ...hops, 'Transfer-Encoding: chunked']
+it('listen shows a request without a Host', async () => {
+  const { url, lines } = await listen()
 
-    const { text } = await send(url, `${head.join('\r\n')}\r\n\r\n6\r\n`, body, '\r\n0\r\n\r\n')
-    await until(() => text().includes('see there'))
+  await send(url, 'POST /bare HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
 
-    expect(text()).toMatch(/^HTTP\/1.1 302 Found\r\n/)
-    expect(text()).toMatch(/set-cookie: a=1\r\nset-cookie: b=2\r\nx-kept: 2\r\n/)
-    expect(text()).not.toContain('x-gone')
-    const own = ['host', new URL(other.url).host, 'connection', 'keep-alive', 'content-length', '6']
-    const headers = [...kept.flatMap((line) => line.split(': ')), ...own]
-    expect(other.requests).toMatchObject([{ method: 'PUT', target: '/hooks?source=shop', body }])
-    expect(other.requests[0]?.headers.toSorted()).toEqual(headers.toSorted())
-    expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
+  expect((await lines(1))[0]).toContain('POST /bare')
+})
+
+it('listen escapes what strangers sent', async () => {
+  const { url, lines } = await listen()
+  const event = '\u001b]0;owned\u0007\u202egnp\r\nx\u2028'
+
+  await post(url, { method: 'POST', body: JSON.stringify({ type: 'track\u001b[2J', event, userId: '\u009b31m' }) })
+
+  const [line = ''] = await lines(1)
+  expect(line).toContain('\\u{1b}]0;owned\\u{7}\\u{202e}gnp\\u{d}\\u{a}x\\u{2028}')
+  expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u)
+})
+
+it('listen refuses bodies over the limit, and shows uploads that end early', async () => {
+  const { url, lines } = await listen()
+  const chunked = { method: 'POST', body: new Blob([Buffer.alloc(5_000_001)]).stream(), duplex: 'half' }
+
+  const statuses = [await post(url, { method: 'POST', body: Buffer.alloc(5_000_001) }), await post(url, chunked)]
+  const { socket } = await send(url, 'POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
+  socket.end()
+
+  expect(statuses).toEqual([413, 413])
+  const shown = (await lines(3)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
+  expect(shown).toEqual(['5000001 B  413', '5000001 B  413', '9 B  ---'])
+})
+
+it('listen notes what is not HTTP, and why', async () => {
+  const { url, printed } = await listen()
+
+  await send(url, Buffer.from([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00]))
+
+  await until(() => /\(HPE_\w+\).* https/.test(printed.stderr))
+})
+
+it('listen answers pipelined requests in order, keeps all, and says how many lines a terminal was spared', async () => {
+  const [cwd, count] = [await createFolder(), 400]
+  const { url, end } = await listen([], { cwd, isTerminal: true })
+  const paths = Array.from({ length: count }, (_, index) => `/${index}`)
+
+  const { text } = await send(url, paths.map((path) => `HEAD ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  await until(() => text().split('HTTP/1.1 200 OK').length === count + 1)
+  const { stdout, stderr } = await end()
+
+  const [, leftOut = 0] = /(\d+) lines left out\.\n$/.exec(stderr) ?? []
+  expect(Number(leftOut)).toBeGreaterThan(0)
+  expect(stdout.split('\n').length - 1 + Number(leftOut)).toBe(count)
+  expect(read(cwd).map(({ target }) => target)).toEqual(paths)
+})
+
+it('--fail answers by the script, then normally', async () => {
+  const { url, lines } = await listen(['--fail', '2x503,reset,1xtimeout,1xslow:20,close'])
+  const leaving = new AbortController()
+
+  const refused = [await post(url, signed), await post(url, signed)]
+  await expect(post(url, signed)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+  const posted = post(url, { ...signed, signal: leaving.signal })
+  await lines(4)
+  leaving.abort()
+  await expect(posted).rejects.toMatchObject({ name: 'AbortError' })
+  const slow = await post(url, signed)
+  await expect(post(url, signed)).rejects.toThrow()
+  const last = await post(url, signed)
+
+  expect([...refused, slow, last]).toEqual([503, 503, 200, 200])
+  const shown = (await lines(7)).map((line) => line.replace(/^.* B {2}(\S+) +(\d+) ms {2}not verified(.*)$/, '$1$3'))
+  const failed = (status: string, step: string) => `${status}  --fail: ${step}.`
+  expect(shown).toEqual([
+    ...[failed('503', '503'), failed('503', '503'), failed('---', 'reset'), failed('---', 'timeout')],
+    ...['200', failed('---', 'close'), '200'],
+  ])
+})
+
+it.each(['', '3y500', '0x500', '600', '100', 'slow', 'slow:', 'constructor', '500,,500', '9999999x500'])(
+  '--fail refuses %j',
+  (text) => {
+    expect(() => failScript(text)).toThrow(`'${text.split(',').find((step) => step !== '500') ?? ''}'`)
+  },
+)
+
+it('a request that Ctrl-C cuts off is kept', async () => {
+  const cwd = await createFolder()
+  const { url, interrupt, ended } = await listen(['--fail', '1xslow:60000'], { ...withSecret, cwd })
+  const { text } = await send(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
+  await until(() => text().includes('100 Continue'))
+
+  interrupt()
+
+  expect(await ended).toMatchObject({ code: 0, stdout: like(/ --- /) })
+  expect(read(cwd)).toMatchObject([{ method: 'POST', isComplete: false }])
+})
+
+it('--forward passes on the identical bytes and the end-to-end headers, and answers what the other answers', async () => {
+  const other = await serve((_request, response) => {
+    const cookies = { 'set-cookie': ['a=1', 'b=2'], connection: 'x-gone', 'x-gone': '1' }
+    response.writeHead(302, { location: '/elsewhere', ...cookies, 'x-kept': '2' }).end('see there')
   })
+  const { url, lines } = await listen(['--forward', `${other.url}/hooks?source=shop`], withSecret)
+  const body = Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x0d, 0x0a])
+  const kept = ['X-Signature: no', 'x-TWICE: 1', 'X-Twice: 2', 'Authorization: Basic eA==']
+  const hops = ['TE: trailers', 'Keep-Alive: 5', 'Connection: keep-alive, X-Hop', 'X-Hop: 1']
+  const head = ['PUT /webhooks?x=1 HTTP/1.1', 'Host: sender.example', ...kept, ...hops, 'Transfer-Encoding: chunked']
 
-  it.each([
-    ...['keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
-    ...['transfer-encoding', 'upgrade', 'host', 'content-length', 'expect'],
-  ])('passes %s of a request not on: it is for one connection', async (name) => {
-    const other = await serve((_request, response) => void response.end('{}'))
-    const { forward, close } = createForwarder(new URL(other.url))
-    onTestFinished(close)
-    const request = { method: 'POST', target: '/', headers: [name, 'mine', 'x-kept', '1'], body: Buffer.from('{}') }
+  const { text } = await send(url, `${head.join('\r\n')}\r\n\r\n6\r\n`, body, '\r\n0\r\n\r\n')
+  await until(() => text().includes('see there'))
 
-    await forward(request, new AbortController().signal)
+  expect(text()).toMatch(/^HTTP\/1.1 302 Found\r\n/)
+  expect(text()).toMatch(/set-cookie: a=1\r\nset-cookie: b=2\r\nx-kept: 2\r\n/)
+  expect(text()).not.toContain('x-gone')
+  const own = ['host', new URL(other.url).host, 'connection', 'keep-alive', 'content-length', '6']
+  const headers = [...kept.flatMap((line) => line.split(': ')), ...own]
+  expect(other.requests).toMatchObject([{ method: 'PUT', target: '/hooks?source=shop', body }])
+  expect(other.requests[0]?.headers.toSorted()).toEqual(headers.toSorted())
+  expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
+})
 
-    expect(other.requests[0]?.headers).toContain('x-kept')
-    expect(other.requests[0]?.headers).not.toContain('mine')
+it.each([
+  ...['keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'host', 'content-length', 'expect'],
+])('--forward passes %s of a request not on: it is for one connection', async (name) => {
+  const other = await serve((_request, response) => void response.end('{}'))
+  const { forward, close } = createForwarder(new URL(other.url))
+  onTestFinished(close)
+  const request = { method: 'POST', target: '/', headers: [name, 'mine', 'x-kept', '1'], body: Buffer.from('{}') }
+
+  await forward(request, new AbortController().signal)
+
+  expect(other.requests[0]?.headers).toContain('x-kept')
+  expect(other.requests[0]?.headers).not.toContain('mine')
+})
+
+it('--forward keeps the path of each request for a URL without one, and passes on a compressed answer as it is', async () => {
+  const zipped = gzipSync('{"ok":true}')
+  const other = await serve((_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': String(zipped.length) }).end(zipped)
   })
+  const { url } = await listen(['--forward', other.url])
 
-  it('keeps the path of each request for a URL without one, and passes on a compressed answer as it is', async () => {
-    const zipped = gzipSync('{"ok":true}')
-    const other = await serve((_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': String(zipped.length) }).end(zipped)
-    })
-    const { url } = await listen(['--forward', other.url])
+  const requests = 'HEAD /a/b?c=d HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  const { socket, text } = await send(url, requests)
+  await once(socket, 'end')
 
-    const { socket, text } = await send(
-      url,
-      'HEAD /a/b?c=d HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-    )
-    await once(socket, 'end')
+  const [, head = '', get = ''] = text().split('HTTP/1.1 200 OK\r\n')
+  expect(head).toMatch(new RegExp(`content-length: ${zipped.length}\r\n.*\r\n\r\n$`, 's'))
+  expect(get.slice(get.indexOf('\r\n\r\n') + 4)).toBe(zipped.toString('latin1'))
+  expect(other.requests.map(({ target }) => target)).toEqual(['/a/b?c=d', '/'])
+})
 
-    const [, head = '', get = ''] = text().split('HTTP/1.1 200 OK\r\n')
-    expect(head).toMatch(new RegExp(`content-length: ${zipped.length}\r\n.*\r\n\r\n$`, 's'))
-    expect(get.slice(get.indexOf('\r\n\r\n') + 4)).toBe(zipped.toString('latin1'))
-    expect(other.requests.map(({ target }) => target)).toEqual(['/a/b?c=d', '/'])
-  })
+it.each([
+  ['connection', 502],
+  ['timeout', 504],
+] as const)('--forward answers for an endpoint without an answer: %s, %i', async (error, status) => {
+  const kept: KeptRequest[] = []
+  const answer = { headers: [], body: Buffer.alloc(0), durationMs: 1, error, reason: 'Got none.' }
+  const forwarder = { forward: async () => answer, close: async () => {} } as unknown as Forwarder
+  const { server } = createEndpoint({ forwarder, keep: (request) => void kept.push(request) })
 
-  it.each([
-    ['connection', 502],
-    ['timeout', 504],
-  ] as const)('answers for an endpoint without an answer: %s, %i', async (error, status) => {
-    const kept: KeptRequest[] = []
-    const answer = { headers: [], body: Buffer.alloc(0), durationMs: 1, error, reason: 'Got none.' }
-    const forwarder = { forward: async () => answer, close: async () => {} } as unknown as Forwarder
-    const { server } = createEndpoint({ forwarder, keep: (request) => void kept.push(request) })
+  expect(await post(await listenHere(server), signed)).toBe(status)
+  expect(kept).toMatchObject([{ answer: { status, by: 'forward', note: 'Got none.' } }])
+})
 
-    expect(await post(await listenHere(server), signed)).toBe(status)
-    expect(kept).toMatchObject([{ answer: { status, by: 'forward', note: 'Got none.' } }])
-  })
+it('--forward shows that the sender left while the other endpoint worked', async () => {
+  const other = await serve(() => {})
+  const { url, lines } = await listen(['--forward', other.url])
+  const leaving = new AbortController()
 
-  it('shows that the sender left while the other endpoint worked', async () => {
-    const other = await serve(() => {})
-    const { url, lines } = await listen(['--forward', other.url])
-    const leaving = new AbortController()
+  const posted = post(url, { ...signed, signal: leaving.signal })
+  await until(() => other.requests.length === 1)
+  leaving.abort()
 
-    const posted = post(url, { ...signed, signal: leaving.signal })
-    await until(() => other.requests.length === 1)
-    leaving.abort()
-
-    await expect(posted).rejects.toThrow()
-    expect((await lines(1))[0]).toMatch(/ --- .*sender/)
-  })
+  await expect(posted).rejects.toThrow()
+  expect((await lines(1))[0]).toMatch(/ --- .*sender/)
 })
 
 it('the store is for this user alone, is shared, and is made again when it was removed', needs('POSIX'), async () => {
@@ -267,54 +259,50 @@ it('the store is for this user alone, is shared, and is made again when it was r
   expect(read(cwd)).toMatchObject([{ message: { type: 'page' } }])
 })
 
-describe('wrong usage', () => {
-  it.each([
-    ['--host 192.0.2.1', '192.0.2.1 --host'],
-    ['--port 4001 --forward http://localhost:4001/x', '--forward 4001'],
-    ['--store none/x.sqlite', 'none/x.sqlite ENOENT'],
-    ['--host ', '--host'],
-    ['--forward localhost', 'localhost http://localhost.'],
-    ['--fail 3y', "'3y'"],
-  ])('%s is named: %s', async (words, names) => {
-    const ran = await hookline(['listen', ...words.split(' ')], { cwd: await createFolder() })
+it.each([
+  ['--host 192.0.2.1', '192.0.2.1 --host'],
+  ['--port 4001 --forward http://localhost:4001/x', '--forward 4001'],
+  ['--store none/x.sqlite', 'none/x.sqlite ENOENT'],
+  ['--host ', '--host'],
+  ['--forward localhost', 'localhost http://localhost.'],
+  ['--fail 3y', "'3y'"],
+])('%s is wrong usage, and named: %s', async (words, names) => {
+  const ran = await hookline(['listen', ...words.split(' ')], { cwd: await createFolder() })
 
-    expectUsage(ran, ...names.split(' '))
-  })
+  expectUsage(ran, ...names.split(' '))
+})
 
-  it('a port that is taken', async () => {
-    const { port } = new URL(await listenHere(http.createServer()))
+it('a port that is taken is wrong usage', async () => {
+  const { port } = new URL(await listenHere(http.createServer()))
 
-    expectUsage(await hookline(['listen', '--port', port], { cwd: await createFolder() }), '--port', port)
-  })
+  expectUsage(await hookline(['listen', '--port', port], { cwd: await createFolder() }), '--port', port)
+})
 
-  it.each([
-    ['another database', 'CREATE TABLE orders (id)', 'another database'],
-    ['a newer store', 'PRAGMA user_version = 99', 'version 99'],
-    ['a store with a trigger', 'CREATE TRIGGER t AFTER INSERT ON requests BEGIN SELECT 1; END', 'other tables'],
-    ['a text', undefined, 'file is not a database'],
-  ])('a store that is %s', async (what, sql, found) => {
-    const path = join(await createFolder(), 'x.sqlite')
-    if (sql === undefined) await writeFile(path, 'a text '.repeat(1_000))
-    else {
-      if (what !== 'another database') createStore(path).close()
-      const database = new DatabaseSync(path)
-      database.exec(sql)
-      database.close()
-    }
+it.each([
+  ['another database', 'CREATE TABLE orders (id)', 'another database'],
+  ['a newer store', 'PRAGMA user_version = 99', 'version 99'],
+  ['a store with a trigger', 'CREATE TRIGGER t AFTER INSERT ON requests BEGIN SELECT 1; END', 'other tables'],
+  ['a text', undefined, 'file is not a database'],
+])('a store that is %s is wrong usage', async (what, sql, found) => {
+  const path = join(await createFolder(), 'x.sqlite')
+  if (sql === undefined) await writeFile(path, 'a text '.repeat(1_000))
+  else {
+    if (what !== 'another database') createStore(path).close()
+    const database = new DatabaseSync(path)
+    database.exec(sql)
+    database.close()
+  }
 
-    expectUsage(await hookline(['listen', '--store', path]), path, found)
-    await expect(stat(`${path}-wal`)).rejects.toThrow('ENOENT')
-  })
+  expectUsage(await hookline(['listen', '--store', path]), path, found)
+  await expect(stat(`${path}-wal`)).rejects.toThrow('ENOENT')
 })
 
 async function listen(args: readonly string[] = [], running: Running = {}) {
   const started = await start(['listen', '--port', '0', ...args], { cwd: await createFolder(), ...running })
   const { printed, ended, interrupt } = started
-  await until(() => printed.stderr.includes('Ctrl-C ends.'))
-  const [, origin = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
   return {
     ...started,
-    url: `${origin}/webhooks`,
+    url: await urlOf(started),
     async lines(count: number) {
       await until(() => printed.stdout.split('\n').length > count)
       return printed.stdout.split('\n').slice(0, -1)
@@ -352,21 +340,12 @@ async function send(url: string, ...chunks: readonly (string | Buffer)[]) {
   return { socket, text: () => text }
 }
 
-interface Seen {
-  readonly method: string | undefined
-  readonly target: string | undefined
-  readonly headers: readonly string[]
-  readonly body: Buffer
-}
-
 /** An endpoint that is not ours. */
-async function serve(answer: http.RequestListener): Promise<{ url: string; requests: Seen[] }> {
-  const requests: Seen[] = []
+async function serve(answer: http.RequestListener) {
+  const requests: Pick<KeptRequest, 'method' | 'target' | 'headers' | 'body'>[] = []
   const server = http.createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const { method, url: target, rawHeaders: headers } = request
-    requests.push({ method, target, headers, body: Buffer.concat(chunks) })
+    const { method = '', url: target = '', rawHeaders: headers } = request
+    requests.push({ method, target, headers, body: await buffer(request) })
     answer(request, response)
   })
   return { url: await listenHere(server), requests }

@@ -3,15 +3,14 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { join } from 'node:path'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { fixtures, signedRequest } from 'hookline/testing'
 import { expect, it } from 'vitest'
-import { sqliteQueue } from '../../../src/queues-sqlite.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { until } from '../../../test/support/until.ts'
 import type { DeadLetters, Detail, Row, StreamEvents } from '../../inspector/src/wire.ts'
 import { createStore } from '../src/request-store.ts'
-import { createFolder, expectUsage, hookline, listenHere, type Running, start } from './command.ts'
-import { fillInbox } from './inbox.ts'
+import { createFolder, expectUsage, hookline, listenHere, type Running, start, urlOf } from './command.ts'
+import { createEmptyQueue, fillInbox } from './inbox.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -38,9 +37,7 @@ it('is refused beside another action, on a port that is taken, and for a queue t
   const { port } = new URL(await listenHere(http.createServer()))
   const folder = await createFolder()
   const path = join(folder, 'inbox.sqlite')
-  const queue = sqliteQueue({ path, name: 'inbox' })
-  await queue.counts()
-  await queue.close({ graceMs: 0 })
+  await createEmptyQueue(path)
 
   expectUsage(await hookline(['queue', path, 'dead', '--ui']), '--ui', 'dead')
   expectUsage(await hookline(['queue', path, '--ui', port]), '--ui', port)
@@ -56,11 +53,10 @@ it('of listen shows the requests that are kept and those that come, and why a si
   kept.close()
   const args = ['listen', '--port', '0', '--store', store, '--ui']
   const { get, rows, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })
-  await until(() => /Listening on (\S+),/.test(printed.stderr))
-  const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
+  const endpoint = await urlOf({ printed })
   const { body, headers } = signedRequest(fixtures.track, secret)
 
-  await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
+  await fetch(`${endpoint}?token=t0ken`, { method: 'POST', body, headers })
   const forged = { method: 'POST', body: `${body}\n`, headers: { ...headers, authorization: 'Bearer s3cret' } }
   await fetch(endpoint, forged)
 

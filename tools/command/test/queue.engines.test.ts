@@ -2,21 +2,19 @@
 
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
+import type { Queue } from 'hookline/queues'
+import { bullmqQueue } from 'hookline/queues/bullmq'
+import { pgBossQueue } from 'hookline/queues/pg-boss'
+import { fixtures } from 'hookline/testing'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, inject, it } from 'vitest'
-import { bullmqQueue } from '../../../src/queues-bullmq.ts'
-import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
-import { createReceiver } from '../../../src/receive/create-receiver.ts'
-import type { Queue } from '../../../src/store/queue-types.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
 import type { Need } from '../../../test/support/last-lines.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { createSchema } from '../../../test/support/postgres.ts'
-import { deliver, secret } from '../../../test/support/receive.ts'
 import { freePort, removeQueue } from '../../../test/support/redis.ts'
 import { UsageError } from '../src/terminal.ts'
 import { expectUsage, hookline, jsonLines, listenHere } from './command.ts'
-import { fillInbox } from './inbox.ts'
+import { fillInbox, handle } from './inbox.ts'
 import { readTraffic } from './types/read-traffic.ts'
 
 const redisUrl = inject('redisUrl')
@@ -75,11 +73,8 @@ describe.each(engines)('on $engine', ({ needed, location = '', options, open }) 
     const unknown = await hookline(['queue', location, '--name', 'ordres', ...flags])
 
     expect(counts).toMatchObject({ queue: 'letters', waiting: 1, active: 0, deadLetters: 3 })
-    expect(letters.map(({ reason }) => reason).sort()).toEqual([
-      'handler_failed',
-      'handler_failed',
-      'message_type_unknown',
-    ])
+    const reasons = ['handler_failed', 'handler_failed', 'message_type_unknown']
+    expect(letters.map(({ reason }) => reason).sort()).toEqual(reasons)
     expect(shown).toMatchObject({ id: letters[0]?.id, attempts: 1, verified: 'signature', userId: 'u1' })
     expect([redriven, dropped]).toMatchObject([{ done: 1 }, { done: 1 }])
     expect(await json('counts')).toMatchObject({ deadLetters: 1 })
@@ -99,14 +94,6 @@ describe.each(engines)('on $engine', ({ needed, location = '', options, open }) 
     await expect(readTraffic(location, { ...options, name: 'tow' })).rejects.toThrow(/\btow\b.*'two'/)
   })
 })
-
-async function handle(queue: Queue, messages: readonly object[]): Promise<void> {
-  const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: 86_400_000 } }, custom: true })
-  receiver.on('*', () => {}).start()
-  for (const message of messages) await deliver(receiver, message)
-  await queue.drain()
-  await receiver.close()
-}
 
 it.each(['redis', 'postgres'])('a %s that is not there, or does not answer, is wrong usage', async (scheme) => {
   const silent = new URL(await listenHere(createServer().on('clientError', () => {})))

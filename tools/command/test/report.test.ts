@@ -1,10 +1,10 @@
 /** The report of a check: lines, JSON, the XML of JUnit, exit codes. */
 
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { openReport, type ReportOptions, type Result } from '../src/report.ts'
+import { createFolder } from './command.ts'
 
 const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 vi.spyOn(process.stderr, 'write').mockReturnValue(true)
@@ -14,12 +14,8 @@ afterEach(() => {
 })
 
 const pass: Result = { id: 'one', result: 'pass', sentence: 'Sent <1>.', section: 'Errors', durationMs: 12 }
-const warn: Result = {
-  id: 'two',
-  result: 'warn',
-  sentence: 'Got "x" & \u001b[31m\u0000\ufffe\ud800.',
-  section: 'Limits',
-}
+const hostile = 'Got "x" & \u001b[31m\u0000\ufffe\ud800.'
+const warn: Result = { id: 'two', result: 'warn', sentence: hostile, section: 'Limits' }
 const fail: Result = { id: 'three', result: 'fail', sentence: 'Got 500.', section: 'Limits' }
 
 function report(results: readonly Result[], options: ReportOptions = {}): string {
@@ -63,8 +59,8 @@ it.each([
   expect(process.exitCode).toBe(code)
 })
 
-it('--junit writes valid XML, without the characters that XML forbids', () => {
-  const junit = join(mkdtempSync(join(tmpdir(), 'hookline-report-')), 'report.xml')
+it('--junit writes valid XML, without the characters that XML forbids', async () => {
+  const junit = join(await createFolder(), 'report.xml')
   report([pass, warn, fail, { ...fail, result: 'skip' }], { junit })
 
   const xml = readFileSync(junit, 'utf8')

@@ -1,16 +1,15 @@
 /** `hookline list`, `show` and `replay`. */
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { sign } from '../../../src/protocol/signature.ts'
-import { startEndpoint } from '../../../src/testing/scripted-endpoint.ts'
+import { sign } from 'hookline'
+import { startEndpoint } from 'hookline/testing'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { createStore, MAX_BYTES, MAX_REQUESTS, openStore } from '../src/request-store.ts'
 import { type KeptRequest, readFields } from '../src/requests/kept-request.ts'
-import { expectUsage, hookline, like, start } from './command.ts'
+import { createFolder, expectUsage, hookline, like, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -18,32 +17,25 @@ const BODY =
   '{"type":"track","event":"Order \\u001b[31m\u202ex","properties":{"total":39.0,"n":9007199254740993,"n":1e3,"a b":[{},[]]}}'
 const BINARY = Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b])
 const { answer } = keptRequest('000000000000')
-let folder: string
-let store: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'hookline-requests-'))
-  const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', 'via: 1', 'Via: 2']
-  const signed = [...lines.flatMap((line) => line.split(': ')), 'X-Signature', sign(BODY, secret)]
-  store = await storeOf(
-    keptRequest('aaaa00000001', {
-      body: Buffer.from(BODY),
-      headers: signed,
-      target: '/webhooks?token=t0ken',
-      message: { type: 'track', name: 'Order \u001b[31m\u202ex' },
-    }),
-    keptRequest('aaaa00000002', {
-      body: Buffer.from(BODY.replace('39.0', '39')),
-      headers: [...signed, 'Cookie', 't0ken'],
-      verification: 'mismatched',
-      reason: 'Got \u001b[2J.',
-      message: { type: 'track' },
-    }),
-    keptRequest('bbbb00000003', { body: BINARY, method: 'PUT', answer: { ...answer, note: '\u001b[3J' } }),
-    keptRequest('cccc00000004', { isComplete: false, size: 9e6, body: Buffer.from('{'), message: { type: 'page' } }),
-  )
-  return () => rm(folder, { recursive: true, maxRetries: 9 })
-})
+const folder = await createFolder(afterAll)
+const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', 'via: 1', 'Via: 2']
+const signed = [...lines.flatMap((line) => line.split(': ')), 'X-Signature', sign(BODY, secret)]
+const store = await storeOf(
+  keptRequest('aaaa00000001', {
+    body: Buffer.from(BODY),
+    headers: signed,
+    target: '/webhooks?token=t0ken',
+    message: { type: 'track', name: 'Order \u001b[31m\u202ex' },
+  }),
+  keptRequest('aaaa00000002', {
+    body: Buffer.from(BODY.replace('39.0', '39')),
+    headers: [...signed, 'Cookie', 't0ken'],
+    message: { type: 'track' },
+    ...{ verification: 'mismatched', reason: 'Got \u001b[2J.' },
+  }),
+  keptRequest('bbbb00000003', { body: BINARY, method: 'PUT', answer: { ...answer, note: '\u001b[3J' } }),
+  keptRequest('cccc00000004', { isComplete: false, size: 9e6, body: Buffer.from('{'), message: { type: 'page' } }),
+)
 
 /** A store of these requests, in a folder that is removed when the tests end. */
 async function storeOf(...requests: readonly KeptRequest[]): Promise<string> {
@@ -63,153 +55,137 @@ it('a message is shown with the id that it has', () => {
   expect(fieldsOf({ userId: 815, timestamp: 1_768_469_400 })).toEqual({ type: 'page', user: '815' })
 })
 
-describe('hookline list', () => {
-  it('prints a line a request, the newest last, escaped and without its query', async () => {
-    const { code, stdout } = await run('list')
+it('hookline list prints a line a request, the newest last, escaped and without its query', async () => {
+  const { code, stdout } = await run('list')
 
-    expect(code).toBe(0)
-    expect(stdout.split('\n')).toEqual([
-      like(/ aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x .* 200 /),
-      like(/ aaaa0000 .* Got \\u\{1b\}\[2J\.$/),
-      like(/ bbbb0000 {2}PUT \/webhooks .* 5 B .*\\u\{1b\}\[3J$/),
-      like(/ cccc0000 .* 9000000 B /),
-      '',
-    ])
-  })
-
-  it('takes only some, and prints JSON without what could log someone in', async () => {
-    const { stdout } = await run('list', '--type', 'track', '--limit', '1', '--json')
-
-    expect(JSON.parse(stdout)).toMatchObject({
-      id: 'aaaa00000002',
-      receivedAt: '2026-01-15T09:30:00.000Z',
-      type: 'track',
-      verification: 'mismatched',
-      headers: expect.arrayContaining([
-        ['Cookie', '(hidden)'],
-        ['Via', '2'],
-      ]),
-      answer: { status: 200, by: 'listen' },
-    })
-    expect((await run('list', '--json')).stdout).not.toMatch(/t0ken|\u202e/)
-  })
-
-  it('is wrong usage with another type, or where nothing is kept yet', async () => {
-    expectUsage(await run('list', '--type', 'trak'), '--type', 'track')
-    expectUsage(await hookline(['list'], { cwd: folder }), '.hookline/listen.sqlite', '--store')
-  })
+  expect(code).toBe(0)
+  expect(stdout.split('\n')).toEqual([
+    like(/ aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x .* 200 /),
+    like(/ aaaa0000 .* Got \\u\{1b\}\[2J\.$/),
+    like(/ bbbb0000 {2}PUT \/webhooks .* 5 B .*\\u\{1b\}\[3J$/),
+    like(/ cccc0000 .* 9000000 B /),
+    '',
+  ])
 })
 
-describe('hookline show', () => {
-  it('prints the body pretty, each number and string as it is written', async () => {
-    const { code, stdout } = await run('show', 'aaaa00000001')
+it('hookline list takes only some, and prints JSON without what could log someone in', async () => {
+  const { stdout } = await run('list', '--type', 'track', '--limit', '1', '--json')
 
-    expect(code).toBe(0)
-    expect(stdout).toContain('POST /webhooks?…\n')
-    expect(stdout).toContain('  Authorization: (hidden)\n  via: 1\n  Via: 2\n')
-    expect(stdout).toMatch(/"total": 39\.0,\n {4}"n": 9007199254740993,\n {4}"n": 1e3,\n {4}"a b": \[\n {6}\{\},\n/)
-    expect(stdout).toContain('"Order \\u001b[31m\\u{202e}x"')
-    expect(stdout).not.toContain('t0ken')
+  const headers = expect.arrayContaining([
+    ['Cookie', '(hidden)'],
+    ['Via', '2'],
+  ])
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...{ id: 'aaaa00000002', receivedAt: '2026-01-15T09:30:00.000Z', type: 'track', verification: 'mismatched' },
+    ...{ headers, answer: { status: 200, by: 'listen' } },
   })
+  expect((await run('list', '--json')).stdout).not.toMatch(/t0ken|\u202e/)
+})
 
-  it.each<[string, string[], RegExp]>([
-    ['not without it', ['last~2'], /^signature .*Got \\u\{1b\}\[2J\..*secret/m],
-    ['that nothing explains', ['last~2', '--secret', secret], /^signature {2}(?!.*2J)/m],
-    ['that something explains', ['last~3', '--secret', ` ${secret} `], /^signature .*white space/m],
-    ['not of a part', ['last', '--secret', secret], /^body, 9000000 bytes of which 1 /m],
-  ])('explains a signature with the secret: %s', async (_what, args, line) => {
-    expect((await run('show', ...args)).stdout).toMatch(line)
-  })
+it('hookline list is wrong usage with another type, or where nothing is kept yet', async () => {
+  expectUsage(await run('list', '--type', 'trak'), '--type', 'track')
+  expectUsage(await hookline(['list'], { cwd: folder }), '.hookline/listen.sqlite', '--store')
+})
 
-  it('shows a body that is not UTF-8 escaped, and writes no bytes to a terminal', async () => {
-    const { stdout } = await run('show', 'bbbb')
-    const refused = await hookline(['show', 'bb', '--raw', '--store', store], { isTerminal: true })
+it('hookline show prints the body pretty, each number and string as it is written', async () => {
+  const { code, stdout } = await run('show', 'aaaa00000001')
 
-    expect(stdout).toMatch(/^body, 5 bytes.*--raw.*\n\ufffd\\u\{0\}\n\\u\{1b\}\[\n$/m)
-    expectUsage(refused, '--raw')
-  })
+  expect(code).toBe(0)
+  expect(stdout).toContain('POST /webhooks?…\n')
+  expect(stdout).toContain('  Authorization: (hidden)\n  via: 1\n  Via: 2\n')
+  expect(stdout).toMatch(/"total": 39\.0,\n {4}"n": 9007199254740993,\n {4}"n": 1e3,\n {4}"a b": \[\n {6}\{\},\n/)
+  expect(stdout).toContain('"Order \\u001b[31m\\u{202e}x"')
+  expect(stdout).not.toContain('t0ken')
+})
 
-  it.each(['aaaa', 'ffff', 'last~9', 'lost'])('refuses %s, which names no request, or several', async (reference) => {
+it.each<[string, string[], RegExp]>([
+  ['not without it', ['last~2'], /^signature .*Got \\u\{1b\}\[2J\..*secret/m],
+  ['that nothing explains', ['last~2', '--secret', secret], /^signature {2}(?!.*2J)/m],
+  ['that something explains', ['last~3', '--secret', ` ${secret} `], /^signature .*white space/m],
+  ['not of a part', ['last', '--secret', secret], /^body, 9000000 bytes of which 1 /m],
+])('hookline show explains a signature with the secret: %s', async (_what, args, line) => {
+  expect((await run('show', ...args)).stdout).toMatch(line)
+})
+
+it('hookline show shows a body that is not UTF-8 escaped, and writes no bytes to a terminal', async () => {
+  const { stdout } = await run('show', 'bbbb')
+  const refused = await hookline(['show', 'bb', '--raw', '--store', store], { isTerminal: true })
+
+  expect(stdout).toMatch(/^body, 5 bytes.*--raw.*\n\ufffd\\u\{0\}\n\\u\{1b\}\[\n$/m)
+  expectUsage(refused, '--raw')
+})
+
+it.each(['aaaa', 'ffff', 'last~9', 'lost'])(
+  'hookline show refuses %s, which names no request, or several',
+  async (reference) => {
     expectUsage(await run('show', reference), `'${reference}'`)
-  })
+  },
+)
+
+it('hookline replay sends the identical bytes and headers again', async () => {
+  await using endpoint = await startEndpoint()
+
+  const { code, stdout } = await run('replay', 'aaaa00000001', 'bbbb', '--to', endpoint.url)
+
+  expect([code, stdout]).toEqual([0, like(/^aaaa0000 {2}200 .*\nbbbb0000 {2}200 .*\n$/)])
+  const headers = { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', via: '1, 2' }
+  expect(endpoint.requests).toMatchObject([
+    { method: 'POST', path: '/webhooks', headers, bytes: Buffer.from(BODY) },
+    { method: 'PUT', bytes: BINARY },
+  ])
 })
 
-describe('hookline replay', () => {
-  it('sends the identical bytes and headers again', async () => {
-    await using endpoint = await startEndpoint()
+it('hookline replay says when an inbox took a request for a copy', async () => {
+  const answers = ['{"ok":true}', '{"ok":true,"duplicate":true}'].map((body) => ({ status: 200, body }))
+  await using endpoint = await startEndpoint({ script: answers })
 
-    const { code, stdout } = await run('replay', 'aaaa00000001', 'bbbb', '--to', endpoint.url)
+  const { code, stdout } = await run('replay', 'aaaa00000001', 'aaaa00000001', '--to', endpoint.url)
 
-    expect([code, stdout]).toEqual([0, like(/^aaaa0000 {2}200 .*\nbbbb0000 {2}200 .*\n$/)])
-    expect(endpoint.requests).toMatchObject([
-      {
-        method: 'POST',
-        path: '/webhooks',
-        headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', via: '1, 2' },
-        bytes: Buffer.from(BODY),
-      },
-      { method: 'PUT', bytes: BINARY },
-    ])
-  })
-
-  it('says when an inbox took a request for a copy', async () => {
-    const answers = ['{"ok":true}', '{"ok":true,"duplicate":true}'].map((body) => ({ status: 200, body }))
-    await using endpoint = await startEndpoint({ script: answers })
-
-    const { code, stdout } = await run('replay', 'aaaa00000001', 'aaaa00000001', '--to', endpoint.url)
-
-    expect([code, stdout.match(/copy/g)]).toEqual([0, ['copy']])
-  })
-
-  it('ends on Ctrl-C, and says that the request may have been taken', async () => {
-    await using endpoint = await startEndpoint({ script: ['hang'] })
-
-    const { interrupt, ended } = await start(['replay', 'bbbb', 'bbbb', '--to', endpoint.url, '--store', store])
-    await endpoint.received(1)
-    interrupt()
-
-    expect(await ended).toEqual({ code: 1, stdout: like(/^bbbb0000 {2}interrupted.*\n$/), stderr: '' })
-  })
-
-  it('fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
-    await using endpoint = await startEndpoint({ script: [302] })
-    const replay = (id: string, to = endpoint.url) => run('replay', id, '--to', to)
-
-    expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/302/) })
-    expect(await replay('cccc')).toMatchObject({
-      code: 1,
-      stdout: like(/^cccc0000 {2}not sent/),
-      stderr: '',
-    })
-    expect(await replay('bbbb', 'http://127.0.0.1:1')).toMatchObject({
-      code: 1,
-      stdout: like(/ECONNREFUSED/),
-    })
-    expect(endpoint.requests).toHaveLength(1)
-  })
-
-  it('asks before it sends to another machine, and sends nothing when one id is unknown', async () => {
-    await using endpoint = await startEndpoint()
-
-    const remote = await run('replay', 'bbbb', 'last', '--to', 'https://shop.example/x?token=t0ken')
-    const unknown = await run('replay', 'bbbb', 'eeee', '--to', endpoint.url)
-
-    expectUsage(remote, '2 requests', 'shop.example', '--yes')
-    expect(remote.stderr).not.toContain('t0ken')
-    expectUsage(unknown, "'eeee'")
-    expect(endpoint.requests).toHaveLength(0)
-  })
-
-  it.each([fileURLToPath(import.meta.url), 'redis://bob:hunter2@127.0.0.1'])(
-    'names the replay of a queue for the location %s',
-    async (location) => {
-      const ran = await run('replay', location, '--to', 'http://127.0.0.1:1')
-
-      expectUsage(ran, 'hookline queue LOCATION replay')
-      expect(ran.stderr).not.toContain('hunter2')
-    },
-  )
+  expect([code, stdout.match(/copy/g)]).toEqual([0, ['copy']])
 })
+
+it('hookline replay ends on Ctrl-C, and says that the request may have been taken', async () => {
+  await using endpoint = await startEndpoint({ script: ['hang'] })
+
+  const { interrupt, ended } = await start(['replay', 'bbbb', 'bbbb', '--to', endpoint.url, '--store', store])
+  await endpoint.received(1)
+  interrupt()
+
+  expect(await ended).toEqual({ code: 1, stdout: like(/^bbbb0000 {2}interrupted.*\n$/), stderr: '' })
+})
+
+it('hookline replay fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
+  await using endpoint = await startEndpoint({ script: [302] })
+  const replay = (id: string, to = endpoint.url) => run('replay', id, '--to', to)
+
+  expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/302/) })
+  expect(await replay('cccc')).toMatchObject({ code: 1, stdout: like(/^cccc0000 {2}not sent/), stderr: '' })
+  const away = await replay('bbbb', 'http://127.0.0.1:1')
+  expect(away).toMatchObject({ code: 1, stdout: like(/ECONNREFUSED/) })
+  expect(endpoint.requests).toHaveLength(1)
+})
+
+it('hookline replay asks before it sends to another machine, and sends nothing when one id is unknown', async () => {
+  await using endpoint = await startEndpoint()
+
+  const remote = await run('replay', 'bbbb', 'last', '--to', 'https://shop.example/x?token=t0ken')
+  const unknown = await run('replay', 'bbbb', 'eeee', '--to', endpoint.url)
+
+  expectUsage(remote, '2 requests', 'shop.example', '--yes')
+  expect(remote.stderr).not.toContain('t0ken')
+  expectUsage(unknown, "'eeee'")
+  expect(endpoint.requests).toHaveLength(0)
+})
+
+it.each([fileURLToPath(import.meta.url), 'redis://bob:hunter2@127.0.0.1'])(
+  'hookline replay names the replay of a queue for the location %s',
+  async (location) => {
+    const ran = await run('replay', location, '--to', 'http://127.0.0.1:1')
+
+    expectUsage(ran, 'hookline queue LOCATION replay')
+    expect(ran.stderr).not.toContain('hunter2')
+  },
+)
 
 it.each([
   ['a summary that is no JSON', "UPDATE requests SET summary = 'x'"],

@@ -19,19 +19,9 @@ import { bin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 /** A tracking plan that the fixtures keep to. */
-const PLAN = {
-  rules: [
-    {
-      key: 'Order Completed',
-      type: 'TRACK',
-      version: 1,
-      jsonSchema: {
-        type: 'object',
-        properties: { properties: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] } },
-      },
-    },
-  ],
-}
+const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
+const WHOLE = { type: 'object', properties: { properties: ORDER } }
+const PLAN = { rules: [{ key: 'Order Completed', type: 'TRACK', version: 1, jsonSchema: WHOLE }] }
 
 interface RanLines {
   readonly stdout: string

@@ -1,12 +1,11 @@
 /** `hookline verify`: how it exits, what its output holds, and what it never prints. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sign } from '../../../src/protocol/signature.ts'
+import { sign } from 'hookline'
+import { afterAll, expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
-import { expectUsage, hookline, like, type Ran, type Running } from './command.ts'
+import { createFolder, expectUsage, hookline, like, type Ran, type Running } from './command.ts'
 
 const SECRET = 'correct horse battery staple'
 const TEXT = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -14,20 +13,15 @@ const RIGHT = sign(TEXT, SECRET)
 const BINARY = Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe])
 const BODY = ['--body', 'body.json']
 const SIGNED = [...BODY, '--signature', RIGHT]
-let folder = ''
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'hookline-verify-'))
-  const files = {
-    'body.json': TEXT,
-    'secret.txt': `${SECRET}\r\n`,
-    'empty.txt': '\n',
-    'latin1.txt': Buffer.from('naïve', 'latin1'),
-    binary: BINARY,
-  }
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
-})
-afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+const folder = await createFolder(afterAll)
+const files = {
+  'body.json': TEXT,
+  'secret.txt': `${SECRET}\r\n`,
+  'empty.txt': '\n',
+  'latin1.txt': Buffer.from('naïve', 'latin1'),
+  binary: BINARY,
+}
+for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
 
 type Options = Running & { readonly input?: string }
 

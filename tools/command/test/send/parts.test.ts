@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { InvalidArgumentError } from 'commander'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { splitLines } from '../../src/lines.ts'
 import { addEdit, applyEdit } from '../../src/send/prepare.ts'
 import { createStatistics } from '../../src/send/report.ts'
@@ -41,45 +41,43 @@ it('a byte order mark at the beginning is of no line, and one elsewhere is of it
   expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(['one', '\ufefftwo'])
 })
 
-describe('--set', () => {
-  const apply = (message: object, ...texts: string[]) => {
-    const edits = texts.reduce<ReturnType<typeof addEdit>>((all, text) => addEdit(text, all), [])
-    for (const edit of edits) applyEdit(message as Record<string, unknown>, edit)
-    return message
-  }
+const apply = (message: object, ...texts: string[]) => {
+  const edits = texts.reduce<ReturnType<typeof addEdit>>((all, text) => addEdit(text, all), [])
+  for (const edit of edits) applyEdit(message as Record<string, unknown>, edit)
+  return message
+}
 
-  it.each([
-    ['total=12', { total: 12 }],
-    ['total="12"', { total: '12' }],
-    ['name=Ada Lovelace', { name: 'Ada Lovelace' }],
-    ['query=a=b', { query: 'a=b' }],
-    ['empty=', { empty: '' }],
-    ['none=null', { none: null }],
-    ['properties.list=[1,2]', { properties: { list: [1, 2] } }],
-    ['traits.Employee Count=3', { traits: { 'Employee Count': 3 } }],
-    ['constructor.name=x', { constructor: { name: 'x' } }],
-  ])('%s', (text, expected) => {
-    expect(apply({}, text)).toEqual(expected)
-  })
+it.each([
+  ['total=12', { total: 12 }],
+  ['total="12"', { total: '12' }],
+  ['name=Ada Lovelace', { name: 'Ada Lovelace' }],
+  ['query=a=b', { query: 'a=b' }],
+  ['empty=', { empty: '' }],
+  ['none=null', { none: null }],
+  ['properties.list=[1,2]', { properties: { list: [1, 2] } }],
+  ['traits.Employee Count=3', { traits: { 'Employee Count': 3 } }],
+  ['constructor.name=x', { constructor: { name: 'x' } }],
+])('--set %s changes the field that it names', (text, expected) => {
+  expect(apply({}, text)).toEqual(expected)
+})
 
-  it('keeps the other fields, and reaches into lists', () => {
-    const message = { properties: { total: 1, products: [{ price: 1 }] } }
-    expect(apply(message, 'properties.products.0.price=2', 'properties.products.1.price=3')).toEqual({
-      properties: { total: 1, products: [{ price: 2 }, { price: 3 }] },
-    })
+it('--set keeps the other fields, and reaches into lists', () => {
+  const message = { properties: { total: 1, products: [{ price: 1 }] } }
+  expect(apply(message, 'properties.products.0.price=2', 'properties.products.1.price=3')).toEqual({
+    properties: { total: 1, products: [{ price: 2 }, { price: 3 }] },
   })
+})
 
-  it.each(['total', '=12', 'a..b=1', '.a=1', '__proto__.x=1'])('refuses %s', (text) => {
-    expect(() => addEdit(text)).toThrow(InvalidArgumentError)
-  })
+it.each(['total', '=12', 'a..b=1', '.a=1', '__proto__.x=1'])('--set refuses %s', (text) => {
+  expect(() => addEdit(text)).toThrow(InvalidArgumentError)
+})
 
-  it.each([
-    ['event.name=y', '--set event.name: event '],
-    ['list.5=2', '--set list.5: list '],
-    ['list.length=9', '--set list.length: list '],
-  ])('refuses %s of something that holds no such field', (text, named) => {
-    expect(() => apply({ event: 'x', list: [1] }, text)).toThrow(named)
-  })
+it.each([
+  ['event.name=y', '--set event.name: event '],
+  ['list.5=2', '--set list.5: list '],
+  ['list.length=9', '--set list.length: list '],
+])('--set refuses %s of something that holds no such field', (text, named) => {
+  expect(() => apply({ event: 'x', list: [1] }, text)).toThrow(named)
 })
 
 it('statistics tell the rate, the latency of answers, and what failed how often', () => {

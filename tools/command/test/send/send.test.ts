@@ -175,12 +175,9 @@ it('on a terminal, a bar is in place of the lines after the first, and failures 
   expect(code).toBe(1)
 })
 
-it.each(['', ' \n\n'])(
-  '%j, which holds no message, is refused: what should have written it has failed',
-  async (input) => {
-    expectUsage(await hookline(['send', '-', '--to', 'http://127.0.0.1:1/'], { env, input }), 'SOURCE')
-  },
-)
+it.each(['', ' \n\n'])('%j holds no message, and is refused: what should have written it has failed', async (input) => {
+  expectUsage(await hookline(['send', '-', '--to', 'http://127.0.0.1:1/'], { env, input }), 'SOURCE')
+})
 
 it('Ctrl-C ends it with the summary so far', async () => {
   const endpoint = await listen([200, 200, 'hang'])
@@ -192,10 +189,7 @@ it('Ctrl-C ends it with the summary so far', async () => {
   await until(() => printed.stdout.match(/: 200/g)?.length === 2)
   interrupt()
 
-  expect(await ended).toMatchObject({
-    code: 1,
-    stderr: like(/^Interrupted.* 1\.\n2 sent, all taken: /),
-  })
+  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all taken: /) })
 })
 
 it('it waits for nothing but what it sends', async () => {

@@ -87,228 +87,218 @@ describe('a file', () => {
   })
 })
 
-describe('several sources', () => {
-  it('have the newest version of each event, wherever it is', async () => {
-    const newest = { type: 'object', properties: { newest: { type: 'string' } } }
-    const { one, two } = await files({
-      one: plan({ key: 'A', version: 2, jsonSchema: newest }, { key: 'B', jsonSchema: ORDER }),
-      two: plan({ key: 'A', version: 1, jsonSchema: ORDER }, { key: 'C', jsonSchema: ORDER }),
-    })
-
-    const [{ stdout, stderr }, reverse] = [await hookline(['types', one, two]), await hookline(['types', two, one])]
-
-    expect(Object.keys(run(stdout).events)).toEqual(['A', 'B', 'C'])
-    expect(stdout).toContain('newest: z.string()')
-    expect([stderr, reverse.stdout]).toEqual(['', stdout])
+it('several sources have the newest version of each event, wherever it is', async () => {
+  const newest = { type: 'object', properties: { newest: { type: 'string' } } }
+  const { one, two } = await files({
+    one: plan({ key: 'A', version: 2, jsonSchema: newest }, { key: 'B', jsonSchema: ORDER }),
+    two: plan({ key: 'A', version: 1, jsonSchema: ORDER }, { key: 'C', jsonSchema: ORDER }),
   })
 
-  it('that differ at one version are a finding, and the first one is used', async () => {
-    const other = plan({ key: 'A', jsonSchema: {} })
-    const { one, two } = await files({ one: plan({ key: 'A', jsonSchema: ORDER }), two: other })
+  const [{ stdout, stderr }, reverse] = [await hookline(['types', one, two]), await hookline(['types', two, one])]
 
-    const { stdout, stderr } = await hookline(['types', one, two])
-
-    expect([stdout, stderr]).toEqual([expect.stringContaining('total: z.number()'), expect.stringMatching(/^A: .*\n$/)])
-  })
-
-  it('of messages add the events that no plan has', async () => {
-    const m = [track('A', { total: 'x' }), track('B', { n: 1 })].join('\n')
-    const sources = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m })
-
-    const { stdout } = await hookline(['types', sources.m, sources.p])
-
-    expect(stdout).toContain('total: z.number(),')
-    expect(stdout).toContain('n: z.number().optional(),')
-  })
-
-  it('may be a folder, where other files lie, too', async () => {
-    const others = { 'package.json': '{ "name": "app" }', 'tsconfig.json': '{ "$schema": "https://x.y/tsconfig" }' }
-    const paths = await files({ ...others, 'compose.yaml': 'services: {}\n' })
-    const folder = dirname(paths['package.json'])
-    await mkdir(join(folder, 'deep'))
-    await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
-
-    expect(Object.keys(run((await hookline(['types', folder])).stdout).events)).toEqual(['A'])
-    expectUsage(await hookline(['types', paths['package.json']]), 'package.json')
-  })
-
-  it.each<[string, string, object]>([
-    ['its title', '1-0.json', { title: 'Order Completed' }],
-    ['its name in a registry', '1-0-0', { self: { vendor: 'com.acme', name: 'Order Completed', version: '1-0-0' } }],
-    ['its file', 'schemas/Order Completed.schema.json', {}],
-    ['its folder', 'Order Completed/1-0.json', {}],
-    ['its folder, of one number', 'Order Completed/v1.json', {}],
-    ['its folder in a registry', 'Order Completed/jsonschema/1-0-0', {}],
-    ['the folder of its versions', 'Order Completed/v2/1.0.3.json', {}],
-  ])('of JSON Schema are named by %s', async (_what, name, facts) => {
-    const path = join(await createFolder(), name)
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, JSON.stringify({ ...ORDER, ...facts }))
-    expect(Object.keys(run((await hookline(['types', path])).stdout).events)).toEqual(['Order Completed'])
-  })
-
-  it.each([
-    ['the names of files', ['A/2-0.json', 'A/10-0.json', 'A/2-1.json'], [{}, {}, {}]],
-    [
-      'what they say',
-      ['A/x.json', 'A/y.json'],
-      ['2-0-1', '2-1-0'].map((version) => ({ self: { name: 'A', version } })),
-    ],
-  ])('of JSON Schema have the newest version by %s', async (_what, names, facts) => {
-    const folder = await createFolder()
-    await mkdir(join(folder, 'A'))
-    for (const [at, name] of names.entries()) {
-      const schema = { type: 'object', properties: { [name]: {} }, ...facts[at] }
-      await writeFile(join(folder, name), JSON.stringify(schema))
-    }
-    const { stdout, stderr } = await hookline(['types', folder])
-    expect([stdout, stderr]).toEqual([expect.stringContaining(names[1] as string), ''])
-  })
-
-  it('are that of HOOKLINE_QUEUE without any', needs('POSIX'), async () => {
-    const { m } = await files({ m: track('A', {}) })
-    const link = join(await createFolder(), 'queue')
-    await symlink(m, link)
-    const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: link } })
-    expect(Object.keys(run(stdout).events)).toEqual(['A'])
-  })
+  expect(Object.keys(run(stdout).events)).toEqual(['A', 'B', 'C'])
+  expect(stdout).toContain('newest: z.string()')
+  expect([stderr, reverse.stdout]).toEqual(['', stdout])
 })
 
-describe('what is not supported is named, and any value', () => {
-  it.each([
-    ['not', { not: { type: 'string' } }],
-    ['if', { if: { type: 'string' }, else: { type: 'number' } }],
-    ['patternProperties', { type: 'object', patternProperties: { '^x': { type: 'string' } } }],
-    ['propertyNames', { type: 'object', propertyNames: { maxLength: 3 } }],
-    ['minProperties', { type: 'object', minProperties: 1 }],
-    ['maxProperties', { type: 'object', maxProperties: 1 }],
-    ['dependentRequired', { type: 'object', dependencies: { a: ['b'] } }],
-    ['dependentSchemas', { type: 'object', dependencies: { a: { required: ['b'] } } }],
-    ['prefixItems', { type: 'array', items: [{ type: 'string' }] }],
-    ['contains', { type: 'array', contains: { type: 'string' } }],
-    ['unevaluatedProperties', { type: 'object', unevaluatedProperties: false }],
-    ['unevaluatedItems', { type: 'array', unevaluatedItems: false }],
-    ['properties', { properties: { a: { type: 'string' } } }],
-    ['uniqueItems', { type: 'array', uniqueItems: true }],
-    ['enum', { enum: [{ a: 1 }] }],
-    ['pattern', { type: 'string', pattern: '(' }],
-    ['type', { type: 'date' }],
-    ['additionalProperties', { type: 'object', additionalProperties: false, anyOf: [{ required: ['a'] }, {}] }],
-  ])('%s', (keyword, schema) => {
-    const { code, findings } = write({ type: 'object', properties: { x: { type: 'array', items: schema } } })
-    expect(findings).toEqual([{ place: 'Order Completed: x[]', text: expect.stringContaining(keyword) }])
-    expect(code).toContain('x: z.array(z.unknown()).optional()')
-  })
+it('several sources that differ at one version are a finding, and the first one is used', async () => {
+  const other = plan({ key: 'A', jsonSchema: {} })
+  const { one, two } = await files({ one: plan({ key: 'A', jsonSchema: ORDER }), two: other })
 
-  it.each([
-    ['a reference to nothing', { $ref: '#/definitions/none' }, '#/definitions/none'],
-    ['one to another file', { $ref: 'other.json' }, 'other.json'],
-    ['one to itself', { $ref: '#' }, 'itself'],
-    ['no schema', 'text', 'JSON Schema'],
-  ])('%s', (_what, schema, text) => {
-    const { code, findings } = write({ type: 'object', properties: { x: schema } })
+  const { stdout, stderr } = await hookline(['types', one, two])
 
-    expect(findings).toMatchObject([{ text: expect.stringContaining(text) }])
-    expect(code).toContain('x: ')
-  })
-
-  it('a property that every object of JavaScript has is left out', () => {
-    const { code, findings } = write({ type: 'object', properties: { constructor: ORDER, a: ORDER } })
-
-    expect(findings).toMatchObject([{ place: 'Order Completed: constructor' }])
-    expect(accepts(run(code).events['Order Completed'], {})).toBe(true)
-  })
-
-  it('an expression of Terraform is an error that says where', async () => {
-    const rules = '  rules = [\n    { json_schema = file("order.json") }\n  ]'
-    const { tf } = await files({ tf: `resource "segment_tracking_plan" "shop" {\n${rules}\n}\n` })
-
-    expectUsage(await hookline(['types', tf]), tf, 'line 3', 'terraform show -json')
-  })
+  expect([stdout, stderr]).toEqual([expect.stringContaining('total: z.number()'), expect.stringMatching(/^A: .*\n$/)])
 })
 
-describe('names and texts of strangers', () => {
-  const NAMES = [
-    ...['__proto__', 'constructor', 'toString', "it's", '"', '\\', '\n', '\u2028', '\u0024{x}', '`', '*/'],
-    ...['\u202e', '\ud800', ''],
-  ]
+it('sources of messages add the events that no plan has', async () => {
+  const m = [track('A', { total: 'x' }), track('B', { n: 1 })].join('\n')
+  const sources = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m })
 
-  it('become the keys that they are, and nothing else', () => {
-    const text = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'binary', maxLength: 20 }))
-    fc.assert(
-      fc.property(text, text, text, (event, name, description) => {
-        const { code, findings } = write(
-          JSON.parse(
-            `{ "type": "object", "description": ${JSON.stringify(description)}, "properties": { ${JSON.stringify(name)}: { "enum": [${JSON.stringify(description)}] } } }`,
-          ),
-          'zod',
-          event,
-        )
-        const { events, traits } = run(code)
-        expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
-        expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
-        const value = JSON.parse(`{ ${JSON.stringify(name)}: ${JSON.stringify(description)} }`)
-        expect(accepts(events[event], value)).toBe(true)
-        if (findings.length === 0) expect(accepts(events[event], { [name]: 1 })).toBe(false)
-        expect(code).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u)
-      }),
-      { numRuns: 60 },
-    )
-  })
+  const { stdout } = await hookline(['types', sources.m, sources.p])
 
-  it('compile', () => {
-    for (const format of ['zod', 'valibot', 'typescript'] as const) {
-      for (const name of NAMES) {
-        const { code } = write(
-          { description: name, properties: { [name]: { description: name, enum: [name] } } },
-          format,
-          name,
-        )
-        const { diagnostics } = ts.transpileModule(code, { reportDiagnostics: true })
-        expect(diagnostics).toEqual([])
-      }
-    }
-  })
+  expect(stdout).toContain('total: z.number(),')
+  expect(stdout).toContain('n: z.number().optional(),')
+})
 
-  it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
-    'are escaped in %s, and in all that is printed',
-    async (format) => {
-      const hostile = '\u001b]0;x\u0007\u007f\u009b31m\u202e\u2028\u0085\u200b'
-      const schema = {
-        description: hostile,
-        type: 'object',
-        properties: { [hostile]: { title: hostile, enum: [hostile] }, b: { type: 'string', pattern: '\u009b\u202e' } },
-        additionalProperties: { not: {} },
-      }
-      const beside = { type: 'object', properties: { context: {}, properties: schema, [hostile]: {} } }
-      const { p, m, yaml } = await files({
-        p: plan({ key: hostile, jsonSchema: schema }, { key: `B${hostile}`, jsonSchema: beside }),
-        m: [track(hostile, { [hostile]: 1, b: 1 }, hostile), track(`C${hostile}`, {}, hostile)].join('\n'),
-        yaml: `version: rudder/v1\nkind: tracking-plan${hostile}\n? [ "\u009b31m\u202e" ]\n: 1\n`,
-      })
-      const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-      onTestFinished(() => warned.mockRestore())
+it('a source may be a folder, where other files lie, too', async () => {
+  const others = { 'package.json': '{ "name": "app" }', 'tsconfig.json': '{ "$schema": "https://x.y/tsconfig" }' }
+  const paths = await files({ ...others, 'compose.yaml': 'services: {}\n' })
+  const folder = dirname(paths['package.json'])
+  await mkdir(join(folder, 'deep'))
+  await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
 
-      const printed = [
-        await hookline(['types', p, '--format', format]),
-        await hookline(['types', m, '--enums', '--format', format]),
-        await hookline(['types', '--check', p, m]),
-        await hookline(['types', '--check', p, m, '--json']),
-        await hookline(['types', yaml]),
-      ]
+  expect(Object.keys(run((await hookline(['types', folder])).stdout).events)).toEqual(['A'])
+  expectUsage(await hookline(['types', paths['package.json']]), 'package.json')
+})
 
-      for (const { stdout, stderr } of printed) expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
-      expect(warned).not.toHaveBeenCalled()
-    },
+it.each<[string, string, object]>([
+  ['its title', '1-0.json', { title: 'Order Completed' }],
+  ['its name in a registry', '1-0-0', { self: { vendor: 'com.acme', name: 'Order Completed', version: '1-0-0' } }],
+  ['its file', 'schemas/Order Completed.schema.json', {}],
+  ['its folder', 'Order Completed/1-0.json', {}],
+  ['its folder, of one number', 'Order Completed/v1.json', {}],
+  ['its folder in a registry', 'Order Completed/jsonschema/1-0-0', {}],
+  ['the folder of its versions', 'Order Completed/v2/1.0.3.json', {}],
+])('events of JSON Schema are named by %s', async (_what, name, facts) => {
+  const path = join(await createFolder(), name)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, JSON.stringify({ ...ORDER, ...facts }))
+  expect(Object.keys(run((await hookline(['types', path])).stdout).events)).toEqual(['Order Completed'])
+})
+
+it.each([
+  ['the names of files', ['A/2-0.json', 'A/10-0.json', 'A/2-1.json'], [{}, {}, {}]],
+  ['what they say', ['A/x.json', 'A/y.json'], ['2-0-1', '2-1-0'].map((version) => ({ self: { name: 'A', version } }))],
+])('events of JSON Schema have the newest version by %s', async (_what, names, facts) => {
+  const folder = await createFolder()
+  await mkdir(join(folder, 'A'))
+  for (const [at, name] of names.entries()) {
+    const schema = { type: 'object', properties: { [name]: {} }, ...facts[at] }
+    await writeFile(join(folder, name), JSON.stringify(schema))
+  }
+  const { stdout, stderr } = await hookline(['types', folder])
+  expect([stdout, stderr]).toEqual([expect.stringContaining(names[1] as string), ''])
+})
+
+it('without a source, that of HOOKLINE_QUEUE is read', needs('POSIX'), async () => {
+  const { m } = await files({ m: track('A', {}) })
+  const link = join(await createFolder(), 'queue')
+  await symlink(m, link)
+  const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: link } })
+  expect(Object.keys(run(stdout).events)).toEqual(['A'])
+})
+
+it.each([
+  ['not', { not: { type: 'string' } }],
+  ['if', { if: { type: 'string' }, else: { type: 'number' } }],
+  ['patternProperties', { type: 'object', patternProperties: { '^x': { type: 'string' } } }],
+  ['propertyNames', { type: 'object', propertyNames: { maxLength: 3 } }],
+  ['minProperties', { type: 'object', minProperties: 1 }],
+  ['maxProperties', { type: 'object', maxProperties: 1 }],
+  ['dependentRequired', { type: 'object', dependencies: { a: ['b'] } }],
+  ['dependentSchemas', { type: 'object', dependencies: { a: { required: ['b'] } } }],
+  ['prefixItems', { type: 'array', items: [{ type: 'string' }] }],
+  ['contains', { type: 'array', contains: { type: 'string' } }],
+  ['unevaluatedProperties', { type: 'object', unevaluatedProperties: false }],
+  ['unevaluatedItems', { type: 'array', unevaluatedItems: false }],
+  ['properties', { properties: { a: { type: 'string' } } }],
+  ['uniqueItems', { type: 'array', uniqueItems: true }],
+  ['enum', { enum: [{ a: 1 }] }],
+  ['pattern', { type: 'string', pattern: '(' }],
+  ['type', { type: 'date' }],
+  ['additionalProperties', { type: 'object', additionalProperties: false, anyOf: [{ required: ['a'] }, {}] }],
+])('what is not supported is named, and accepts any value: %s', (keyword, schema) => {
+  const { code, findings } = write({ type: 'object', properties: { x: { type: 'array', items: schema } } })
+  expect(findings).toEqual([{ place: 'Order Completed: x[]', text: expect.stringContaining(keyword) }])
+  expect(code).toContain('x: z.array(z.unknown()).optional()')
+})
+
+it.each([
+  ['a reference to nothing', { $ref: '#/definitions/none' }, '#/definitions/none'],
+  ['one to another file', { $ref: 'other.json' }, 'other.json'],
+  ['one to itself', { $ref: '#' }, 'itself'],
+  ['no schema', 'text', 'JSON Schema'],
+])('what is not supported is named, and accepts any value: %s', (_what, schema, text) => {
+  const { code, findings } = write({ type: 'object', properties: { x: schema } })
+
+  expect(findings).toMatchObject([{ text: expect.stringContaining(text) }])
+  expect(code).toContain('x: ')
+})
+
+it('a property that every object of JavaScript has is left out', () => {
+  const { code, findings } = write({ type: 'object', properties: { constructor: ORDER, a: ORDER } })
+
+  expect(findings).toMatchObject([{ place: 'Order Completed: constructor' }])
+  expect(accepts(run(code).events['Order Completed'], {})).toBe(true)
+})
+
+it('an expression of Terraform is an error that says where', async () => {
+  const rules = '  rules = [\n    { json_schema = file("order.json") }\n  ]'
+  const { tf } = await files({ tf: `resource "segment_tracking_plan" "shop" {\n${rules}\n}\n` })
+
+  expectUsage(await hookline(['types', tf]), tf, 'line 3', 'terraform show -json')
+})
+
+const NAMES = [
+  ...['__proto__', 'constructor', 'toString', "it's", '"', '\\', '\n', '\u2028', '\u0024{x}', '`', '*/'],
+  ...['\u202e', '\ud800', ''],
+]
+
+it('names and texts of strangers become the keys that they are, and nothing else', () => {
+  const text = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'binary', maxLength: 20 }))
+  fc.assert(
+    fc.property(text, text, text, (event, name, description) => {
+      const { code, findings } = write(
+        JSON.parse(
+          `{ "type": "object", "description": ${JSON.stringify(description)}, "properties": { ${JSON.stringify(name)}: { "enum": [${JSON.stringify(description)}] } } }`,
+        ),
+        'zod',
+        event,
+      )
+      const { events, traits } = run(code)
+      expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
+      expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
+      const value = JSON.parse(`{ ${JSON.stringify(name)}: ${JSON.stringify(description)} }`)
+      expect(accepts(events[event], value)).toBe(true)
+      if (findings.length === 0) expect(accepts(events[event], { [name]: 1 })).toBe(false)
+      expect(code).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u)
+    }),
+    { numRuns: 60 },
   )
+})
 
-  it('are escaped in XML', async () => {
-    const { p, m, xml } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('<B>\u001b', {}), xml: '' })
+it('names and texts of strangers compile', () => {
+  for (const format of ['zod', 'valibot', 'typescript'] as const) {
+    for (const name of NAMES) {
+      const { code } = write(
+        { description: name, properties: { [name]: { description: name, enum: [name] } } },
+        format,
+        name,
+      )
+      const { diagnostics } = ts.transpileModule(code, { reportDiagnostics: true })
+      expect(diagnostics).toEqual([])
+    }
+  }
+})
 
-    await hookline(['types', '--check', p, m, '--junit', xml])
+it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
+  'names and texts of strangers are escaped in %s, and in all that is printed',
+  async (format) => {
+    const hostile = '\u001b]0;x\u0007\u007f\u009b31m\u202e\u2028\u0085\u200b'
+    const schema = {
+      description: hostile,
+      type: 'object',
+      properties: { [hostile]: { title: hostile, enum: [hostile] }, b: { type: 'string', pattern: '\u009b\u202e' } },
+      additionalProperties: { not: {} },
+    }
+    const beside = { type: 'object', properties: { context: {}, properties: schema, [hostile]: {} } }
+    const { p, m, yaml } = await files({
+      p: plan({ key: hostile, jsonSchema: schema }, { key: `B${hostile}`, jsonSchema: beside }),
+      m: [track(hostile, { [hostile]: 1, b: 1 }, hostile), track(`C${hostile}`, {}, hostile)].join('\n'),
+      yaml: `version: rudder/v1\nkind: tracking-plan${hostile}\n? [ "\u009b31m\u202e" ]\n: 1\n`,
+    })
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
 
-    expect(await readFile(xml, 'utf8')).toContain('name="&#60;B&#62;')
-  })
+    const printed = [
+      await hookline(['types', p, '--format', format]),
+      await hookline(['types', m, '--enums', '--format', format]),
+      await hookline(['types', '--check', p, m]),
+      await hookline(['types', '--check', p, m, '--json']),
+      await hookline(['types', yaml]),
+    ]
+
+    for (const { stdout, stderr } of printed) expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+    expect(warned).not.toHaveBeenCalled()
+  },
+)
+
+it('names and texts of strangers are escaped in XML', async () => {
+  const { p, m, xml } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('<B>\u001b', {}), xml: '' })
+
+  await hookline(['types', '--check', p, m, '--junit', xml])
+
+  expect(await readFile(xml, 'utf8')).toContain('name="&#60;B&#62;')
 })
 
 it('of many events all are written', async () => {
@@ -320,96 +310,92 @@ it('of many events all are written', async () => {
   expect(Object.keys(run(stdout).events)).toEqual([...names].sort())
 })
 
-describe('--check', () => {
-  const items = { type: 'array', items: { required: ['sku'] } }
-  const broken = { ...ORDER, properties: { ...ORDER.properties, items } }
-  const messages = [
-    track('A', { total: 1 }, 'm-1'),
-    track('A', { total: 'jane@example.com', items: [{ sku: 1 }, {}] }, 'm-2'),
-    track('A', { items: [{}] }, 'm-3'),
-    track('C', {}, 'm-4'),
-    track('D', { total: 5 }, 'm-5'),
-    '{"type":"page","userId":"u-1"}',
-  ].join('\n')
-  const rules = [{ key: 'A', jsonSchema: broken }, ...['B', 'D'].map((key) => ({ key, jsonSchema: ORDER }))]
-  const sources = () => files({ p: plan(...rules), m: messages, xml: '' })
+const items = { type: 'array', items: { required: ['sku'] } }
+const broken = { ...ORDER, properties: { ...ORDER.properties, items } }
+const messages = [
+  track('A', { total: 1 }, 'm-1'),
+  track('A', { total: 'jane@example.com', items: [{ sku: 1 }, {}] }, 'm-2'),
+  track('A', { items: [{}] }, 'm-3'),
+  track('C', {}, 'm-4'),
+  track('D', { total: 5 }, 'm-5'),
+  '{"type":"page","userId":"u-1"}',
+].join('\n')
+const rules = [{ key: 'A', jsonSchema: broken }, ...['B', 'D'].map((key) => ({ key, jsonSchema: ORDER }))]
+const sources = () => files({ p: plan(...rules), m: messages, xml: '' })
 
-  it('tells what breaks the plan, with counts and a message of each', async () => {
-    const { p, m } = await sources()
+it('--check tells what breaks the plan, with counts and a message of each', async () => {
+  const { p, m } = await sources()
 
-    const { code, stdout, stderr } = await hookline(['types', '--check', m, p])
+  const { code, stdout, stderr } = await hookline(['types', '--check', m, p])
 
-    const lines = stdout.trimEnd().split('\n')
-    expect(lines.map((line) => line.slice(0, 7))).toEqual([
-      'fail  A',
-      '       ',
-      '       ',
-      '       ',
-      'fail  C',
-      'skip  B',
-      'pass  D',
-    ])
-    expect(lines[1]).toMatch(/items\[\]\.sku .*: 2 messages, .* m-2$/)
-    expect(stderr).toMatch(/^1 .*, 1 .*, 1 .*, 1 .*\n$/)
-    expect(stdout).not.toContain('example.com')
-    expect(code).toBe(1)
-  })
-
-  it('prints JSON and writes XML', async () => {
-    const { p, m, xml } = await sources()
-
-    const { code, stdout } = await hookline(['types', '--check', p, m, '--json', '--junit', xml])
-
-    const faults = [
-      { path: 'items[].sku', text: expect.any(String), count: 2, messageId: 'm-2' },
-      { path: 'total', text: expect.any(String), count: 1, messageId: 'm-2' },
-      { path: 'total', text: expect.any(String), count: 1, messageId: 'm-3' },
-    ]
-    expect(jsonLines(stdout)).toEqual([
-      { title: 'A', verdict: 'breaks', messages: 3, broken: 2, faults },
-      { title: 'C', verdict: 'unplanned', messages: 1, broken: 0, faults: [], messageId: 'm-4' },
-      { title: 'B', verdict: 'unseen', messages: 0, broken: 0, faults: [] },
-      { title: 'D', verdict: 'pass', messages: 1, broken: 0, faults: [] },
-    ])
-    expect(await readFile(xml, 'utf8')).toContain('tests="4" failures="2" errors="0" skipped="1"')
-    expect(code).toBe(1)
-  })
-
-  it('ends with 0 when nothing breaks the plan', async () => {
-    const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', { total: 1 }) })
-
-    expect(await hookline(['types', '--check', p, m])).toMatchObject({ code: 0 })
-  })
-
-  it('shows no key of a message that the plan does not name', async () => {
-    const properties = { by: { additionalProperties: { type: 'number' } } }
-    const { p, m } = await files({
-      p: plan({ key: 'A', jsonSchema: { type: 'object', properties, additionalProperties: false } }),
-      m: track('A', { by: { 'jane@example.com': 'x' }, 'jo@example.com': 1 }),
-    })
-
-    const { stdout } = await hookline(['types', '--check', p, m])
-
-    expect(stdout).toContain('by.* must be number: 1 message')
-    expect(stdout).not.toContain('example.com')
-  })
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines.map((line) => line.slice(0, 7))).toEqual([
+    'fail  A',
+    '       ',
+    '       ',
+    '       ',
+    'fail  C',
+    'skip  B',
+    'pass  D',
+  ])
+  expect(lines[1]).toMatch(/items\[\]\.sku .*: 2 messages, .* m-2$/)
+  expect(stderr).toMatch(/^1 .*, 1 .*, 1 .*, 1 .*\n$/)
+  expect(stdout).not.toContain('example.com')
+  expect(code).toBe(1)
 })
 
-describe('wrong usage', () => {
-  it.each<[string[], ...string[]]>([
-    [[], 'SOURCE'],
-    [['none.json'], 'SOURCE', 'none.json'],
-    [['none.json', '--json'], '--json', '--check'],
-    [['none.json', '--check', '--out', 'x.ts'], '--out', '--check'],
-    [['none.json', '--format', 'zd'], '--format', 'zod?'],
-  ])('%j', async (args, ...names) => {
-    expectUsage(await hookline(['types', ...args]), ...names)
+it('--check prints JSON and writes XML', async () => {
+  const { p, m, xml } = await sources()
+
+  const { code, stdout } = await hookline(['types', '--check', p, m, '--json', '--junit', xml])
+
+  const faults = [
+    { path: 'items[].sku', text: expect.any(String), count: 2, messageId: 'm-2' },
+    { path: 'total', text: expect.any(String), count: 1, messageId: 'm-2' },
+    { path: 'total', text: expect.any(String), count: 1, messageId: 'm-3' },
+  ]
+  expect(jsonLines(stdout)).toEqual([
+    { title: 'A', verdict: 'breaks', messages: 3, broken: 2, faults },
+    { title: 'C', verdict: 'unplanned', messages: 1, broken: 0, faults: [], messageId: 'm-4' },
+    { title: 'B', verdict: 'unseen', messages: 0, broken: 0, faults: [] },
+    { title: 'D', verdict: 'pass', messages: 1, broken: 0, faults: [] },
+  ])
+  expect(await readFile(xml, 'utf8')).toContain('tests="4" failures="2" errors="0" skipped="1"')
+  expect(code).toBe(1)
+})
+
+it('--check ends with 0 when nothing breaks the plan', async () => {
+  const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', { total: 1 }) })
+
+  expect(await hookline(['types', '--check', p, m])).toMatchObject({ code: 0 })
+})
+
+it('--check shows no key of a message that the plan does not name', async () => {
+  const properties = { by: { additionalProperties: { type: 'number' } } }
+  const { p, m } = await files({
+    p: plan({ key: 'A', jsonSchema: { type: 'object', properties, additionalProperties: false } }),
+    m: track('A', { by: { 'jane@example.com': 'x' }, 'jo@example.com': 1 }),
   })
 
-  it('--check without a plan, or without messages', async () => {
-    const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', {}) })
+  const { stdout } = await hookline(['types', '--check', p, m])
 
-    expectUsage(await hookline(['types', '--check', p]), 'messages')
-    expectUsage(await hookline(['types', '--check', m]), 'plan')
-  })
+  expect(stdout).toContain('by.* must be number: 1 message')
+  expect(stdout).not.toContain('example.com')
+})
+
+it.each<[string[], ...string[]]>([
+  [[], 'SOURCE'],
+  [['none.json'], 'SOURCE', 'none.json'],
+  [['none.json', '--json'], '--json', '--check'],
+  [['none.json', '--check', '--out', 'x.ts'], '--out', '--check'],
+  [['none.json', '--format', 'zd'], '--format', 'zod?'],
+])('%j is wrong usage', async (args, ...names) => {
+  expectUsage(await hookline(['types', ...args]), ...names)
+})
+
+it('--check without a plan, or without messages, is wrong usage', async () => {
+  const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', {}) })
+
+  expectUsage(await hookline(['types', '--check', p]), 'messages')
+  expectUsage(await hookline(['types', '--check', m]), 'plan')
 })

@@ -21,145 +21,139 @@ async function types(plan: unknown, ...messages: string[]) {
   return hookline(messages.length === 0 ? ['types', p] : ['types', '--check', '--json', p, m])
 }
 
-describe('what is given up accepts any value', () => {
-  it.each([
-    ['a part of oneOf', { oneOf: [{ type: 'object', patternProperties: { '^a': { type: 'string' } } }, TEXT] }],
-    ['a reference in oneOf', { oneOf: [{ $ref: 'https://x.example/z' }, { type: 'string' }] }],
-    ['a reference in not', { enum: ['x'], not: { $ref: 'https://x.example/z' } }],
-    ['a reference in if', { if: { $ref: '#/none' }, else: { type: 'number' } }],
-    ['a property of every object in oneOf', { oneOf: [{ type: 'object', properties: { constructor: {} } }, TEXT] }],
-  ])('%s', async (_what, schema) => {
-    const { code, findings } = write(of(schema), 'zod', 'A')
-    expect(findings.length).toBeGreaterThan(0)
-    expect(accepts(run(code).events.A, { a: 'x' })).toBe(true)
-    expect(await types(of(schema), message({ a: 'x' }))).toMatchObject({ code: 0 })
-  })
+it.each([
+  ['a part of oneOf', { oneOf: [{ type: 'object', patternProperties: { '^a': { type: 'string' } } }, TEXT] }],
+  ['a reference in oneOf', { oneOf: [{ $ref: 'https://x.example/z' }, { type: 'string' }] }],
+  ['a reference in not', { enum: ['x'], not: { $ref: 'https://x.example/z' } }],
+  ['a reference in if', { if: { $ref: '#/none' }, else: { type: 'number' } }],
+  ['a property of every object in oneOf', { oneOf: [{ type: 'object', properties: { constructor: {} } }, TEXT] }],
+])('what is given up accepts any value: %s', async (_what, schema) => {
+  const { code, findings } = write(of(schema), 'zod', 'A')
+  expect(findings.length).toBeGreaterThan(0)
+  expect(accepts(run(code).events.A, { a: 'x' })).toBe(true)
+  expect(await types(of(schema), message({ a: 'x' }))).toMatchObject({ code: 0 })
 })
 
-describe('a keyword with a value that no JSON Schema has is named, and ends nothing', () => {
-  it.each([
-    ...[
-      { type: 'string', pattern: '(?i)abc' },
-      { enum: ['x'], pattern: '^\\@x' },
-      { type: 'string', required: true },
-    ],
-    ...[{ enum: ['x'], required: 'yes' }, { enum: 'x' }, { enum: [] }, { type: 'object', properties: null }],
-    ...[
-      { type: 'string', minLength: '5' },
-      { type: 'number', minimum: '5' },
-      { type: 'number', multipleOf: 0 },
-    ],
-    ...[{ type: [] }, { type: 'foo' }, { $recursiveRef: '#' }],
-  ])('%j', async (schema) => {
-    const { code, stdout, stderr } = await types(of(schema))
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^A: a: .*\n$/) })
-    expect(stdout).toContain('a: z.unknown().optional()')
-    expect(await types(of(schema), message({ a: true }))).toMatchObject({ code: 0 })
-  })
-
-  it('also what Ajv has beyond JSON Schema', async () => {
-    const odd = { type: 'string', $async: true, nullable: true, 'x-m': { $id: 'abc' } }
-    const { code, events } = { ...(await types(of(odd))), ...run((await types(of(odd))).stdout) }
-    expect([code, accepts(events.A, { a: null }), accepts(events.A, { a: 1 })]).toEqual([0, true, false])
-    expect(await types(of(odd), message({ a: null }))).toMatchObject({ code: 0 })
-  })
+it.each([
+  ...[
+    { type: 'string', pattern: '(?i)abc' },
+    { enum: ['x'], pattern: '^\\@x' },
+    { type: 'string', required: true },
+  ],
+  ...[{ enum: ['x'], required: 'yes' }, { enum: 'x' }, { enum: [] }, { type: 'object', properties: null }],
+  ...[
+    { type: 'string', minLength: '5' },
+    { type: 'number', minimum: '5' },
+    { type: 'number', multipleOf: 0 },
+  ],
+  ...[{ type: [] }, { type: 'foo' }, { $recursiveRef: '#' }],
+])('a keyword with a value that no JSON Schema has is named, and ends nothing: %j', async (schema) => {
+  const { code, stdout, stderr } = await types(of(schema))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^A: a: .*\n$/) })
+  expect(stdout).toContain('a: z.unknown().optional()')
+  expect(await types(of(schema), message({ a: true }))).toMatchObject({ code: 0 })
 })
 
-describe('a check', () => {
-  it('sees through a reference what `unevaluatedProperties` sees', async () => {
-    const plan = {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      $defs: { s: { type: 'object', properties: { x: { type: 'string' } } } },
-      ...of({ $ref: '#/$defs/s', properties: { y: { type: 'number' } }, unevaluatedProperties: false }),
-    }
-    expect(await types(plan, message({ a: { x: '1', y: 1 } }))).toMatchObject({ code: 0 })
-    expect(await types(plan, message({ a: { z: 1 } }))).toMatchObject({ code: 1 })
-  })
+it('what Ajv has beyond JSON Schema ends nothing', async () => {
+  const odd = { type: 'string', $async: true, nullable: true, 'x-m': { $id: 'abc' } }
+  const { code, events } = { ...(await types(of(odd))), ...run((await types(of(odd))).stdout) }
+  expect([code, accepts(events.A, { a: null }), accepts(events.A, { a: 1 })]).toEqual([0, true, false])
+  expect(await types(of(odd), message({ a: null }))).toMatchObject({ code: 0 })
+})
 
-  it.each([
-    ['anyOf', { anyOf: [TEXT, { type: 'number' }] }, true],
-    ['a property of that name', { type: 'object', properties: { oneOf: TEXT } }, { oneOf: 4 }],
-  ])('names the fault once: %s', async (_what, schema, value) => {
-    const { stdout } = await types(of(schema), message({ a: value }))
+it('a check sees through a reference what `unevaluatedProperties` sees', async () => {
+  const plan = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $defs: { s: { type: 'object', properties: { x: { type: 'string' } } } },
+    ...of({ $ref: '#/$defs/s', properties: { y: { type: 'number' } }, unevaluatedProperties: false }),
+  }
+  expect(await types(plan, message({ a: { x: '1', y: 1 } }))).toMatchObject({ code: 0 })
+  expect(await types(plan, message({ a: { z: 1 } }))).toMatchObject({ code: 1 })
+})
 
-    expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
-  })
+it.each([
+  ['anyOf', { anyOf: [TEXT, { type: 'number' }] }, true],
+  ['a property of that name', { type: 'object', properties: { oneOf: TEXT } }, { oneOf: 4 }],
+])('a check names the fault once: %s', async (_what, schema, value) => {
+  const { stdout } = await types(of(schema), message({ a: value }))
 
-  it.each<[string, unknown, unknown[], unknown[]]>([
-    ['multipleOf', { type: 'number', multipleOf: 0.01 }, [19.99, 123456789.01, -0.07, 1e21, 0], [19.999, 1e-7]],
-    ['multipleOf of a small number', { type: 'number', multipleOf: 1e-7 }, [3e-7, 1], [1.5e-7]],
-    ...['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'].map(
-      (name): [string, unknown, unknown[], unknown[]] => [
-        `properties, ${name}`,
-        JSON.parse(`{ "properties": { "${name}": { "type": "number" } }, "additionalProperties": false }`),
-        [{}, ...(name === '__proto__' ? [] : [{ [name]: 1 }])],
-        [{ other: 1 }, ...(name === '__proto__' ? [] : [{ [name]: 'x' }])],
-      ],
-    ),
-    ['required', { type: 'object', required: ['constructor'] }, [{ constructor: 1 }], [{}]],
-    ['dependentRequired', { dependentRequired: { toString: ['b'] } }, [{}, { toString: 1, b: 1 }], [{ toString: 1 }]],
+  expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
+})
+
+it.each<[string, unknown, unknown[], unknown[]]>([
+  ['multipleOf', { type: 'number', multipleOf: 0.01 }, [19.99, 123456789.01, -0.07, 1e21, 0], [19.999, 1e-7]],
+  ['multipleOf of a small number', { type: 'number', multipleOf: 1e-7 }, [3e-7, 1], [1.5e-7]],
+  ...['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'].map(
+    (name): [string, unknown, unknown[], unknown[]] => [
+      `properties, ${name}`,
+      JSON.parse(`{ "properties": { "${name}": { "type": "number" } }, "additionalProperties": false }`),
+      [{}, ...(name === '__proto__' ? [] : [{ [name]: 1 }])],
+      [{ other: 1 }, ...(name === '__proto__' ? [] : [{ [name]: 'x' }])],
+    ],
+  ),
+  ['required', { type: 'object', required: ['constructor'] }, [{ constructor: 1 }], [{}]],
+  ['dependentRequired', { dependentRequired: { toString: ['b'] } }, [{}, { toString: 1, b: 1 }], [{ toString: 1 }]],
+  [
+    'uniqueItems',
+    { type: 'array', uniqueItems: true },
     [
-      'uniqueItems',
-      { type: 'array', uniqueItems: true },
-      [
-        [{ toString: '' }, { toString: 'x' }],
-        [{ valueOf: 1 }, {}],
-        [{ constructor: 1 }, { constructor: 2 }],
-        [1, '1'],
-      ],
-      [
-        [{ toString: '' }, { toString: '' }],
-        [
-          { a: 1, b: [{ valueOf: 1 }] },
-          { b: [{ valueOf: 1 }], a: 1 },
-        ],
-        [0, -0],
-      ],
+      [{ toString: '' }, { toString: 'x' }],
+      [{ valueOf: 1 }, {}],
+      [{ constructor: 1 }, { constructor: 2 }],
+      [1, '1'],
     ],
-    ['enum', { enum: [{ a: 1, toString: '' }, 1] }, [{ toString: '', a: 1 }, 1], [{ toString: '' }, { a: 1 }, '1']],
-    ['const', { const: { valueOf: [] } }, [{ valueOf: [] }], [{}, { valueOf: {} }, { toString: '' }]],
-  ])('judges what Ajv misjudges: %s', async (_what, schema, right, wrong) => {
-    const messages = [...right, ...wrong].map((a) => message({ a }))
-    const { code, stdout } = await types(of(schema), ...messages)
-    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong.length }] })
-    expect(await types(of(schema), ...right.map((a) => message({ a })))).toMatchObject({ code: 0 })
-  })
+    [
+      [{ toString: '' }, { toString: '' }],
+      [
+        { a: 1, b: [{ valueOf: 1 }] },
+        { b: [{ valueOf: 1 }], a: 1 },
+      ],
+      [0, -0],
+    ],
+  ],
+  ['enum', { enum: [{ a: 1, toString: '' }, 1] }, [{ toString: '', a: 1 }, 1], [{ toString: '' }, { a: 1 }, '1']],
+  ['const', { const: { valueOf: [] } }, [{ valueOf: [] }], [{}, { valueOf: {} }, { toString: '' }]],
+])('a check judges what Ajv misjudges: %s', async (_what, schema, right, wrong) => {
+  const messages = [...right, ...wrong].map((a) => message({ a }))
+  const { code, stdout } = await types(of(schema), ...messages)
+  expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong.length }] })
+  expect(await types(of(schema), ...right.map((a) => message({ a })))).toMatchObject({ code: 0 })
+})
 
-  it.each(['zod', 'valibot'] as const)(
-    'takes a number that is too large for one for no multiple: %s',
-    async (target) => {
-      const large = message({ a: 'LARGE' }).replace('"LARGE"', '1e400')
-      const { code, stdout } = await types(of({ type: 'number', multipleOf: 0.01 }), large, message({ a: 1 }))
-      expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: 1 }] })
-      const written = write(of(JSON.parse('{ "enum": [1e400, 2], "multipleOf": 0.01 }')), target, 'A')
-      expect(accepts(run(written.code).events.A, { a: 2 })).toBe(true)
-      expect(accepts(run(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
-    },
+it.each(['zod', 'valibot'] as const)(
+  'a check takes a number that is too large for one for no multiple: %s',
+  async (target) => {
+    const large = message({ a: 'LARGE' }).replace('"LARGE"', '1e400')
+    const { code, stdout } = await types(of({ type: 'number', multipleOf: 0.01 }), large, message({ a: 1 }))
+    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: 1 }] })
+    const written = write(of(JSON.parse('{ "enum": [1e400, 2], "multipleOf": 0.01 }')), target, 'A')
+    expect(accepts(run(written.code).events.A, { a: 2 })).toBe(true)
+    expect(accepts(run(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
+  },
+)
+
+it('a check goes on after a message that nests deeper than the stack', async () => {
+  const deep = `{"type":"track","event":"A","userId":"u","properties":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
+  const { code, stdout } = await types(of({ const: [] }), deep, message({ a: [] }))
+  expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ messages: 2, broken: 1 }] })
+})
+
+it('a check ends with 1 when all that is wrong is an event, whose name is data, that the plan does not have', async () => {
+  const unplanned = JSON.stringify({ type: 'track', userId: 'u', event: 'Mail to ada@example.com' })
+
+  const { code, stdout } = await types(of({}), message({}), unplanned)
+
+  expect(jsonLines(stdout)).toMatchObject([{ verdict: 'unplanned' }, { verdict: 'pass' }])
+  expect(code).toBe(1)
+})
+
+it('a check counts events of names that are data, or long, together', async () => {
+  const others = ['Mail to john@example.com', `Long ${'x'.repeat(500)}`].map((event) =>
+    JSON.stringify({ type: 'track', event, userId: 'u', messageId: 'm'.repeat(500) }),
   )
-
-  it('goes on after a message that nests deeper than the stack', async () => {
-    const deep = `{"type":"track","event":"A","userId":"u","properties":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
-    const { code, stdout } = await types(of({ const: [] }), deep, message({ a: [] }))
-    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ messages: 2, broken: 1 }] })
-  })
-
-  it('ends with 1 when all that is wrong is an event, whose name is data, that the plan does not have', async () => {
-    const unplanned = JSON.stringify({ type: 'track', userId: 'u', event: 'Mail to ada@example.com' })
-
-    const { code, stdout } = await types(of({}), message({}), unplanned)
-
-    expect(jsonLines(stdout)).toMatchObject([{ verdict: 'unplanned' }, { verdict: 'pass' }])
-    expect(code).toBe(1)
-  })
-
-  it('counts events of names that are data, or long, together', async () => {
-    const others = ['Mail to john@example.com', `Long ${'x'.repeat(500)}`].map((event) =>
-      JSON.stringify({ type: 'track', event, userId: 'u', messageId: 'm'.repeat(500) }),
-    )
-    const { stdout } = await types(of({}), ...others)
-    expect(stdout).not.toMatch(/example\.com|x{200}|m{200}/)
-    expect(jsonLines(stdout)[0]).toMatchObject({ title: expect.stringContaining('Other events'), messages: 2 })
-  })
+  const { stdout } = await types(of({}), ...others)
+  expect(stdout).not.toMatch(/example\.com|x{200}|m{200}/)
+  expect(jsonLines(stdout)[0]).toMatchObject({ title: expect.stringContaining('Other events'), messages: 2 })
 })
 
 describe('a plan', () => {

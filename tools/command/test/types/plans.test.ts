@@ -1,12 +1,11 @@
 /** Plans in each form that is kept in public: through the command and a receiver. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createReceiver } from 'hookline'
 import { signedRequest } from 'hookline/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { hookline } from '../command.ts'
+import { describe, expect, it } from 'vitest'
+import { createFolder, hookline } from '../command.ts'
 import { run } from './code.ts'
 import { plans } from './plans.ts'
 
@@ -35,9 +34,7 @@ describe.each(plans)('$name', ({ path, cases }) => {
   })
 
   it('is the same after a way through JSON Schema', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'hookline-plans-'))
-    onTestFinished(() => rm(folder, { recursive: true, maxRetries: 9 }))
-    const file = join(folder, 'schema.json')
+    const file = join(await createFolder(), 'schema.json')
     const { stdout: schema } = await hookline(['types', path, '--format', 'json-schema'])
 
     await writeFile(file, schema)

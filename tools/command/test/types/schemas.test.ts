@@ -86,20 +86,9 @@ function valueFor(schema: unknown, next: (below: number) => number): unknown {
   const pick = <T>(list: readonly T[]): T => list[next(list.length)] as T
   if (typeof schema !== 'object' || schema === null || next(12) === 0)
     return pick([...TEXTS, ...NUMBERS, null, true, [], {}, ['a']])
-  const {
-    type,
-    enum: values,
-    const: value,
-    anyOf,
-    oneOf,
-    allOf,
-    properties = {},
-    required = [],
-    items,
-    minItems = 0,
-  } = schema as {
-    readonly [keyword: string]: never
-  } & { readonly properties?: Schema; readonly required?: readonly string[]; readonly minItems?: number }
+  type Keywords = Readonly<Record<string, never>> & { readonly properties?: Schema; readonly required?: string[] }
+  const { type, enum: values, const: value, anyOf, oneOf, allOf, items, minItems = 0 } = schema as Keywords
+  const { properties = {}, required = [] } = schema as Keywords
   if ('const' in schema) return value
   if (values !== undefined) return pick(values)
   const parts = anyOf ?? oneOf ?? allOf

@@ -1,24 +1,22 @@
 /** Messages of each kind of source, and what is said of one that holds none. */
 
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { sqliteQueue } from '../../../../src/queues-sqlite.ts'
-import { createReceiver } from '../../../../src/receive/create-receiver.ts'
-import { fixtures } from '../../../../src/testing/fixtures.ts'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { fixtures } from 'hookline/testing'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
-import { deliver, secret } from '../../../../test/support/receive.ts'
 import { createStore } from '../../src/request-store.ts'
 import { UsageError } from '../../src/terminal.ts'
+import { createFolder } from '../command.ts'
+import { createEmptyQueue, handle } from '../inbox.ts'
 import { keptRequest } from '../kept-request.ts'
 import { readTraffic } from './read-traffic.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-traffic-'))
-afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+const folder = await createFolder(afterAll)
 
 let files = 0
 const newPath = () => join(folder, `${files++}.txt`) // No name says what a file holds.
@@ -32,63 +30,61 @@ async function write(text: string | Uint8Array): Promise<string> {
 const track = (event: string, others: object = {}) => ({ type: 'track', userId: 'u1', event, ...others })
 const line = (event: string, others: object = {}) => JSON.stringify(track(event, others))
 
-describe('lines', () => {
-  it('hold a message each, and when it was sent', async () => {
-    const timestamps = ['2026-01-15T09:30:00.000Z', '2026-01-15', 'yesterday']
-    const lines = timestamps.map((timestamp) => line('A', { timestamp }))
-    const path = await write(`\ufeff${lines.join('\r\n')}\n\n \n${line('B')}`)
+it('lines hold a message each, and when it was sent', async () => {
+  const timestamps = ['2026-01-15T09:30:00.000Z', '2026-01-15', 'yesterday']
+  const lines = timestamps.map((timestamp) => line('A', { timestamp }))
+  const path = await write(`\ufeff${lines.join('\r\n')}\n\n \n${line('B')}`)
 
-    const { events, seen, skipped } = (await readTraffic(path)) ?? {}
+  const { events, seen, skipped } = (await readTraffic(path)) ?? {}
 
-    expect([events, skipped]).toEqual([['A', 'A', 'A', 'B'], {}])
-    const times = [Date.UTC(2026, 0, 15, 9, 30), Date.UTC(2026, 0, 15), undefined, undefined]
-    expect(seen?.map(({ at }) => at)).toEqual(times)
-  })
+  expect([events, skipped]).toEqual([['A', 'A', 'A', 'B'], {}])
+  const times = [Date.UTC(2026, 0, 15, 9, 30), Date.UTC(2026, 0, 15), undefined, undefined]
+  expect(seen?.map(({ at }) => at)).toEqual(times)
+})
 
-  it('may have empty and numeric ids, numeric times and null sections, as real senders write them', async () => {
-    const fields = { userId: '', anonymousId: 5, timestamp: 1_768_469_400, properties: null }
+it('lines may have empty and numeric ids, numeric times and null sections, as real senders write them', async () => {
+  const fields = { userId: '', anonymousId: 5, timestamp: 1_768_469_400, properties: null }
 
-    const { seen, skipped } = (await readTraffic(await write(line('A', fields)))) ?? {}
+  const { seen, skipped } = (await readTraffic(await write(line('A', fields)))) ?? {}
 
-    expect(skipped).toEqual({})
-    expect(seen).toMatchObject([{ at: Date.UTC(2026, 0, 15, 9, 30), message: { anonymousId: '5' } }])
-    expect(seen?.[0]?.message).not.toHaveProperty('properties')
-  })
+  expect(skipped).toEqual({})
+  expect(seen).toMatchObject([{ at: Date.UTC(2026, 0, 15, 9, 30), message: { anonymousId: '5' } }])
+  expect(seen?.[0]?.message).not.toHaveProperty('properties')
+})
 
-  it('that are no message are counted by reason, and never quoted', async () => {
-    const lines = [
-      ...['ada@example.com, no JSON', '{"broken": ', Buffer.from([0x22, 0xff, 0x22]).toString('latin1')],
-      ...['"ada@example.com"', '{"type":"ada@example.com"}', '{"type":"track","userId":"u1"}'],
-      ...[`"${'x'.repeat(5_000_000)}"`, line('A'), `[${line('B')},3,${line('C')}]`],
-    ]
+it('lines that are no message are counted by reason, and never quoted', async () => {
+  const lines = [
+    ...['ada@example.com, no JSON', '{"broken": ', Buffer.from([0x22, 0xff, 0x22]).toString('latin1')],
+    ...['"ada@example.com"', '{"type":"ada@example.com"}', '{"type":"track","userId":"u1"}'],
+    ...[`"${'x'.repeat(5_000_000)}"`, line('A'), `[${line('B')},3,${line('C')}]`],
+  ]
 
-    const { events, skipped = {} } = (await readTraffic(await write(Buffer.from(lines.join('\n'), 'latin1')))) ?? {}
+  const { events, skipped = {} } = (await readTraffic(await write(Buffer.from(lines.join('\n'), 'latin1')))) ?? {}
 
-    expect(events).toEqual(['A', 'B', 'C'])
-    expect(Object.values(skipped).sort()).toEqual([1, 1, 1, 1, 2, 2])
-    expect(Object.keys(skipped).join()).not.toContain('ada')
-  })
+  expect(events).toEqual(['A', 'B', 'C'])
+  expect(Object.values(skipped).sort()).toEqual([1, 1, 1, 1, 2, 2])
+  expect(Object.keys(skipped).join()).not.toContain('ada')
+})
 
-  it('come from stdin', async () => {
-    const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
-    onTestFinished(() => void Object.defineProperty(process, 'stdin', stdin))
-    const give = (text: string) =>
-      Object.defineProperty(process, 'stdin', { value: new PassThrough().end(text), configurable: true })
+it('lines come from stdin', async () => {
+  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
+  onTestFinished(() => void Object.defineProperty(process, 'stdin', stdin))
+  const give = (text: string) =>
+    Object.defineProperty(process, 'stdin', { value: new PassThrough().end(text), configurable: true })
 
-    give(`${line('A')}\n${line('B')}\n`)
-    expect(await readTraffic('-')).toMatchObject({ events: ['A', 'B'] })
-    give('\n')
-    await expect(readTraffic('-')).rejects.toThrow('stdin')
-  })
+  give(`${line('A')}\n${line('B')}\n`)
+  expect(await readTraffic('-')).toMatchObject({ events: ['A', 'B'] })
+  give('\n')
+  await expect(readTraffic('-')).rejects.toThrow('stdin')
+})
 
-  it('come from a pipe with a name', needs('POSIX'), async () => {
-    const path = newPath()
-    execFileSync('mkfifo', [path])
+it('lines come from a pipe with a name', needs('POSIX'), async () => {
+  const path = newPath()
+  execFileSync('mkfifo', [path])
 
-    const [read] = await Promise.all([readTraffic(path), writeFile(path, `${line('A')}\n${line('B')}\n`)])
+  const [read] = await Promise.all([readTraffic(path), writeFile(path, `${line('A')}\n${line('B')}\n`)])
 
-    expect(read?.events).toEqual(['A', 'B'])
-  })
+  expect(read?.events).toEqual(['A', 'B'])
 })
 
 it('a file of JSON holds one message, or an array of them, on many lines', async () => {
@@ -135,17 +131,10 @@ it('the store of listen holds requests: those whose signature does not match are
 
 it('the history of inboxes holds messages, and those of other forms are left out', async () => {
   const path = newPath()
-  for (const [name, messages] of Object.entries({
-    one: [track('A', { timestamp: '2020-01-15' }), fixtures.identify, { custom: 'ada@example.com' }],
-    two: [track('B')],
-  })) {
-    const queue = sqliteQueue({ path, name })
-    const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: 86_400_000 } }, custom: true })
-    receiver.on('*', () => {}).start()
-    for (const message of messages) await deliver(receiver, message)
-    await queue.drain()
-    await receiver.close()
-  }
+  const custom = { custom: 'ada@example.com' }
+  const old = track('A', { timestamp: '2020-01-15' })
+  await handle(sqliteQueue({ path, name: 'one' }), [old, fixtures.identify, custom])
+  await handle(sqliteQueue({ path, name: 'two' }), [track('B')])
 
   const { events, seen = [], skipped } = (await readTraffic(path)) ?? {}
 
@@ -182,9 +171,7 @@ async function emptyStore(): Promise<string> {
 
 async function emptyQueue(): Promise<string> {
   const path = newPath()
-  const queue = sqliteQueue({ path, name: 'inbox' })
-  await queue.counts()
-  await queue.close({ graceMs: 0 })
+  await createEmptyQueue(path)
   return path
 }
 
