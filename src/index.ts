@@ -90,7 +90,7 @@ export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets }
 export type { Handler, HandlerOptions } from './receive/selection.ts'
 export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './receive/stored-message.ts'
 export type { OnUnplanned } from './receive/unplanned.ts'
-export type { MessageFilter } from './store/filter.ts'
+export type { FieldValue, MessageFilter } from './store/filter.ts'
 export type { Health } from './store/health.ts'
 export type { LetterCount, LetterFilter } from './store/letters.ts'
 export type { DeadLetterFilter, DeadLetterPage, Forgotten, HistoryOptions } from './store/queue-types.ts'

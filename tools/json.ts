@@ -1,6 +1,6 @@
 /** JSON that the tools read of strangers. */
 
-import { MESSAGE_TYPES, type MessageType } from 'hookline'
+import { type FieldValue, MESSAGE_TYPES, type MessageType } from 'hookline'
 
 export type Json = Record<string, unknown>
 
@@ -23,3 +23,13 @@ export function tryParse(bytes: Uint8Array): unknown {
 }
 
 const decoder = new TextDecoder()
+
+/** Reads the condition of a search, such as `properties.order_id=42`. What is no JSON of a single value is text. Undefined for what has no path. */
+export function readField(condition: string): readonly [path: string, value: FieldValue] | undefined {
+  const at = condition.indexOf('=')
+  if (at < 1) return undefined
+  const text = condition.slice(at + 1)
+  const value = tryParse(Buffer.from(text))
+  const isField = value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
+  return [condition.slice(0, at), isField ? (value as FieldValue) : text]
+}

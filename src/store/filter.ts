@@ -1,10 +1,13 @@
 /** The filter of messages: the same for the history, replays and dead letters. */
 
-import { invalidOption, requireOneOf, requireText, requireTime } from '../kit/checks.ts'
+import { invalidOption, kindOf, requireOneOf, requireText, requireTime, show } from '../kit/checks.ts'
 import { usersOf } from '../protocol/identity.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { isObject } from '../protocol/parse.ts'
 import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
+
+/** What a field of a message is compared with. */
+export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match all that is given. */
 export interface MessageFilter {
@@ -18,12 +21,24 @@ export interface MessageFilter {
   readonly event?: string
   /** Messages whose `userId`, `anonymousId` or, of an alias, previous id is this one. */
   readonly userId?: string
+  /**
+   * Messages whose fields, as they were sent, have exactly these values: text, number, boolean or null. A name is a path with dots, such as
+   * `properties.order_id` or `properties.products.0.sku`. At each step, a key that is the whole rest of the path comes first, dots and all.
+   */
+  readonly where?: Readonly<Record<string, FieldValue>>
 }
 
-export const MESSAGE_FILTERS = ['since', 'until', 'type', 'event', 'userId'] as const satisfies (keyof MessageFilter)[]
+export const MESSAGE_FILTERS = [
+  'since',
+  'until',
+  'type',
+  'event',
+  'userId',
+  'where',
+] as const satisfies (keyof MessageFilter)[]
 
 /** @throws TypeError that names the filter. */
-export function requireFilter(call: string, { since, until, type, event, userId }: MessageFilter): void {
+export function requireFilter(call: string, { since, until, type, event, userId, where }: MessageFilter): void {
   requireTime(`${call}: since`, since)
   requireTime(`${call}: until`, until)
   if (since !== undefined && until !== undefined && since >= until) {
@@ -37,6 +52,19 @@ export function requireFilter(call: string, { since, until, type, event, userId 
     throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, advice)
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
+  if (where !== undefined) requireFields(`${call}: where`, where)
+}
+
+function requireFields(name: string, where: unknown): void {
+  if (!isObject(where) || Object.keys(where).length === 0) {
+    const advice = "Pass for example { 'properties.order_id': 42 }."
+    throw invalidOption(name, 'must have fields and their values', isObject(where) ? '{}' : kindOf(where), advice)
+  }
+  for (const [path, value] of Object.entries(where)) {
+    if (value === null || Number.isFinite(value) || typeof value === 'string' || typeof value === 'boolean') continue
+    const advice = 'Pass the value as the message has it, or leave the field out.'
+    throw invalidOption(`${name}: ${path}`, 'must be a text, a number, a boolean or null', show(value), advice)
+  }
 }
 
 /** Returns a function that says whether a time is at `since` or later, and before `until`. */
@@ -45,9 +73,11 @@ export function matchTimes({ since, until }: MessageFilter): (at: Date) => boole
 }
 
 /** Returns a function that says whether the body of a message matches all but the times. */
-export function matchMessage({ type, event, userId }: MessageFilter): (body: Uint8Array) => boolean {
-  const texts = [type === 'custom' ? undefined : type, event, userId]
-    .filter((text) => text !== undefined)
+export function matchMessage({ type, event, userId, where = {} }: MessageFilter): (body: Uint8Array) => boolean {
+  const fields = Object.entries(where)
+  // A number has several spellings: 42 may be written as 42.0.
+  const texts = [type === 'custom' ? undefined : type, event, userId, ...Object.values(where), ...namesIn(where)]
+    .filter((text) => typeof text === 'string')
     .map((text) => Buffer.from(text))
   return (body) => {
     // A body without these texts does not match, unless an escape hides them. It is not parsed: parsing takes a seventh of the time of a walk.
@@ -56,11 +86,31 @@ export function matchMessage({ type, event, userId }: MessageFilter): (body: Uin
     if (texts.length === 0 && type === undefined) return true
     const message = readJson(body)
     if (userId !== undefined && !usersOf(message).includes(userId)) return false
+    if (!fields.every(([path, value]) => fieldAt(message, path) === value)) return false
     const { type: typeOf, event: eventOf } = isObject(message) ? message : {}
     if (type === 'custom') return message !== undefined && !isMessageType(typeOf)
     if (type !== undefined && typeOf !== type) return false
     return event === undefined || (typeOf === 'track' && eventOf === event)
   }
+}
+
+/** Lists the names that are written in a message which has these paths: all but the numbers of elements in lists. */
+function namesIn(where: object): string[] {
+  return Object.keys(where).flatMap((path) => path.split('.').filter((name) => !/^\d+$/.test(name)))
+}
+
+/** Returns the value at a path; undefined where there is none. A key that is all of the path comes first. */
+function fieldAt(value: unknown, path: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  const whole = ownField(value, path)
+  const dot = path.indexOf('.')
+  if (whole !== undefined || dot === -1) return whole
+  return fieldAt(ownField(value, path.slice(0, dot)), path.slice(dot + 1))
+}
+
+function ownField(value: object, key: string): unknown {
+  const { enumerable, value: found } = Object.getOwnPropertyDescriptor(value, key) ?? {}
+  return enumerable ? found : undefined // The `length` of a list is not enumerable: it was not sent.
 }
 
 /** The byte of a backslash. */

@@ -97,6 +97,7 @@ describe('the history of an inbox', () => {
     ['a type', () => ({ type: 'track' }), ['0', '1', '4']],
     ['an event', () => ({ event: 'Order Completed' }), ['0', '4']],
     ['a user', () => ({ userId: 'ada' }), ['0', '2']],
+    ['a field', () => ({ where: { messageId: '3' } }), ['3']],
     ['times', ({ hoursLater }) => ({ since: hoursLater(1), until: hoursLater(3) }), ['1', '2']],
     ['a limit of what matches', () => ({ limit: 1, userId: 'bob' }), ['1']],
     ['what none has', () => ({ userId: 'nobody' }), []],

@@ -135,6 +135,7 @@ const filters: readonly (readonly [option: string, filter: object])[] = [
   ['event', { event: '' }],
   ['event', { type: 'page', event: 'Order Completed' }],
   ['userId', { userId: 7 }],
+  ['where', { where: {} }],
   ['limit', { limit: 0 }],
   ['handler', { handler: '' }],
   ['after', { after: 'x' }],

@@ -44,6 +44,7 @@ describe('the dead letters of an inbox', () => {
     ['a type', () => ({ type: 'track' }), ['0', '1']],
     ['an event', () => ({ event: 'Order Refunded' }), ['1']],
     ['a user', () => ({ userId: 'ada' }), ['0', '2']],
+    ['fields', () => ({ where: { userId: 'ada', messageId: '2' } }), ['2']],
     ['times', ({ hoursLater }) => ({ since: hoursLater(1), until: hoursLater(3) }), ['1', '2']],
     ['a reason', () => ({ reason: 'body_not_json' }), [undefined]],
     ['a handler that failed', () => ({ handler: 'crm' }), ['0', '1']],
@@ -124,6 +125,7 @@ it('those of a destination are selected by the URL that did not take them', asyn
   expect(await destination.deadLetters({ url, userId: 'ada' })).toHaveLength(1)
   expect(await destination.deadLetters({ url: refuses.url })).toEqual([])
   expect(await destination.redrive({ url }, { dryRun: true })).toEqual({ count: 2, reasons: { refused: 2 } })
+  expect(await destination.deadLetters({ where: { userId: 'ada', event: 'Order Completed' } })).toHaveLength(1)
   expect(await destination.redrive({ userId: 'bob', reason: 'refused' })).toBe(1)
   await until(async () => (await destination.deadLetters()).length === 2)
   expect(await destination.drop({ url })).toBe(2)

@@ -7,9 +7,10 @@ import { type Server, validateHeaderName } from 'node:http'
 import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { DeliveryMethod } from 'hookline'
+import type { DeliveryMethod, FieldValue } from 'hookline'
 import type { KnownSender } from 'hookline/testing'
 import { KNOWN_SENDERS, listen, nearest, RESERVED_HEADERS } from '../../../src/internals.ts'
+import { readField } from '../../json.ts'
 import { note, UsageError } from './terminal.ts'
 
 const SENDERS = Object.keys(KNOWN_SENDERS) as KnownSender[]
@@ -145,6 +146,13 @@ export function whole(least: number, most: number): (text: string) => number {
     if (value >= least && value <= most) return value
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
+}
+
+/** Adds a condition to those before it. */
+export function addField(text: string, fields: Readonly<Record<string, FieldValue>> = {}) {
+  const field = readField(text)
+  if (field !== undefined) return { ...fields, [field[0]]: field[1] }
+  throw new InvalidArgumentError('It must be a path, = and a value: properties.order_id=42.')
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -24,8 +24,9 @@ async function setUp(retries?: readonly number[]) {
   const receiver = createReceiver({ secret, inbox, onError: () => {} })
   const [crm, mail] = [vi.fn<Handler>(), vi.fn<Handler>()]
   receiver.on('track', crm, { name: 'crm' }).on('track', mail, { name: 'mail' }).on('identify', vi.fn()).start()
-  await deliver(receiver, { ...fixtures.track, event: 'Order Completed', userId: 'ada' })
-  await deliver(receiver, { ...fixtures.track, event: 'Order \u001b[31mRefunded', userId: 'bob' })
+  const [first, second] = [42, '42'].map((order_id) => ({ ...fixtures.track, properties: { order_id, total: 39.95 } }))
+  await deliver(receiver, { ...first, event: 'Order Completed', userId: 'ada' })
+  await deliver(receiver, { ...second, event: 'Order \u001b[31mRefunded', userId: 'bob' })
   await deliver(receiver, { ...fixtures.page, userId: 'ada' })
   await queue.drain()
   const ids = ((await queue.log?.list())?.map(({ id }) => id) ?? []) as [string, string, string]
@@ -64,6 +65,10 @@ describe('history', () => {
   it.each<[string, number[]]>([
     ['', [0, 1, 2]],
     ['--user ada', [0, 2]],
+    ['--where userId=ada', [0, 2]],
+    ['--where userId="ada" --where type=page', [2]],
+    ['--where properties.order_id=42', [0]],
+    ['--where properties.order_id="42"', [1]],
     ['--type page', [2]],
     ['--event Order\u00a0Completed', [0]],
     ['--handler crm', [0, 1]],
@@ -119,6 +124,9 @@ describe('history', () => {
     ['history --reason x', '--reason history'],
     ['dead --id x', '--id dead'],
     ['history --limit 0', '--limit 0'],
+    ['history --where order_id', "--where 'order_id' properties.order_id=42"],
+    ['history --where =42', '--where'],
+    ['show --where a=1 id', '--where show'],
     ['history --handler crm,mail', "--handler 'crm,mail'"],
     ['dead --handler ', '--handler'],
     ['replay --handler crm,', '--handler'],
@@ -210,7 +218,7 @@ it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   await receiver.close()
   const idle = sqliteQueue({ path, name: 'inbox' })
   const filters = ['--id', 'fix-42', '--since', '3d', '--type', 'track', '--event', 'Order Completed']
-  const flags = ['--handler', 'crm', '--max-per-second', '1000', '--name', 'inbox']
+  const flags = ['--handler', 'crm', '--max-per-second', '1000', '--name', 'inbox', '--where', 'type=track']
 
   const first = await start(['queue', path, 'replay', ...filters, ...flags, '--yes'])
   await until(async () => (await idle.counts()).waiting === 100) // More wait until these are handled.
@@ -224,7 +232,7 @@ it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   const all = '150 messages of queue inbox: 150 track Order Completed'
   const toGoOn = `queue '${path}' replay --id fix-42 --since ${since} --until ${end} --type track --event 'Order Completed'`
   expect(stdout).toContain(`100 of ${all}`)
-  expect(stdout).toContain(`${toGoOn} ${flags.join(' ')}\n`)
+  expect(stdout).toContain(`${toGoOn} ${flags.slice(0, -1).join(' ')} 'type="track"'\n`)
   expect(Date.parse(end) - Date.parse(since)).toBeCloseTo(3 * DAY_MS, -4)
   expect(second.stdout).toContain(`50 of ${all}`)
   await idle.drain()

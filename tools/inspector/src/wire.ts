@@ -12,7 +12,7 @@
  * | GET `/api/series?part=&minutes=` | {@link Series} |
  * | GET `/api/events` | a {@link PartEvents} for each receiver |
  * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
- * | GET `/api/history?part=&since=&until=&type=&event=&userId=&handler=&after=` | a {@link HandledLine} each line, 100 at most, the oldest first; at the end a {@link Problem} if it failed |
+ * | GET `/api/history?part=&since=&until=&type=&event=&userId=&where=&handler=&after=` | a {@link HandledLine} each line, 100 at most, the oldest first; at the end a {@link Problem} if it failed |
  * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, else {@link ReplayStatus} |
  * | POST `/api/stop-replay` | `{ part, id }` → {@link ReplayStatus} |
  * | POST `/api/redrive`, `/api/drop` | {@link Change} → {@link Changed} |
@@ -225,6 +225,8 @@ export interface ReplayRequest {
   readonly type?: string
   readonly event?: string
   readonly userId?: string
+  /** A field and its value: `properties.order_id=42`. */
+  readonly where?: string
   readonly ids?: readonly string[]
   readonly handlers?: readonly string[]
   readonly maxPerSecond?: number

@@ -72,6 +72,9 @@ it('what was handled is found by each filter, and in pages', async () => {
   const { endpoint, clock } = await setUp(130)
   const namesBy = async (query: object) => ((await list(endpoint, query)) as HandledLine[]).map(({ user }) => user)
   expect(await namesBy({ userId: 'user-7' })).toEqual(['user-7'])
+  expect(await namesBy({ where: 'messageId="7"' })).toEqual(['user-7'])
+  expect(await namesBy({ where: 'messageId=7' })).toEqual([])
+  expect(await namesBy({ where: 'userId=user-7' })).toEqual(['user-7'])
   const first = { event: 'Order 1', type: 'track', until: clock.now() - 125_000 }
   expect(await namesBy(first)).toEqual(['user-1', 'user-4'])
   expect(await namesBy({ since: clock.now() - 2_000, handler: 'crm' })).toEqual(['user-128', 'user-129'])
@@ -81,7 +84,7 @@ it('what was handled is found by each filter, and in pages', async () => {
   expect(await namesBy({ after: page.at(-1)?.cursor })).toHaveLength(30)
 })
 
-it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { after: 'x' }])(
+it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { where: 'x' }, { after: 'x' }])(
   'a history that is asked for by %j is answered with an error that names it',
   async (query) => {
     const { endpoint } = await setUp(1)

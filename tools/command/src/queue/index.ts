@@ -2,11 +2,11 @@
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { HooklineError, MESSAGE_TYPES, type MessageFilter, type ReceivedMessage } from 'hookline'
+import { type FieldValue, HooklineError, MESSAGE_TYPES, type MessageFilter, type ReceivedMessage } from 'hookline'
 import { inspectQueue, type Queue } from 'hookline/queues'
 import type { SqliteQueue } from 'hookline/queues/sqlite'
 import { nearest } from '../../../../src/internals.ts'
-import { choice, time, whole } from '../arguments.ts'
+import { addField, choice, time, whole } from '../arguments.ts'
 import { createPlace, type Place, type PlaceOptions, rewordError } from '../place.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { ageOf, change, type LetterOptions, listReasons, printDead, showMessage, sortReasons } from './dead-letters.ts'
@@ -18,6 +18,7 @@ interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly type?: ReceivedMessage['type']
   readonly event?: string
   readonly user?: string
+  readonly where?: Readonly<Record<string, FieldValue>>
   readonly name?: string
   readonly ui?: number | true
 }
@@ -37,6 +38,7 @@ export function define(command: Command): void {
     .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
     .option('--event <name>', 'track messages of this event')
     .option('--user <id>', 'messages of this user')
+    .option('--where <field>', 'messages with this value: properties.order_id=42; repeatable', addField)
     .option(
       '--handler <name>',
       'history: handled by it; replay: run these alone: crm,mail; dead, redrive, drop: it failed',
@@ -77,6 +79,8 @@ Examples:
       Says what a redrive would do.
   hookline queue inbox.sqlite history --since 1h --user user-1
       Lists the messages of a user that were handled in the last hour.
+  hookline queue inbox.sqlite history --where properties.order_id=42
+      Lists the messages of an order. An id that is text in quotes: --where 'properties.order_id="42"'
   hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
       Gives the messages of the last three days to the handler crm again.`
 
@@ -122,6 +126,8 @@ function commandOf(location: string, { shown }: Place, ids: readonly string[], o
   const filter = { id, since, until, type, event, user, handler }
   const flags = Object.entries({ ...filter, 'max-per-second': maxPerSecond, name, prefix, schema })
   const words = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, `${value}`]))
+  for (const [path, value] of Object.entries(options.where ?? {}))
+    words.push('--where', `${path}=${JSON.stringify(value)}`)
   const where = location === process.env.HOOKLINE_QUEUE ? [] : [shown]
   return ['npx hookline queue', ...[...where, 'replay', ...ids, ...words].map(quote)].join(' ')
 }
@@ -150,13 +156,14 @@ async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: 
   else print(`Written to ${escaped(to)}.`)
 }
 
-function filterOf({ since, until, type, event, user }: Options): MessageFilter {
+function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
   return {
     ...(since && { since }),
     ...(until && { until }),
     ...(type && { type }),
     ...(event !== undefined && { event }),
     ...(user !== undefined && { userId: user }),
+    ...(where && { where }),
   }
 }
 
@@ -171,6 +178,7 @@ const USES = {
   type: FILTERED,
   event: FILTERED,
   user: FILTERED,
+  where: FILTERED,
   handler: FILTERED,
   reason: LETTERS,
   id: ['replay'],

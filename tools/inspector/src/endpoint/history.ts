@@ -1,7 +1,7 @@
 /** Messages that were handled: lists them as they are found, and replays them while the page shows how far it is. */
 
 import { type HandledMessage, type HistoryFilter, HooklineError, type ReplayOptions } from 'hookline'
-import type { Json } from '../../../json.ts'
+import { type Json, readField } from '../../../json.ts'
 import type { Journal } from '../journal.ts'
 import type { HandledLine, Problem, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
 import { Refusal, refuseUnless } from './answers.ts'
@@ -170,9 +170,17 @@ async function requireOptions({ history }: PartWithHistory, options: ReplayOptio
   if (thrown !== signal.reason) throw thrown
 }
 
-/** Times as dates. What else is wrong, the history says itself. */
-function readFilter({ part: _, since, until, ...others }: Json): Json {
-  return { ...others, ...toDate('since', since), ...toDate('until', until) }
+/** Reads times as dates, and `where`, a text, as a field. What else is wrong, the history says itself. @throws Refusal */
+function readFilter({ part: _, since, until, where, ...others }: Json): Json {
+  return { ...others, ...toDate('since', since), ...toDate('until', until), ...toFields(where) }
+}
+
+function toFields(where: unknown): Json {
+  if (where === undefined) return {}
+  const field = readField(`${where}`)
+  const rule = '`where` must be a path, = and a value. Got another text. Write for example properties.order_id=42.'
+  refuseUnless(field !== undefined, 400, rule)
+  return { where: Object.fromEntries([field]) }
 }
 
 function toDate(name: string, time: unknown): Json {

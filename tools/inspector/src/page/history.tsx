@@ -18,10 +18,11 @@ const SINCE = {
   '7d': ['the last 7 days', 168 * HOUR_MS],
   all: ['all', undefined],
 } as const
-const FILTERS = ['type', 'event', 'userId', 'handler'] as const
+const FILTERS = ['type', 'event', 'userId', 'where', 'handler'] as const
 const FIELDS = [
   ['event', 'Event, the whole name', 'Order Completed'],
   ['userId', 'User, the whole id', 'user-1'],
+  ['where', 'Field and value', 'properties.order_id=42'],
   ['handler', 'Handler', 'crm'],
 ] as const
 
