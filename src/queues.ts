@@ -18,7 +18,7 @@ export {
 export type { CreateQueueOptions } from './store/arguments.ts'
 export { createQueue } from './store/create-queue.ts'
 export type { QueueCounts } from './store/health.ts'
-export type { Answer, LogStore, QueueStore, ReleaseOptions } from './store/queue-store.ts'
+export type { Answer, LogStore, Mark, MarkStore, QueueStore, ReleaseOptions } from './store/queue-store.ts'
 export type {
   BeginTransaction,
   ClaimedJob,
@@ -38,6 +38,7 @@ export type {
   PushOptions,
   Queue,
   QueueLog,
+  QueueMarks,
   QueueUse,
   Room,
   SaveState,

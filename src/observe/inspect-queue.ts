@@ -23,6 +23,7 @@ import {
 } from '../send/stored-submission.ts'
 import { checkHealth, type Health } from '../store/health.ts'
 import { createLetters, type LetterCount, type LetterFilter, type LettersOwner, listLetters } from '../store/letters.ts'
+import { FOREVER, PAUSED, requireMarks } from '../store/marks.ts'
 import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue-types.ts'
 
 /** Options of {@link inspectQueue}. */
@@ -77,6 +78,14 @@ export interface InspectedQueue {
    * messages they match: a worker completes those that `handlers` do not match.
    */
   replay(options?: ReplayOptions): Promise<Replay>
+  /**
+   * Has all processes of the queue claim nothing, from 2 seconds at most after it resolves on, until {@link resume}. Handlers that run go on,
+   * messages are stored, and `health()` says `paused`.
+   *
+   * @throws TypeError (as a rejection) for an engine without marks.
+   */
+  pause(): Promise<void>
+  resume(): Promise<void>
 }
 
 /**
@@ -110,6 +119,8 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
     async replay(replayOptions = {}) {
       return replay({ queue, log: logFor('replay'), clock }, replayOptions)
     },
+    pause: async () => requireMarks(queue, 'pause').set([PAUSED], FOREVER),
+    resume: async () => requireMarks(queue, 'resume').set([PAUSED], new Date(0)),
   }
 }
 

@@ -92,14 +92,16 @@ export function createReceiver<
       requireInbox('redrive').letters.redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
     drop: async (which) => requireInbox('drop').letters.drop(which),
     forget: async (ids, options: ForgetOptions = {}) => {
-      requireOptions('forget', options, ['source'])
-      const { source } = options
+      requireOptions('forget', options, ['source', 'suppressForMs'])
+      const { source, suppressForMs } = options
       if (source !== undefined) requireText('source', source, 'shop')
-      return requireInbox('forget').forget(ids, source)
+      if (suppressForMs !== undefined) requireInteger('suppressForMs', suppressForMs, 0, Number.MAX_SAFE_INTEGER)
+      return requireInbox('forget').forget(ids, options)
     },
     health: async () => {
       const health = await checkHealth(inbox && (() => inbox.counts()), closed !== undefined, clock)
-      return { ...health, ignored: handlers.ignored, unplanned: settings.unplanned?.total ?? 0 }
+      const { total: unplanned = 0 } = settings.unplanned ?? {}
+      return { ...health, ignored: handlers.ignored, unplanned, suppressed: inbox?.suppression.count ?? 0 }
     },
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])

@@ -117,9 +117,9 @@ export interface AnsweredEvent {
   readonly elements: readonly ReceivedElement[]
 }
 
-/** `forget` was called: an observer forgets the messages of these users, too. */
+/** `forget` was called, or a message of users who stay forgotten was dropped: an observer forgets the messages of these users, too. */
 export interface ForgottenEvent {
-  /** As they were passed to `forget`. */
+  /** As they were passed to `forget`; those of the message that was dropped. */
   readonly ids: string | readonly string[]
   /** Undefined for all sources. */
   readonly source: string | undefined

@@ -26,6 +26,7 @@ import { describe, describeHandlers, type Subject } from './log-lines.ts'
 import { type DeliveryParts, NO_PROOF, ReceivedDelivery } from './received-delivery.ts'
 import type { Validate } from './schema.ts'
 import { readDeadLetter } from './stored-message.ts'
+import type { Suppression } from './suppression.ts'
 import type { Tap, Tried } from './tap.ts'
 
 export interface HandlingSettings {
@@ -81,15 +82,17 @@ export class StoredMessages {
   readonly #receiver: HandlingSettings
   readonly #tap: Tap
   readonly #handlers: Handlers
+  readonly #suppression: Suppression
   readonly #deadlines: Deadlines
   readonly #stops = new Set<() => void>()
   #signal: AbortSignal | undefined
 
-  constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers) {
+  constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers, suppression: Suppression) {
     this.#inbox = inbox
     this.#receiver = receiver
     this.#tap = receiver.tap
     this.#handlers = handlers
+    this.#suppression = suppression
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
   }
 
@@ -110,6 +113,7 @@ export class StoredMessages {
       const delivery = unreadableDelivery({ ...job, at: job.firstAt })
       return this.#deadLetter({ job, before, delivery }, toError(error), 'unreadable')
     }
+    if (this.#suppression.drops(parts)) return { complete: true }
     const lost = countLostClaims(job)
     if (lost < MAX_LOST_CLAIMS) {
       return this.#attempt({ job, parts, before, signal, save, begin: this.#inbox.transactional ? begin : undefined })

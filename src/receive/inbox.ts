@@ -19,6 +19,7 @@ import type { Handlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
 import { type DeliveryParts, keyWithin, ReceivedDelivery } from './received-delivery.ts'
+import type { ForgetOptions } from './receiver-types.ts'
 import {
   type DeadLetterMessage,
   failedIn,
@@ -27,6 +28,7 @@ import {
   reasonOf,
   type StoredMessage,
 } from './stored-message.ts'
+import { Suppression } from './suppression.ts'
 
 interface Prepared {
   readonly job: Job
@@ -42,6 +44,7 @@ const START_MS = 10_000
 /** The inbox of a receiver. */
 export class Inbox {
   readonly letters: ReturnType<typeof createLetters<DeadLetterMessage>>
+  readonly suppression: Suppression
   readonly #settings: InboxSettings
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
@@ -55,6 +58,7 @@ export class Inbox {
     this.#handlers = handlers
     this.#queue = settings.queue
     this.#queue.reserve?.('inbox')
+    this.suppression = new Suppression(settings.queue, receiver.tap, receiver.clock)
     this.letters = createLetters<DeadLetterMessage>(settings.queue, {
       read: readDeadLetter,
       reasonOf,
@@ -92,7 +96,7 @@ export class Inbox {
 
   start(): void {
     const { concurrency, history } = this.#settings
-    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers)
+    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression)
     // One of the messages that were being handled when a process died may have ended it. Each of them runs alone now, so that only this one
     // loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
@@ -128,8 +132,9 @@ export class Inbox {
   }
 
   /** Deletes the messages of users, and has observers forget them, too. */
-  async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
+  async forget(ids: string | readonly string[], { source, suppressForMs }: ForgetOptions): Promise<Forgotten> {
     const isOfUser = matchUser(ids)
+    if (suppressForMs !== undefined) await this.suppression.suppress(ids, source, suppressForMs)
     this.#receiver.tap.observers.publish('forgotten', { ids, source })
     const isOfSource = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
     return this.#queue.forget(({ body }) => isOfUser(bodyOf(body)) && isOfSource(body))

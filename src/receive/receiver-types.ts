@@ -52,6 +52,12 @@ export interface ReceiveOptions {
 export interface ForgetOptions {
   /** Forgets messages of this source alone, when a receiver has several: two sources may use the same ids. Default: all sources. */
   readonly source?: string | undefined
+  /**
+   * Drops messages of these users for so long, in milliseconds: those that arrive, are redriven or are replayed. They are answered 200, and
+   * complete without a handler. It outlives the process, and other processes know it within 2 seconds. 0 ends it. Needs a queue with
+   * marks, such as those of Hookline. Default: messages that arrive are handled.
+   */
+  readonly suppressForMs?: number | undefined
 }
 
 /** How to close a receiver. */
@@ -102,6 +108,8 @@ export interface ReceiverHealth extends Health {
   readonly ignored: number
   /** How many authentic track messages had an event without a schema, since the receiver was created; 0 without `events`. */
   readonly unplanned: number
+  /** How many messages of users who stay forgotten this process has dropped, since the receiver was created. */
+  readonly suppressed: number
 }
 
 /**

@@ -27,7 +27,7 @@ import { type LettersFrom, type PageBounds, UNLIMITED } from './walk.ts'
 
 /** The options of `createQueue`. */
 export interface CreateQueueOptions {
-  /** Names the queue in its errors. */
+  /** Names the queue in its errors, and keys the digests of its marks: the same in all processes of a queue. */
   readonly name: string
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined

@@ -20,7 +20,8 @@ import {
   requireStore,
 } from './arguments.ts'
 import { changeSome, dropMatching, findIds, forget, type Stored } from './drop.ts'
-import type { Answer, LogStore, QueueStore } from './queue-store.ts'
+import { Marks, PAUSED } from './marks.ts'
+import type { Answer, LogStore, MarkStore, QueueStore } from './queue-store.ts'
 import type { ClaimedJob, Job, Queue, QueueLog, QueueUse } from './queue-types.ts'
 import { Retention } from './retention.ts'
 import { occupy, servesOther } from './use.ts'
@@ -54,6 +55,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly isTransactional: boolean
   readonly hasGroups: boolean
   readonly log?: QueueLog
+  readonly marks?: Marks
   readonly #store: QueueStore<Claim>
   readonly #name: string
   readonly #clock: Clock
@@ -82,6 +84,10 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     this.isTransactional = store.begin !== undefined
     this.hasGroups = store.hasGroups === true
     if (store.log !== undefined) this.log = { list: this.#listOf(store.log) }
+    if (store.marks !== undefined) {
+      const isShared = pollMs !== undefined
+      this.marks = new Marks(this.#marksOf(store.marks), { name, clock, isShared, onError })
+    }
     this.#store = store
     this.#name = name
     this.#clock = clock
@@ -147,8 +153,17 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       this.#retention.keepLog(async (which) => this.#ask(() => log.trim(which)), history)
     }
     this.#store.onChange?.(this.#worker.wake)
+    this.#followMarks()
     this.#worker.start(handle, options)
     return this.#worker.wake
+  }
+
+  /** Claims nothing until the marks are known: one may say that nothing is to be claimed, or to be handled. A store in memory has none before. */
+  #followMarks(): void {
+    const { marks } = this
+    if (marks === undefined) return
+    this.#worker.setPaused(this.isDurable || marks.has(PAUSED), 'everywhere')
+    marks.follow(() => this.#worker.setPaused(marks.has(PAUSED), 'everywhere'))
   }
 
   readonly pause = (): void => this.#worker.setPaused(true)
@@ -164,7 +179,8 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   readonly counts: Queue['counts'] = async () => {
-    const counts = await this.#ask(() => this.#store.counts())
+    const [stored] = await Promise.all([this.#ask(() => this.#store.counts()), this.marks?.refresh()])
+    const counts = this.marks?.has(PAUSED) ? { ...stored, paused: true } : stored
     const failure = this.#pushFailure
     if (failure === undefined || this.#clock.monotonic() - failure.at >= PUSH_FAILURE_MS) return counts
     return { ...counts, pushError: failure.message }
@@ -205,6 +221,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   async #close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = this.#clock.monotonic() + graceMs + RELEASE_MS
     this.#retention.close()
+    this.marks?.close()
     await this.#worker.close(graceMs)
     await withTimeout(Promise.allSettled(this.#calls), Math.max(0, endsAt - this.#clock.monotonic()), this.#clock)
     this.#isClosed = true
@@ -241,6 +258,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     return async (page = {}) => {
       const checked = readLogPage(page)
       return this.#ask(() => log.list(checked))
+    }
+  }
+
+  #marksOf(marks: MarkStore): MarkStore {
+    return {
+      set: async (...given) => this.#ask(() => marks.set(...given)),
+      list: async (...given) => this.#ask(() => marks.list(...given)),
     }
   }
 

@@ -22,6 +22,8 @@ export interface QueueCounts {
   readonly asOf: Date
   /** Why the last push of this process failed, for a minute. Undefined when it succeeded. */
   readonly pushError?: string
+  /** True while all processes of the queue are paused; undefined otherwise. */
+  readonly paused?: boolean
 }
 
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
@@ -49,6 +51,8 @@ export interface Health {
   readonly oldestDueAgeMs: number
   /** When the queue counted; undefined without a queue and while it is unavailable. */
   readonly asOf: Date | undefined
+  /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. Changes no status. */
+  readonly paused?: boolean
 }
 
 const TIMEOUT_MS = 1_000
@@ -68,7 +72,7 @@ export async function checkHealth(
   const result = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
   const error = result instanceof Error ? result : undefined
   const counts = result instanceof Error ? NO_JOBS : result
-  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError } = counts
+  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError, paused } = counts
   const reason = error?.message ?? pushError
   const readStatus = (): Health['status'] => {
     if (isClosing) return 'closing'
@@ -85,5 +89,6 @@ export async function checkHealth(
     deadLetters,
     oldestDueAgeMs: oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime()),
     asOf,
+    ...(paused && { paused }),
   }
 }

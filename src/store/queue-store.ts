@@ -106,6 +106,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   remove(ids: readonly string[]): Answer<number>
   /** The log, to which `finish` appends the jobs whose outcome has a `log`. Default: the queue has no log. */
   readonly log?: LogStore
+  /** Default: the queue has no marks. */
+  readonly marks?: MarkStore
   /**
    * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
    * durable store; nothing that is left then may keep the process alive.
@@ -127,6 +129,23 @@ export interface LogStore {
   trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
   /** Deletes the entries with these cursors. Returns how many there were. */
   remove(cursors: readonly string[]): Answer<number>
+}
+
+/** A key that is set until a time. Its text is a digest. */
+export interface Mark {
+  readonly key: string
+  readonly until: Date
+}
+
+/** Keeps the marks of a queue, which its processes share. */
+export interface MarkStore {
+  /** Sets marks, at most 500, each key once; a key that is set already ends at the new time. Deletes those that ended before `endedBefore`. */
+  set(marks: readonly Mark[], endedBefore: Date): Answer<void>
+  /**
+   * Lists the marks in the order in which they were set last, those that have ended too: at most `limit` of those after `version`, a whole
+   * number from 1 on that grows with each set. Lists a mark only when no lower version can still appear.
+   */
+  list(version: number, limit: number): Answer<readonly (Mark & { readonly version: number })[]>
 }
 
 /** The cursors of an engine are its own: digits, and those of two numbers with a `-` between. */

@@ -193,6 +193,16 @@ export interface QueueLog {
   list(page?: LogPage): Promise<readonly LogEntry[]>
 }
 
+/** The marks of a queue: keys that are set until a time, for all of its processes. The engine has digests of them. */
+export interface QueueMarks {
+  /** Sets keys until a time, in place of an earlier one: here at once, in another process with a handler within 2 seconds. A time that is over unsets them. */
+  set(keys: readonly string[], until: Date): Promise<void>
+  /** Returns whether a key is set, as far as this process knows. It reads what changes every second while it has a handler, and with `counts()`. */
+  has(key: string): boolean
+  /** How many keys are set, as far as this process knows. */
+  readonly size: number
+}
+
 /** How to handle jobs. */
 export interface WorkOptions {
   /** The most jobs that are handled at a time. */
@@ -281,6 +291,8 @@ export interface Queue {
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /** Undefined for an engine that keeps none. */
   readonly log?: QueueLog
+  /** Undefined for an engine that keeps none. */
+  readonly marks?: QueueMarks
   /** Whether it takes jobs with a `group`. Default false. */
   readonly hasGroups?: boolean
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */

@@ -29,7 +29,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #handle: HandleJob | undefined
   #workOptions: WorkOptions = { concurrency: 0 }
   #phase: 'open' | 'closing' | 'closed' = 'open'
-  #isPaused = false
+  /** Who paused: this process, or a mark for all processes. */
+  readonly #pauses = new Set<'here' | 'everywhere'>()
   /** The last claims had a job that must run alone: until the next claims, one job runs at a time. */
   #isOneAtATime = false
   /** True from a wake to the end of the claim that it started. */
@@ -83,9 +84,11 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.wake()
   }
 
-  setPaused(isPaused: boolean): void {
-    this.#isPaused = isPaused
-    this.wake()
+  setPaused(isPaused: boolean, where: 'here' | 'everywhere' = 'here'): void {
+    const wasPaused = this.#pauses.has(where)
+    if (isPaused) this.#pauses.add(where)
+    else this.#pauses.delete(where)
+    if (isPaused !== wasPaused) this.wake()
   }
 
   /** @param all Whether to wait for jobs whose time is still to come, too. */
@@ -167,7 +170,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   #mayClaim(): boolean {
-    if (this.#handle === undefined || this.#isPaused) return false
+    if (this.#handle === undefined || this.#pauses.size > 0) return false
     if (this.#phase === 'open') return true
     // Jobs that end with the process are handled within the grace.
     return this.#phase === 'closing' && !this.#store.isDurable && !this.#graceEnd.signal.aborted

@@ -21,7 +21,7 @@ export function testDurableQueue(name: string, create: Create, options?: TestQue
 function declare(title: string, create: Create, options: TestQueueOptions | undefined, isDurable: boolean): void {
   const createPatient = async () => ({ timeoutMs: 20_000, ...(await create()) }) // The machine may be busy.
   describe(title, () => {
-    const tests = testsOf(createPatient, { hasLog: true, hasGroups: true, ...options }).filter(
+    const tests = testsOf(createPatient, { hasLog: true, hasGroups: true, hasMarks: true, ...options }).filter(
       ({ name }) => name.startsWith('durable: ') === isDurable,
     )
     for (const { name, run } of tests) test(name, run)

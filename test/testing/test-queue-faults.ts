@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore, type MemoryQueueOptions } from '../../src/store/memory/memory-store.ts'
-import type { LogStore, QueueStore } from '../../src/store/queue-store.ts'
+import type { LogStore, MarkStore, QueueStore } from '../../src/store/queue-store.ts'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { bytes, complete, jobOf, never, type TestedQueue, text } from '../../src/testing/test-queue/context.ts'
@@ -14,6 +14,7 @@ type Claim = MemoryClaim & { readonly lease: { until: number } }
 
 interface Store extends QueueStore<Claim> {
   readonly log: LogStore
+  readonly marks: MarkStore
   readonly claims: ReadonlyMap<string, Claim>
   /** The jobs that wait or are claimed. */
   all(): Claim['entry'][]
@@ -31,7 +32,7 @@ export interface Fault {
 const LEASE_MS = 9_000
 const DEDUPE_WINDOW_MS = 60_000
 
-export const PROMISED = { leaseMs: LEASE_MS, hasLog: true, hasGroups: true }
+export const PROMISED = { leaseMs: LEASE_MS, hasLog: true, hasGroups: true, hasMarks: true }
 
 /** Creates queues that share jobs in memory, with leases. Its tests wait for some turns of the event loop, not for a time. */
 export function createFaulty({ isDurable = true, pollMs = 1_000, memory, store, queue }: Fault): TestedQueue {
@@ -96,6 +97,12 @@ const inQueue = <Name extends keyof Queue>(
   name: Name,
   change: (call: Queue[Name], queue: Queue, clock: ManualClock, store: Store) => Queue[Name],
 ): Fault => ({ queue: (queue, clock, store) => ({ [name]: change(queue[name], queue, clock, store) }) })
+
+const KNOWS_NONE = { set: async () => {}, size: 0 }
+
+const inMarks = (change: (marks: MarkStore) => Partial<MarkStore>): Fault => ({
+  store: ({ marks }) => ({ marks: { ...marks, ...change(marks) } }),
+})
 
 const inLog = (change: (log: LogStore) => Partial<LogStore>): Fault =>
   inStore('log', (log) => ({ ...log, ...change(log) }))
@@ -540,4 +547,29 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'durable: groups: what a process leaves is the first one': inStore('release', (_, { finish }) => async (claims) => {
     for (const claim of claims) await finish(claim, { deadLetter: 'left' })
   }),
+
+  'marks: a key is set until its time, and until it is unset': inMarks(({ set }) => ({
+    set: (marks, before) =>
+      set(
+        marks.map(({ key, until }) => ({ key, until: new Date(+until + 1_000) })),
+        before,
+      ),
+  })),
+  'marks: there may be thousands, for ever': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
+  'marks: a paused queue claims nothing until it is resumed': inMarks(() => ({ list: () => [] })),
+  'marks: a wrong argument is refused': inQueue('marks', (marks) => ({
+    ...KNOWS_NONE,
+    has: () => marks === undefined,
+  })),
+  'durable: marks outlive the process, and are known before the first claim': inStore(
+    'close',
+    (close, { marks }) =>
+      async () => {
+        await marks.set([], new Date(8e15))
+        return close()
+      },
+  ),
+  'durable: each process that works knows what others set and unset, also at once': inMarks(({ list }) => ({
+    list: async (version, limit) => (await list(version, limit)).slice(1),
+  })),
 }

@@ -6,7 +6,7 @@ import { Job, type Worker } from 'bullmq'
 import { createBatcher } from '../../kit/batcher.ts'
 import { type Clock, unref } from '../../kit/clock.ts'
 import type { QueueCounts } from '../health.ts'
-import type { QueueStore } from '../queue-store.ts'
+import type { MarkStore, QueueStore } from '../queue-store.ts'
 import type { QueueUse } from '../queue-types.ts'
 import { Connection, type Engine, isRefusal, isReply, unlessRefused } from './bullmq-connection.ts'
 import {
@@ -23,6 +23,7 @@ import {
 } from './bullmq-job.ts'
 import { keyOf } from './bullmq-keys.ts'
 import { type BullmqLog, createLog } from './bullmq-log.ts'
+import { createMarks } from './bullmq-marks.ts'
 import type { BullmqSettings } from './bullmq-options.ts'
 import { StoredJobs } from './bullmq-stored.ts'
 import { createCheck } from './redis-server.ts'
@@ -56,6 +57,7 @@ class BullmqStore implements Store {
   readonly leaseMs: number
   readonly place: string
   readonly log: BullmqLog
+  readonly marks: MarkStore
   readonly #dedupeWindowMs: number
   readonly #clock: Clock
   readonly #connection: Connection
@@ -90,6 +92,7 @@ class BullmqStore implements Store {
     this.#connection = new Connection(settings, createCheck(settings))
     this.place = this.#connection.place
     this.log = createLog(this.#connection, keyOf(prefix, name), clock.now)
+    this.marks = createMarks(this.#connection, keyOf(prefix, name))
     this.#stored = new StoredJobs(this.#connection, clock.now)
   }
 

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../kit/clock.ts'
 import { createFifo } from '../../kit/fifo.ts'
 import { HooklineError } from '../../protocol/error.ts'
 import type { CreateQueueOptions } from '../arguments.ts'
-import type { CheckedLogPage, LogStore, QueueStore } from '../queue-store.ts'
+import type { CheckedLogPage, LogStore, Mark, MarkStore, QueueStore } from '../queue-store.ts'
 import type { ClaimedJob, DeadLetter, Job, LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
 import { DueJobs, type Waiting } from './due-jobs.ts'
@@ -70,6 +70,9 @@ class MemoryStore implements Store {
   readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
   /** The entries of the log by their sequence, which is their cursor. */
   readonly #log = new Map<number, LogEntry>()
+  /** In the order in which they were set last. */
+  readonly #marks = new Map<string, Mark & { readonly version: number }>()
+  #lastVersion = 0
   #lastSequence = 0
   #logBytes = 0
   #entryBytes = 0
@@ -202,6 +205,18 @@ class MemoryStore implements Store {
       for (const entry of found) this.#removeLogged(entry)
       return found.length
     },
+  }
+
+  readonly marks: MarkStore = {
+    set: (marks, endedBefore) => {
+      for (const { key, until } of this.#marks.values()) if (until < endedBefore) this.#marks.delete(key)
+      for (const mark of marks) {
+        this.#marks.delete(mark.key)
+        this.#lastVersion += 1
+        this.#marks.set(mark.key, { ...mark, version: this.#lastVersion })
+      }
+    },
+    list: (after, limit) => [...this.#marks.values()].filter(({ version }) => version > after).slice(0, limit),
   }
 
   readonly close: Store['close'] = () => {

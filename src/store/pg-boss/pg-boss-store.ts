@@ -3,13 +3,14 @@
 import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../kit/batcher.ts'
 import type { QueueCounts } from '../health.ts'
-import type { CheckedPage, LogStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
+import type { CheckedPage, LogStore, MarkStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
 import type { DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from '../queue-types.ts'
 import { Transactions } from './begin.ts'
 import { createNotes, type Note, type Notes } from './notes.ts'
 import { type Connection, codeOf, isFaultOfItems, lapsed, unavailable } from './pg-boss-connection.ts'
 import { type PgBossClaim, type Pushed, secondsUntil, toClaim, toPushed } from './pg-boss-job.ts'
 import { append, createLog } from './pg-boss-log.ts'
+import { createMarks } from './pg-boss-marks.ts'
 import { LISTING_FACTOR, MIN_LEASE_MS, type Settings } from './pg-boss-options.ts'
 import { addLetter, insert, StoredJobs } from './pg-boss-stored.ts'
 import { lanesOf } from './pg-boss-tables.ts'
@@ -55,6 +56,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly place?: string
   readonly begin?: Transactions['begin']
   readonly log: LogStore
+  readonly marks: MarkStore
   readonly #connection: Connection
   readonly #settings: Settings
   readonly #notes: Notes
@@ -97,6 +99,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     if (place !== undefined) this.place = place
     this.leaseMs = settings.leaseMs
     this.log = createLog(connection, settings)
+    this.marks = createMarks(connection, settings)
     this.#connection = connection
     this.#settings = settings
     this.#notes = createNotes(settings)

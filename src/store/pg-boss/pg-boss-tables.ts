@@ -62,12 +62,15 @@ async function createTables(db: Db, schema: string): Promise<void> {
     CREATE TABLE IF NOT EXISTS ${schema}.hookline_log (
       queue text, seq bigint GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL, body bytea NOT NULL, note bytea NOT NULL,
       bytes int NOT NULL, handled_at timestamptz NOT NULL,
-      PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at))`)
+      PRIMARY KEY (queue, seq) INCLUDE (bytes, handled_at));
+    CREATE TABLE IF NOT EXISTS ${schema}.hookline_mark (
+      queue text, key text, until bigint NOT NULL, version bigint GENERATED ALWAYS AS IDENTITY,
+      PRIMARY KEY (queue, key), UNIQUE (queue, version))`)
 }
 
 /** Looks for one table only: they are created together. */
 async function hasTables(db: Db, schema: string): Promise<boolean> {
-  const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_log`])
+  const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_mark`])
   return rows[0].found
 }
 

@@ -19,12 +19,15 @@ export type JobRow = readonly [
   retryState: Uint8Array | null,
 ]
 
-type Numbers = 'seq' | 'state' | 'place' | 'at' | 'bytes' | 'job' | 'owner' | 'queue' | 'count' | 'later' | 'retrying'
+type Numbers =
+  | ('seq' | 'state' | 'place' | 'at' | 'bytes' | 'job' | 'owner' | 'queue' | 'count' | 'later' | 'retrying')
+  | ('until' | 'version')
 
 /** The columns that statements read as objects. */
 type Columns = Readonly<Record<Numbers, number> & Record<'id' | 'body' | 'reason' | 'note', Uint8Array>> & {
   readonly group: Group
   readonly retryState: Uint8Array | null
+  readonly key: string
 }
 
 /** A statement that returns rows. The tables are STRICT, so that SQLite holds the columns to their types. */
@@ -38,6 +41,7 @@ interface Query<Row> {
 export const MAX_COUNTED = 10_000
 
 const JOBS = 'hookline_queue_jobs'
+const MARKS = 'hookline_queue_marks'
 const BODIES = 'hookline_queue_bodies'
 const BODY = `(SELECT body FROM ${BODIES} AS b WHERE b.seq = j.seq)`
 const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at, retry_state FROM ${JOBS} AS j`
@@ -89,6 +93,9 @@ function prepareQueries(database: DatabaseSync) {
     logged: query<'seq' | 'id' | 'body' | 'at' | 'note'>(`
       SELECT seq, id, at, note, coalesce((SELECT body FROM ${BODIES} AS b WHERE b.seq = job), x'') AS body ${IN_LOG} AND at >= ? AND at < ? ORDER BY seq`),
     oldestLogged: query<'seq' | 'at'>(`SELECT seq, at ${IN_LOG} ORDER BY seq LIMIT ?`),
+    marks: query<'key' | 'until' | 'version'>(
+      `SELECT key, until, version FROM ${MARKS} WHERE queue = ? AND version > ? ORDER BY version LIMIT ?`,
+    ),
     removeLogged: query<'bytes' | 'job'>('DELETE FROM hookline_log WHERE seq = ? RETURNING bytes, job'),
   }
 }
@@ -130,6 +137,8 @@ function prepareChanges(database: DatabaseSync) {
       WHERE seq = ? AND ${CLAIMED}`),
     countReleased: change('UPDATE hookline_queues SET active = active - ?, waiting = waiting + ? WHERE queue = ?'),
     releaseAll: change(`${RELEASE} ${OF_OWNER}`),
+    mark: change(`INSERT OR REPLACE INTO ${MARKS} (queue, key, until, version) VALUES (?, ?, ?, ?)`),
+    unmark: change(`DELETE FROM ${MARKS} WHERE queue = ? AND until < ?`),
     redrive: change(`
       UPDATE ${JOBS} SET state = ?, line = in_group, place = ?, at = ?, claim_count = 0, first_at = NULL, reason = NULL WHERE seq = ?`),
   }

@@ -9,7 +9,16 @@ import { invalidOption, kindOf } from '../../kit/checks.ts'
 import { HooklineError } from '../../protocol/error.ts'
 import { digestOf } from '../groups.ts'
 import type { QueueCounts } from '../health.ts'
-import type { Answer, CheckedLogPage, CheckedPage, LogStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
+import type {
+  Answer,
+  CheckedLogPage,
+  CheckedPage,
+  LogStore,
+  Mark,
+  MarkStore,
+  QueueStore,
+  ReleaseOptions,
+} from '../queue-store.ts'
 import type {
   ClaimedJob,
   DeadLetter,
@@ -98,6 +107,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   readonly hasGroups = true
   readonly place: string
   readonly log: LogStore
+  readonly marks: MarkStore
   readonly #settings: Settings
   readonly #file: QueueFile
   #use: QueueUse | undefined
@@ -114,6 +124,10 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       list: (page) => file.call('read', (transaction) => listLog(transaction, page)),
       trim: (which) => file.call('write', (transaction) => trimLog(transaction, which)),
       remove: (cursors) => file.call('erase', (transaction) => removeFromLog(transaction, cursors)),
+    }
+    this.marks = {
+      set: (marks, endedBefore) => file.call('promise', (transaction) => setMarks(transaction, marks, endedBefore)),
+      list: (version, limit) => file.call('read', (transaction) => listMarks(transaction, version, limit)),
     }
   }
 
@@ -587,6 +601,17 @@ function removeLogEntry(transaction: Transaction, seq: number): boolean {
   row.logBytes -= removed.bytes
   transaction.walBytes += removed.bytes
   return true
+}
+
+function setMarks(transaction: Transaction, marks: readonly Mark[], endedBefore: Date): void {
+  const { sql, row } = transaction
+  sql.unmark.run(row.queue, endedBefore.getTime())
+  for (const { key, until } of marks) sql.mark.run(row.queue, key, until.getTime(), row.next++)
+  transaction.walBytes += marks.length * PAGE_BYTES
+}
+
+function listMarks({ sql, row }: Transaction, version: number, limit: number) {
+  return sql.marks.all(row.queue, version, limit).map((mark) => ({ ...mark, until: new Date(mark.until) }))
 }
 
 function bytesOfId(id: string): Buffer {

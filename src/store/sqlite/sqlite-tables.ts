@@ -62,6 +62,15 @@ const TABLES = `
     bytes INTEGER NOT NULL,
     note BLOB NOT NULL
   ) STRICT;
+  CREATE TABLE hookline_queue_marks (
+    queue INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    version INTEGER NOT NULL, -- A number of its queue.
+    PRIMARY KEY (queue, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX hookline_queue_marks_set ON hookline_queue_marks (queue, version);
+  CREATE INDEX hookline_queue_marks_ended ON hookline_queue_marks (queue, until);
   CREATE TABLE hookline_queue_schema (version INTEGER NOT NULL) STRICT;
   INSERT INTO hookline_queue_schema VALUES (${VERSION})`
 

@@ -18,6 +18,8 @@ export interface TestQueueOptions {
   readonly hasLog?: boolean
   /** Whether the queue takes groups. Default false, and no test is named `groups: …`. */
   readonly hasGroups?: boolean
+  /** Whether the queue has marks. Default false, and no test is named `marks: …`. */
+  readonly hasMarks?: boolean
 }
 
 /** A new, empty queue and what the tests need to know about it. */

@@ -27,10 +27,12 @@ export const durableCases: Cases = {
     const job = jobOf('job')
     await queue.push([job])
     let handled = 0
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 12; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      await Promise.resolve() // The queue claims now. A store that answers at once has its job handled before `close`.
+      // A queue claims once it knows its marks. It is closed at another moment each time: before its claim, during it, and after it.
+      if (round % 4 === 3) await closing.counts()
+      else for (let turns = 0; turns < 2 * round; turns += 1) await Promise.resolve()
       await closing.close({ graceMs: 0 })
       handled += seen.length
     }

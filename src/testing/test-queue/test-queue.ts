@@ -7,9 +7,16 @@ import { deadLetterCases } from './dead-letters.ts'
 import { durableCases, leaseCases } from './durable.ts'
 import { durableGroupCases, groupCases } from './group-cases.ts'
 import { durableLogCases, logCases } from './log-cases.ts'
+import { durableMarkCases, markCases } from './mark-cases.ts'
 import { pushCases, retryCases, workCases } from './work.ts'
 
-const OPTIONS = ['isDurable', 'leaseMs', 'hasLog', 'hasGroups'] as const satisfies (keyof TestQueueOptions)[]
+const OPTIONS = [
+  'isDurable',
+  'leaseMs',
+  'hasLog',
+  'hasGroups',
+  'hasMarks',
+] as const satisfies (keyof TestQueueOptions)[]
 
 /**
  * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
@@ -26,7 +33,7 @@ export function testQueue(
   options: TestQueueOptions = {},
 ): readonly QueueTest[] {
   requireOptions('testQueue', options, OPTIONS)
-  const { isDurable = true, leaseMs, hasLog = false, hasGroups = false } = options
+  const { isDurable = true, leaseMs, hasLog = false, hasGroups = false, hasMarks = false } = options
   const suites: readonly (readonly [isPromised: boolean, cases: Cases])[] = [
     [true, pushCases],
     [true, workCases],
@@ -39,6 +46,8 @@ export function testQueue(
     [hasLog && isDurable, durableLogCases],
     [hasGroups, groupCases],
     [hasGroups && isDurable, durableGroupCases],
+    [hasMarks, markCases],
+    [hasMarks && isDurable, durableMarkCases],
   ]
   const cases = suites.flatMap(([isPromised, cases]) => (isPromised ? Object.entries(cases) : []))
   return cases.map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))

@@ -8,7 +8,7 @@ import type { Queue } from 'hookline/queues'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { createDestination } from 'hookline/sender'
 import { startEndpoint } from 'hookline/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import { identify, nameOf } from '../src/queue/dead-letters.ts'
 import { createFolder, expectUsage, hookline, jsonLines, start } from './command.ts'
@@ -262,4 +262,30 @@ it('a file of release 0.1 is wrong usage', async () => {
   database.close()
 
   expectUsage(await hookline(['queue', old]), old, 'version 1')
+})
+
+it('pause has all processes wait, resume has them go on; both say so, and so do the counts', async () => {
+  const { path, run, json } = await newInbox()
+  const worker = sqliteQueue({ path, name: 'inbox' })
+  onTestFinished(async () => void (await worker.close({ graceMs: 0 })))
+
+  const paused = await run('pause')
+  let handled = 0
+  worker.work(
+    async () => {
+      handled += 1
+      return { complete: true }
+    },
+    { concurrency: 1 },
+  )
+  const counts = [(await run()).stdout, await json('counts')]
+  const handledPaused = handled
+  const resumed = await json('resume')
+  await until(() => handled === 1)
+
+  expect(paused).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^Paused: queue inbox\./) })
+  expect(counts).toEqual([expect.stringContaining('inbox (paused)'), expect.objectContaining({ paused: true })])
+  expect([handledPaused, resumed]).toEqual([0, { queue: 'inbox', action: 'resume' }])
+  expect(await json('counts')).toMatchObject({ paused: false, waiting: 0 })
+  expectUsage(await run('pause', 'inbox'), 'pause')
 })

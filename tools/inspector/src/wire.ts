@@ -101,6 +101,8 @@ export interface QueueStatus {
   readonly urls?: readonly UrlLine[]
   /** Whether the destination is disabled: nothing is sent until it is enabled again. */
   readonly isOff?: boolean
+  /** Whether all processes of the queue are paused. */
+  readonly isPaused?: boolean
 }
 
 export interface UrlLine {

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type FieldValue, HooklineError, MESSAGE_TYPES, type MessageFilter, type ReceivedMessage } from 'hookline'
-import { inspectQueue, type Queue } from 'hookline/queues'
+import { type InspectedQueue, inspectQueue, type Queue } from 'hookline/queues'
 import type { SqliteQueue } from 'hookline/queues/sqlite'
 import { nearest } from '../../../../src/internals.ts'
 import { addField, choice, time, whole } from '../arguments.ts'
@@ -23,13 +23,13 @@ interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly ui?: number | true
 }
 
-const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
+const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'pause', 'resume', 'backup'] as const
 type Action = (typeof ACTIONS)[number]
 
 export function define(command: Command): void {
   command
     .usage(
-      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]',
+      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | pause | resume | backup FILE] [options]',
     )
     .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
     .option('--name <queue>', 'the queue; needed where there are several')
@@ -73,6 +73,8 @@ Examples:
       Shows them on a page, where dead letters can be redriven.
   HOOKLINE_QUEUE=inbox.sqlite hookline queue dead
       Lists the dead letters, grouped by their errors.
+  hookline queue inbox.sqlite pause
+      Lets messages wait: no process handles any until resume.
   hookline queue inbox.sqlite backup inbox-copy.sqlite
       Copies a file while it is in use.
   hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
@@ -106,6 +108,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
       else if (action === 'show') await showMessage(inspected, id, options)
+      else if (action === 'pause' || action === 'resume') await setPaused(inspected, name, action, options)
       else if (action === 'backup') await backUp(queue, id, options)
       else await change(inspected, name, action, ids, filter, options)
     } finally {
@@ -154,6 +157,18 @@ async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: 
   await queue.backup(to)
   if (json) printJson({ action: 'backup', path: to })
   else print(`Written to ${escaped(to)}.`)
+}
+
+async function setPaused(
+  queue: InspectedQueue,
+  name: string,
+  action: 'pause' | 'resume',
+  { json = false }: Options,
+): Promise<void> {
+  await queue[action]()
+  if (json) return printJson({ queue: name, action })
+  const others = action === 'pause' ? 'Its workers claim nothing more' : 'Its workers go on'
+  print(`${action === 'pause' ? 'Paused' : 'Resumed'}: queue ${escaped(name)}. ${others} within 2 seconds.`)
 }
 
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
@@ -207,18 +222,19 @@ async function printCounts(names: readonly string[], { open }: Place, json = fal
   for (const name of names) {
     const queue = await open(name)
     try {
-      const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
+      const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, paused = false } = await queue.counts()
       const { redrive } = inspectQueue(queue)
       const reasons = deadLetters === 0 ? [] : sortReasons(await redrive('all', { dryRun: true }))
       const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
       if (json) {
         const oldest = { oldestDueAt: oldestDueAt ?? null, oldestDueAgeMs: ageMs ?? 0 }
-        printJson({ queue: name, waiting, retrying: retrying ?? null, active, deadLetters, ...oldest, reasons, asOf })
+        const counts = { waiting, retrying: retrying ?? null, active, deadLetters, ...oldest, reasons }
+        printJson({ queue: name, ...counts, paused, asOf })
       }
       const age = ageMs === undefined ? '-' : `${ageOf(ageMs)} ago`
       const why = deadLetters === 0 ? '0' : `${deadLetters}: ${listReasons(reasons)}`
       const again = retrying ? ` (${retrying} retrying)` : ''
-      rows.push([escaped(name), `${waiting}${again}`, `${active}`, age, why])
+      rows.push([`${escaped(name)}${paused ? ' (paused)' : ''}`, `${waiting}${again}`, `${active}`, age, why])
     } finally {
       await queue.close({ graceMs: 0 })
     }
@@ -265,7 +281,8 @@ function readWords(words: readonly string[]): Words {
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
-  if (['counts', 'dead', 'history'].includes(action) && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
+  if (['counts', 'dead', 'history', 'pause', 'resume'].includes(action) && ids.length > 0)
+    throw new UsageError(`${action} takes no ids.`)
   return { location, action, ids }
 }
 

@@ -232,12 +232,13 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
 
 /** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
-  const { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, urls, isOff } = health
+  const { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, urls, isOff, paused: isPaused } = health
   const lines = urls?.map(({ openSince, probeAt, lastFailure, ...url }) => {
     return { ...url, openSince: openSince?.getTime(), probeAt: probeAt?.getTime(), lastFailure: toFailure(lastFailure) }
   })
   const counts = { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs }
-  return { ...counts, asOf: asOf?.getTime(), urls: lines, ...(isOff && { isOff }) } as Omit<QueueStatus, 'part'>
+  const flags = { ...(isOff && { isOff }), ...(isPaused && { isPaused }) }
+  return { ...counts, asOf: asOf?.getTime(), urls: lines, ...flags } as Omit<QueueStatus, 'part'>
 }
 
 function toFailure(failure: UrlHealth['lastFailure']): UrlLine['lastFailure'] {

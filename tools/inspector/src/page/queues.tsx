@@ -101,6 +101,7 @@ const STATUSES = {
 } as const
 const HELD = ['waiting', 'circuit open'] as const
 const OFF = ['waiting', 'switched off'] as const
+const PAUSED = ['waiting', 'paused'] as const
 /** A count is older than this only when its engine did not answer. */
 const STALE_MS = 30_000
 
@@ -109,7 +110,8 @@ function Counted({ status: queue }: { readonly status: QueueStatus | undefined }
   if (queue === undefined) return <div class="muted">not counted yet</div>
   const { asOf, reason } = queue
   const isHeld = queue.status === 'degraded' && reason === undefined
-  const [sign, text] = queue.isOff ? OFF : isHeld ? HELD : STATUSES[queue.status]
+  const isPaused = queue.isPaused && queue.status === 'ok'
+  const [sign, text] = queue.isOff ? OFF : isHeld ? HELD : isPaused ? PAUSED : STATUSES[queue.status]
   const isStale = asOf !== undefined && now - asOf > STALE_MS
   return (
     <div>

@@ -1,0 +1,139 @@
+/** The marks of a queue, as this process knows them: what other processes change is read every second. */
+
+import { createHmac } from 'node:crypto'
+import { invalidOption, kindOf, requireText, requireTime } from '../kit/checks.ts'
+import { type Clock, unref } from '../kit/clock.ts'
+import type { Mark, MarkStore } from './queue-store.ts'
+import type { Queue, QueueMarks } from './queue-types.ts'
+import { PAGE } from './walk.ts'
+
+/** While this mark is set, no process of the queue claims jobs. */
+export const PAUSED = 'paused'
+export const FOREVER: Date = new Date(8.64e15)
+
+const EVERY_MS = 1_000
+/** How often all marks are read again. This also finds what was missed while the engine was away, or had lost its marks. */
+const ALL_EVERY_MS = 10 * 60_000
+/** How long a mark that has ended stays in the store, so that each process reads its end. */
+const ENDED_MS = 2 * ALL_EVERY_MS
+
+export interface MarksOptions {
+  /** Keys the digests. */
+  readonly name: string
+  readonly clock: Clock
+  /** Whether other processes may change the marks. */
+  readonly isShared: boolean
+  readonly onError: (error: unknown) => void
+}
+
+export class Marks implements QueueMarks {
+  readonly #store: MarkStore
+  readonly #options: MarksOptions
+  /** When each mark ends, by its digest. */
+  #ends = new Map<string, number>()
+  #version = 0
+  #readAt = Number.NEGATIVE_INFINITY
+  #allReadAt = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> = Promise.resolve()
+  #onRead: (() => void) | undefined
+  #timer: unknown
+  #isClosed = false
+
+  constructor(store: MarkStore, options: MarksOptions) {
+    this.#store = store
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#ends.size
+  }
+
+  readonly has = (key: string): boolean => {
+    const end = this.#ends.get(this.#digestOf(key))
+    return end !== undefined && end > this.#options.clock.now()
+  }
+
+  readonly set: QueueMarks['set'] = async (keys, until) => {
+    if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of texts', kindOf(keys), "Pass ['user-1'].")
+    for (const key of keys) requireText('keys', key, 'user-1')
+    requireTime('until', until)
+    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // The end of a mark stays in the store until all have read it.
+    const marks = [...new Set(keys)].map((key): Mark => ({ key: this.#digestOf(key), until: end }))
+    for (let start = 0; start < marks.length; start += PAGE.limit) {
+      await this.#store.set(marks.slice(start, start + PAGE.limit), this.#endedBefore())
+    }
+    await this.#read()
+  }
+
+  /** Reads what has changed, unless this was done within the last second. */
+  async refresh(): Promise<void> {
+    if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#read()
+  }
+
+  /** Reads the marks, and from now on what other processes change. Calls back after each read. */
+  follow(onRead: () => void): void {
+    this.#onRead = onRead
+    void this.#readAgain()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#options.clock.clearTimeout(this.#timer)
+  }
+
+  async #readAgain(): Promise<void> {
+    const { clock, isShared, onError } = this.#options
+    let hasFailed = false
+    await this.#read().catch((error) => {
+      hasFailed = true
+      if (!this.#isClosed) onError(error)
+    })
+    if (this.#isClosed || !(isShared || hasFailed)) return
+    this.#timer = unref(clock.setTimeout(() => void this.#readAgain(), EVERY_MS))
+  }
+
+  #read(): Promise<void> {
+    this.#reading = this.#reading.catch(() => {}).then(() => this.#readChanges())
+    return this.#reading
+  }
+
+  async #readChanges(): Promise<void> {
+    const { clock } = this.#options
+    const [startedAt, now, endedBefore] = [clock.monotonic(), clock.now(), this.#endedBefore()]
+    const readsAll = startedAt - this.#allReadAt >= ALL_EVERY_MS
+    const ends = readsAll ? new Map<string, number>() : this.#ends
+    let version = readsAll ? 0 : this.#version
+    let hasOld = false
+    for (let count = PAGE.limit; count === PAGE.limit; ) {
+      const page = await this.#store.list(version, PAGE.limit)
+      for (const { key, until } of page) {
+        if (until.getTime() > now) ends.set(key, until.getTime())
+        else ends.delete(key)
+        hasOld ||= until < endedBefore
+      }
+      version = page.at(-1)?.version ?? version
+      count = page.length
+    }
+    this.#ends = ends
+    this.#version = version
+    this.#readAt = startedAt
+    if (readsAll) this.#allReadAt = startedAt
+    this.#onRead?.()
+    if (hasOld && this.#onRead !== undefined) await this.#store.set([], endedBefore) // A process that only looks deletes nothing.
+  }
+
+  #endedBefore(): Date {
+    return new Date(this.#options.clock.now() - ENDED_MS)
+  }
+
+  /** Marks may name people: the engine has digests only. */
+  #digestOf(key: string): string {
+    return createHmac('sha256', this.#options.name).update(key).digest('base64url')
+  }
+}
+
+/** @throws TypeError for a queue without marks. */
+export function requireMarks({ marks }: Pick<Queue, 'marks'>, option: string): QueueMarks {
+  if (marks !== undefined) return marks
+  throw new TypeError(`\`${option}\` needs a queue with marks. Use a queue of Hookline, or give the store \`marks\`.`)
+}

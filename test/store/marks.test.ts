@@ -1,0 +1,131 @@
+/** The marks of a queue: what a process reads of them, and when. */
+
+import { expect, it, vi } from 'vitest'
+import { inspectQueue } from '../../src/observe/inspect-queue.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
+import type { MarkStore } from '../../src/store/queue-store.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { jobOf, work } from '../support/queues.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+/** A durable store, and queues on it by one clock. The marks of the store are kept apart, and can be lost. */
+function setUp() {
+  const clock = manualClock()
+  const errors: unknown[] = []
+  let kept = createMemoryStore({ clock }).marks as MarkStore
+  const marks = {
+    list: vi.fn<MarkStore['list']>((...given) => kept.list(...given)),
+    set: vi.fn<MarkStore['set']>((...given) => kept.set(...given)),
+  }
+  const store = { ...createMemoryStore({ clock }), isDurable: true, marks }
+  const onError = (error: unknown) => errors.push(error)
+  const open = (pollMs?: number) => createQueue(store, { name: 'shared', pollMs, clock, onError })
+  const lose = () => {
+    kept = createMemoryStore({ clock }).marks as MarkStore
+  }
+  return { clock, errors, marks, open, lose, stored: () => kept.list(0, 1_000) }
+}
+
+it('a worker reads all marks once, and then what has changed', async () => {
+  const { clock, marks, open } = setUp()
+  const [worker, other] = [open(SECOND), open(SECOND)]
+  const keys = Array.from({ length: 1_234 }, (_, index) => `${index}`)
+  await other.marks?.set(keys, new Date(clock.now() + MINUTE))
+  marks.list.mockClear()
+
+  work(worker)
+  await clock.advance(5 * SECOND)
+
+  expect(marks.list.mock.calls.map(([version]) => version)).toEqual([0, 500, 1_000, 1_234, 1_234, 1_234, 1_234, 1_234])
+  await other.marks?.set(['7', 'new'], new Date(clock.now() + MINUTE))
+  await clock.advance(SECOND)
+  expect([worker.marks?.size, worker.marks?.has('new')]).toEqual([1_235, true])
+})
+
+it('claims nothing before the marks are known, and tries again when they cannot be read', async () => {
+  const { clock, errors, marks, open } = setUp()
+  const queue = open()
+  const failing = marks.list.mockRejectedValue(new Error('no connection'))
+
+  const seen = work(queue)
+  await queue.push([jobOf('a')])
+  await clock.advance(2_500)
+
+  expect([seen.length, failing.mock.calls.length]).toEqual([0, 3])
+  expect(errors).toMatchObject(Array(3).fill({ code: 'queue_unavailable' }))
+  failing.mockReset().mockReturnValue([])
+  await clock.advance(SECOND)
+  expect(seen).toHaveLength(1)
+  await clock.advance(MINUTE)
+  expect(failing).toHaveBeenCalledTimes(1) // No other process can change them: the queue does not poll.
+})
+
+it('keeps what it knows while the marks cannot be read', async () => {
+  const { clock, errors, marks, open } = setUp()
+  const queue = open(SECOND)
+  const seen = work(queue)
+  await inspectQueue(queue).pause()
+  marks.list.mockRejectedValue(new Error('no connection'))
+
+  await queue.push([jobOf('a')])
+  await clock.advance(5 * SECOND)
+
+  expect([seen.length, queue.marks?.size]).toEqual([0, 1])
+  expect(errors.length).toBeGreaterThan(0)
+})
+
+it('reads all again every ten minutes: an engine that lost its marks counts anew', async () => {
+  const { clock, open, lose } = setUp()
+  const [worker, other] = [open(SECOND), open(SECOND)]
+  const later = new Date(clock.now() + 60 * MINUTE)
+  work(worker)
+  await other.marks?.set(['a', 'b', 'c'], later)
+  await clock.advance(SECOND)
+
+  lose()
+  await other.marks?.set(['d'], later)
+  await clock.advance(10 * MINUTE)
+
+  expect(['a', 'b', 'c', 'd'].filter((key) => worker.marks?.has(key))).toEqual(['d'])
+})
+
+it('a mark that has ended leaves the processes and, later, the engine', async () => {
+  const { clock, open, stored } = setUp()
+  const queue = open(SECOND)
+  work(queue)
+  await queue.marks?.set(['a', 'b'], new Date(clock.now() + MINUTE))
+  await queue.marks?.set(['b'], new Date(0))
+
+  expect(await stored()).toHaveLength(2) // Other processes have to read the end of `b`.
+  await clock.advance(10 * MINUTE)
+  expect(queue.marks?.size).toBe(0)
+  await clock.advance(25 * MINUTE)
+  expect(await stored()).toEqual([])
+})
+
+it('a queue that is closed reads no more', async () => {
+  const { clock, marks, open } = setUp()
+  const queue = open(SECOND)
+  work(queue)
+  await clock.advance(SECOND)
+
+  await queue.close()
+  marks.list.mockClear()
+  await clock.advance(MINUTE)
+
+  expect([marks.list.mock.calls.length, clock.timers]).toEqual([0, 0])
+})
+
+it('the engine gets digests, which differ between queues', async () => {
+  const { clock, marks, open } = setUp()
+  await open().marks?.set(['user-1'], new Date(clock.now()))
+  const [[mark]] = marks.set.mock.calls[0] as Parameters<MarkStore['set']>
+  expect(mark?.key).toMatch(/^[\w-]{43}$/)
+
+  const store = { ...createMemoryStore({ clock }), marks }
+  await createQueue(store, { name: 'another', clock }).marks?.set(['user-1'], new Date(clock.now()))
+  expect(marks.set.mock.calls[1]?.[0][0]?.key).not.toBe(mark?.key)
+})
