@@ -192,7 +192,16 @@ const fail = () => {
 }
 
 describe('health', () => {
-  const zeros = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf: undefined, ignored: 0, unplanned: 0, suppressed: 0 }
+  const zeros = {
+    waiting: 0,
+    active: 0,
+    deadLetters: 0,
+    oldestDueAgeMs: 0,
+    asOf: undefined,
+    ignored: 0,
+    unplanned: 0,
+    suppressed: 0,
+  }
   const counted = { ...zeros, retrying: 0, asOf: expect.any(Date) }
 
   it('without an inbox: ok, then closing', async () => {

@@ -232,7 +232,19 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
 
 /** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
-  const { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, urls, isOff, paused: isPaused } = health
+  const {
+    status,
+    reason,
+    waiting,
+    active,
+    retrying,
+    deadLetters,
+    oldestDueAgeMs,
+    asOf,
+    urls,
+    isOff,
+    paused: isPaused,
+  } = health
   const lines = urls?.map(({ openSince, probeAt, lastFailure, ...url }) => {
     return { ...url, openSince: openSince?.getTime(), probeAt: probeAt?.getTime(), lastFailure: toFailure(lastFailure) }
   })
