@@ -66,6 +66,7 @@ async function followInbox(): Promise<string[]> {
   const trip = record()
   receiver.on('track', trip.end)
   receiver.start()
+  await queue.counts() // A queue reads its marks when it starts.
   const { push } = queue
   queue.push = (...given) => {
     trip.begin()
