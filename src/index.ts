@@ -13,6 +13,7 @@ export type {
 } from './host/endpoint.ts'
 export type { Clock } from './kit/clock.ts'
 export type { Logger } from './kit/log.ts'
+export type { TracedEvent } from './kit/trace.ts'
 export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './protocol/error.ts'
 export type {
   AliasMessage,
@@ -50,6 +51,7 @@ export type {
   FailedRequest,
   ForgottenEvent,
   HandledEvent,
+  HandleEvent,
   HandlerRun,
   IgnoredEvent,
   ReceivedEvent,

@@ -5,7 +5,5 @@
  */
 
 export type { ReadHealth } from './observe/gauges.ts'
-export { inTrace } from './observe/in-trace.ts'
 export { type ObserveOptions, observe } from './observe/observe.ts'
-export type { Handler } from './receive/selection.ts'
 export type { Health } from './store/health.ts'

@@ -7,6 +7,7 @@
 export type { Clock } from './kit/clock.ts'
 export type { Logger } from './kit/log.ts'
 export type { DispatcherLike } from './kit/post.ts'
+export type { TracedEvent } from './kit/trace.ts'
 export type {
   AliasCall,
   CallActor,
@@ -23,6 +24,7 @@ export type { CircuitEvent, CircuitOptions, CircuitState, UrlHealth } from './se
 export { createDestination } from './send/create-destination.ts'
 export { createSender } from './send/create-sender.ts'
 export type {
+  DeliverEvent,
   DeliveryReport,
   DestinationObserver,
   FailureReason,

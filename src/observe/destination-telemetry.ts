@@ -1,9 +1,20 @@
-/** Makes spans and metrics of an HTTP client from the reports of a destination. */
+/** Makes spans of an HTTP client while a destination or a sender posts, and metrics from the reports of a destination. */
 
-import { type Attributes, type Meter, SpanKind, type SpanStatus, SpanStatusCode, type Tracer } from '@opentelemetry/api'
+import {
+  type Attributes,
+  context,
+  type Meter,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  type SpanStatus,
+  SpanStatusCode,
+  type Tracer,
+} from '@opentelemetry/api'
 import type { CircuitEvent } from '../send/circuit.ts'
-import type { DeliveryReport, SkippedEvent } from '../send/destination-events.ts'
+import type { DeliverEvent, DeliveryReport, SkippedEvent } from '../send/destination-events.ts'
 import type { Attempt } from '../send/sender-types.ts'
+import { runInside } from './spans.ts'
 
 export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
   const count = (name: string, unit: string, description: string) =>
@@ -13,25 +24,33 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
   const skips = count('skipped', '{message}', 'Messages that were not queued, by the reason.')
   const circuits = count('circuits', '{circuit}', 'Circuits that opened or closed, by the new state.')
 
-  function addAttempt(attempt: Attempt, report: DeliveryReport): void {
-    const attributes = attributesOf(attempt)
-    attempts.add(1, attributes)
-    const resends = countEarlierAttempts(attempt, report)
-    const startTime = attempt.at.getTime()
-    const spanAttributes: Attributes = { ...attributes, 'url.full': attempt.url, 'messaging.message.id': report.id }
-    if (resends > 0) spanAttributes['http.request.resend_count'] = resends
-    const span = tracer.startSpan('POST', { kind: SpanKind.CLIENT, attributes: spanAttributes, startTime })
-    if (!attempt.ok) span.setStatus(failedStatus(attempt))
-    span.end(startTime + attempt.durationMs)
-  }
+  const spans = new WeakMap<DeliverEvent, Span>()
 
   return {
-    attempt(report: DeliveryReport): void {
-      const { status, reason, latest } = report
+    attempt({ status, reason, latest }: DeliveryReport): void {
       const attributes: Attributes = { 'hookline.delivery.status': status }
       if (reason !== undefined) attributes['error.type'] = reason
       rounds.add(1, attributes)
-      for (const attempt of latest) addAttempt(attempt, report)
+      for (const attempt of latest) attempts.add(1, attributesOf(attempt))
+    },
+    'deliver:start'(event: DeliverEvent): void {
+      const { url, id, attempt } = event
+      const attributes: Attributes = { ...requestAttributes(url), 'url.full': url }
+      if (id !== undefined) attributes['messaging.message.id'] = id
+      if (attempt > 1) attributes['http.request.resend_count'] = attempt - 1
+      // A destination posts long after its caller: no active span is the parent. A sender posts while its caller waits.
+      const parent = id === undefined ? context.active() : ROOT_CONTEXT
+      const span = tracer.startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent)
+      spans.set(event, span)
+      runInside(event, span, parent)
+    },
+    'deliver:asyncEnd'(event: DeliverEvent): void {
+      const { result } = event
+      const span = spans.get(event)
+      if (result === undefined || span === undefined) return // It began before `observe` was called.
+      span.setAttributes(attributesOf(result))
+      if (!result.ok) span.setStatus(failedStatus(result))
+      span.end()
     },
     skipped: ({ reason }: SkippedEvent) => skips.add(1, { 'hookline.skip.reason': reason }),
     circuit: ({ url, state }: CircuitEvent) => circuits.add(1, { ...serverOf(url), 'hookline.circuit.state': state }),
@@ -40,10 +59,14 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
 
 function attributesOf({ url, ok, status, error }: Attempt): Attributes {
   const kind = error ?? (ok ? undefined : `${status}`)
-  const attributes: Attributes = { 'http.request.method': 'POST', ...serverOf(url) }
+  const attributes = requestAttributes(url)
   if (status !== undefined) attributes['http.response.status_code'] = status
   if (kind !== undefined) attributes['error.type'] = kind
   return attributes
+}
+
+function requestAttributes(url: string): Attributes {
+  return { 'http.request.method': 'POST', ...serverOf(url) }
 }
 
 /** Returns the status of a span. It has no message if there was an answer, whose status is an attribute already. */
@@ -56,10 +79,4 @@ function serverOf(url: string): Attributes {
   const { protocol, hostname, port } = new URL(url)
   const defaultPort = protocol === 'https:' ? 443 : 80
   return { 'server.address': hostname, 'server.port': port === '' ? defaultPort : Number(port) }
-}
-
-/** Counts the attempts of earlier rounds at the same URL. */
-function countEarlierAttempts({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
-  const isSame = (other: Attempt): boolean => other.url === url
-  return attempts.filter(isSame).length - latest.filter(isSame).length
 }

@@ -42,8 +42,9 @@ export function observe(options: ObserveOptions = {}): () => void {
     const onEvent = (event: unknown): void => {
       notify(() => record(event as never), warn)
     }
-    subscribe(`hookline:${name}`, onEvent)
-    return () => unsubscribe(`hookline:${name}`, onEvent)
+    const channel = name.includes(':') ? `tracing:hookline:${name}` : `hookline:${name}`
+    subscribe(channel, onEvent)
+    return () => unsubscribe(channel, onEvent)
   })
   return () => {
     for (const stop of stops) stop()

@@ -5,7 +5,9 @@ import {
   context,
   type Meter,
   type MetricOptions,
+  type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   type Tracer,
   trace,
@@ -16,20 +18,21 @@ import type { Delivery } from '../receive/delivery.ts'
 import type {
   FailedEvent,
   HandledEvent,
+  HandleEvent,
   IgnoredEvent,
   ReceivedEvent,
   RefusedEvent,
   StoredEvent,
   UnplannedEvent,
 } from '../receive/events.ts'
-import { contextOf } from './in-trace.ts'
+import { contextOf, runInside } from './spans.ts'
 
 /** The parts of an event that its span shows. */
 interface Work {
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
-  readonly durationMs: number
-  readonly error?: HooklineError
+  readonly isStored?: boolean
+  readonly durationMs?: number
 }
 
 const SECONDS: MetricOptions = {
@@ -41,15 +44,29 @@ const SECONDS: MetricOptions = {
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const instruments = createInstruments(meter)
 
+  const spans = new WeakMap<Delivery, Span>()
+
   /** Records one attempt to handle a message. The attributes of the span alone would give the metric too many series. */
   function addAttempt(event: HandledEvent | FailedEvent, attributes: Attributes, ofSpan: Attributes = {}): void {
     instruments.processDuration.record(event.durationMs / 1000, attributes)
-    addSpan(tracer, 'process', SpanKind.CONSUMER, event, {
-      ...attributes,
+    // An attempt has no span yet if it failed before its handlers, or began before `observe` was called.
+    const span = spans.get(event.delivery) ?? startProcess(event)
+    endProcess(event.delivery, span, { ...attributes, ...ofSpan }, 'error' in event ? event.error : undefined)
+  }
+
+  function startProcess(event: HandleEvent | HandledEvent | FailedEvent): Span {
+    const ofSpan = { 'messaging.operation.type': 'process', 'hookline.attempt': event.attempt }
+    return startSpan(tracer, 'process', SpanKind.CONSUMER, event, {
+      ...operationAttributes('process', event),
       ...ofSpan,
-      'messaging.operation.type': 'process',
-      'hookline.attempt': event.attempt,
     })
+  }
+
+  function endProcess(delivery: Delivery, span: Span, attributes: Attributes, error: HooklineError | undefined): void {
+    spans.delete(delivery)
+    span.setAttributes(attributes)
+    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error.message })
+    span.end()
   }
 
   return {
@@ -66,7 +83,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
       const attributes = operationAttributes('store', event)
       instruments.stored.add(1, attributes)
       instruments.storeDuration.record(event.durationMs / 1000, attributes)
-      addSpan(tracer, 'store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' })
+      startSpan(tracer, 'store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' }).end()
     },
     handled(event: HandledEvent): void {
       const attributes = operationAttributes('process', event)
@@ -81,6 +98,17 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
       const next = { 'hookline.next': typeof event.next === 'string' ? event.next : 'retry' }
       instruments.failed.add(1, { ...attributes, ...next })
       addAttempt(event, attributes, next)
+    },
+    'handle:start'(event: HandleEvent): void {
+      const span = startProcess(event)
+      spans.set(event.delivery, span)
+      runInside(event, span, contextOf(event))
+    },
+    /** Ends the span of an attempt that neither succeeded nor failed: `close` released the message. */
+    'handle:asyncEnd'({ delivery, error }: HandleEvent): void {
+      const span = spans.get(delivery)
+      if (span === undefined || error === undefined) return
+      endProcess(delivery, span, { 'error.type': error.code, 'hookline.next': 'retry' }, error)
     },
   }
 }
@@ -103,20 +131,20 @@ function createInstruments(meter: Meter) {
   }
 }
 
-function addSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): void {
-  const { message, delivery, durationMs, error } = work
-  const parent = contextOf(delivery)
+/** Starts the span of work that begins, or that took `durationMs` and ends now. */
+function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): Span {
+  const { message, delivery, durationMs } = work
+  const parent = contextOf(work)
   // The span belongs to the trace of the delivery. If another one is active, such as that of a worker, it is linked.
   const active = trace.getSpanContext(context.active())
   const isOtherTrace = active !== undefined && active.traceId !== trace.getSpanContext(parent)?.traceId
   const links = isOtherTrace ? [{ context: active }] : []
-  const endTime = Date.now()
   const attributes: Attributes = { ...given, 'messaging.message.id': delivery.id }
   if (message?.type === 'track') attributes['hookline.message.event'] = message.event
   const title = message === undefined ? name : `${name} ${message.type}`
-  const span = tracer.startSpan(title, { kind, attributes, links, startTime: endTime - durationMs }, parent)
-  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error.message })
-  span.end(endTime)
+  const options: SpanOptions = { kind, attributes, links }
+  if (durationMs !== undefined) options.startTime = Date.now() - durationMs
+  return tracer.startSpan(title, options, parent)
 }
 
 function operationAttributes(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {

@@ -1,6 +1,7 @@
 /** One attempt at a message: the arguments of its handlers, and the data that is reported. */
 
 import type { Clock } from '../kit/clock.ts'
+import type { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import type { Deadline } from './deadline.ts'
 import type { Delivery, HandlerNames } from './delivery.ts'
@@ -38,4 +39,6 @@ export interface Attempt {
   readonly isStored: boolean
   /** Whether no handler matched. */
   isIgnored: boolean
+  /** Ends its trace; undefined when it is not traced. */
+  end?: (error?: HooklineError) => void
 }

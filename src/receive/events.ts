@@ -1,6 +1,7 @@
 /** The events of a receiver. Observers and the diagnostics channels get the same ones. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
+import type { TracedEvent } from '../kit/trace.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage, TrackMessage } from '../protocol/message.ts'
 import type { Delivery, HandlerNames, ReceivedElement } from './delivery.ts'
@@ -57,6 +58,18 @@ export interface IgnoredEvent {
   readonly delivery: Delivery
   /** Whether it is in the inbox. */
   readonly isStored: boolean
+}
+
+/** The tracing channel `hookline:handle`: handlers of a message are called; ends with `hookline:handled`, `hookline:failed`, or a release by `close`. */
+export interface HandleEvent extends TracedEvent {
+  readonly message: ReceivedMessage
+  readonly delivery: Delivery
+  /** Which attempt this is, from 1 on; without an inbox always 1. */
+  readonly attempt: number
+  /** Whether it is in the inbox. */
+  readonly isStored: boolean
+  /** Why the attempt failed; set before `error` is published. */
+  readonly error?: HooklineError
 }
 
 /** How one handler ended. */

@@ -153,6 +153,7 @@ export class StoredMessages {
     } catch (thrown) {
       const error = toError(thrown)
       if (error.code === 'shutting_down' && error === deadline.error) {
+        claimed.attempt?.end?.(error)
         return this.#release(this.#withHandlers(before, progress))
       }
       const isFinal = isUnusable(error) && !claimed.isUncounted

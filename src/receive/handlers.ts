@@ -8,6 +8,7 @@ import { describeError, HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import type { Attempt, Progress } from './attempt.ts'
 import { type Handler, type HandlerOptions, readHandlerName, readSelection } from './selection.ts'
+import { handling, traceHandlers } from './trace-handlers.ts'
 
 /** The handlers of an audience: pass one or both. */
 export interface AudienceHandlers<M = ReceivedMessage> {
@@ -240,8 +241,14 @@ function append(registry: Registry, key: string, value: Registered): void {
 /** The sender gets this text, so it says nothing about the error. */
 const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
-/** Calls the handlers. Throws when one failed and none returned a promise; rejects otherwise. An undefined error means success to {@link addRun}. */
+/** Hot path: looks for subscribers before it creates anything for them. */
 function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
+  if (handlers.length === 0 || !handling.hasSubscribers) return callEach(handlers, attempt)
+  return traceHandlers(attempt, () => callEach(handlers, attempt))
+}
+
+/** Calls the handlers. Throws when one failed and none returned a promise; rejects otherwise. An undefined error means success to {@link addRun}. */
+function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []

@@ -34,7 +34,7 @@ const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgot
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
 /** An attempt as far as it came. */
-export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs'> & {
+export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'end'> & {
   /** Undefined when no handler saw it. */
   readonly message: ReceivedMessage | undefined
 }
@@ -86,21 +86,25 @@ export class Tap {
   }
 
   /** Publishes that every handler succeeded, or that none matched. Publishes nothing when the attempt was not measured. */
-  publishHandled({ message, delivery, number, startedAt, runs = [], isIgnored, isStored }: Attempt): void {
+  publishHandled(attempt: Attempt): void {
+    const { message, delivery, number, startedAt, runs = [], isIgnored, isStored } = attempt
     if (isIgnored) this.publish('ignored', { message, delivery, isStored })
     else if (startedAt !== undefined) {
       const durationMs = this.#clock.monotonic() - startedAt
       this.publish('handled', { message, delivery, attempt: number, durationMs, runs, isStored })
     }
+    attempt.end?.()
   }
 
   /** Reports that handlers of a message failed, or that a message of an inbox never reached them. */
   reportFailed(tried: Tried, failure: Failure, line: Partial<Line>, request = requestOf(tried.delivery)): void {
     this.#report(failure.error, request, line)
-    if (!this.isHeard('failed')) return
-    const { message, delivery, startedAt, runs = [], isStored } = tried
-    const now = this.#clock.monotonic()
-    this.publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
+    if (this.isHeard('failed')) {
+      const { message, delivery, startedAt, runs = [], isStored } = tried
+      const now = this.#clock.monotonic()
+      this.publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
+    }
+    tried.end?.(failure.error)
   }
 
   /** Reports what failed after the answer, or what the answer does not depend on. */

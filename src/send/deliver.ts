@@ -126,7 +126,10 @@ export class JobHandler {
     const now = this.#clock.now()
     const ends = chosen.map((target) => this.#circuits.begin(target))
     const sent = readSent(job, before)
-    const latest = await new Promise<readonly Attempt[]>((resolve) => transport.postRound(sent.body, chosen, resolve))
+    const posted = { id: job.id, attempts: before.attempts }
+    const latest = await new Promise<readonly Attempt[]>((resolve) =>
+      transport.postRound(sent.body, chosen, resolve, posted),
+    )
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
       this.#report(sent, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] })

@@ -1,5 +1,6 @@
 /** The events of a destination: for its callbacks, its observers, and diagnostics channels. */
 
+import type { TracedEvent } from '../kit/trace.ts'
 import type { Message } from '../protocol/message.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { Attempt } from './sender-types.ts'
@@ -56,6 +57,18 @@ export interface DeliveryReport {
   readonly reason?: FailureReason
   /** The value that `filter` or `transform` threw; set with `transform_failed`. */
   readonly error?: unknown
+}
+
+/** The tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. It never fails: an attempt has its error as a field. */
+export interface DeliverEvent extends TracedEvent {
+  /** The webhook URL. Its query reads `?…`. */
+  readonly url: string
+  /** The id that the destination gave the message; undefined for a message of a sender. */
+  readonly id: string | undefined
+  /** Which attempt at this URL this is, from 1 on; of a sender always 1. */
+  readonly attempt: number
+  /** The attempt that was made; set before `asyncEnd` is published. */
+  readonly result?: Attempt
 }
 
 /** A message was queued: with a `db`, as far as your transaction commits. */

@@ -1,12 +1,28 @@
 /** Limits how many POSTs to one origin are under way at a time; the others wait. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
 import { createFifo, type Fifo } from '../kit/fifo.ts'
 import { type DispatcherLike, type PendingPost, type PostRequest, type PostTiming, post } from '../kit/post.ts'
+import { trace } from '../kit/trace.ts'
+import type { DeliverEvent } from './destination-events.ts'
 import type { Attempt } from './sender-types.ts'
 import { toAttempt } from './url-attempt.ts'
 import type { Target } from './webhooks.ts'
 
-export type AttemptRequest = Pick<PostRequest, 'headers' | 'body'>
+export interface AttemptRequest extends Pick<PostRequest, 'headers' | 'body'> {
+  /** The job of a destination. */
+  readonly job?: PostedJob | undefined
+}
+
+/** A job as it was before it is posted. */
+export interface PostedJob {
+  readonly id: string
+  /** Its attempts of earlier rounds. */
+  readonly attempts: readonly Attempt[]
+}
+
+const delivering = tracingChannel<unknown, DeliverEvent>('hookline:deliver')
 
 export interface Connection extends DispatcherLike {
   /** Closes the connection. Its promise never rejects. */
@@ -37,8 +53,10 @@ export class OriginLimiter {
   /** Makes an attempt. The attempt and its timeout begin when fewer attempts than the limit are under way. */
   post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
     const slot = this.#findSlot()
-    if (slot === undefined) this.#waiting.push((free) => this.#start(free, target, request, done))
-    else this.#start(slot, target, request, done)
+    const start = (free: Slot): void => this.#start(free, target, request, done)
+    if (slot !== undefined) start(slot)
+    // An attempt that waits starts when another one ends, but in the trace of its own caller.
+    else this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
   }
 
   /** Ends the attempts under way with the error `closed`. Attempts that wait begin afterwards. */
@@ -62,7 +80,15 @@ export class OriginLimiter {
     return slot
   }
 
-  #start(slot: Slot, target: Target, { headers, body }: AttemptRequest, done: (attempt: Attempt) => void): void {
+  #start(slot: Slot, target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
+    if (delivering.hasSubscribers) {
+      const { promise, resolve } = Promise.withResolvers<Attempt>()
+      void promise.then(done)
+      trace(delivering, deliverEvent(target, request), () => this.#post(slot, target, request, resolve), promise)
+    } else this.#post(slot, target, request, done)
+  }
+
+  #post(slot: Slot, target: Target, { headers, body }: AttemptRequest, done: (attempt: Attempt) => void): void {
     const { clock } = this.#timing
     const at = clock.now()
     const startedAt = clock.monotonic()
@@ -93,6 +119,11 @@ export class OriginLimiter {
       if (this.#idle.length === this.#slots.length) for (const resolve of this.#drains.splice(0)) resolve()
     }
   }
+}
+
+function deliverEvent({ shown: url }: Target, { job }: AttemptRequest): DeliverEvent {
+  const earlier = job?.attempts.filter((attempt) => attempt.url === url) ?? []
+  return { url, id: job?.id, attempt: earlier.length + 1 }
 }
 
 const CLOSED = Object.assign(new Error('a sender that was closed'), { code: 'UND_ERR_CLOSED' })

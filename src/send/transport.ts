@@ -5,7 +5,7 @@ import { createDeadlines } from '../kit/deadlines.ts'
 import type { DispatcherLike } from '../kit/post.ts'
 import { Client } from '../kit/undici.ts'
 import { RESPONSE_LIMIT } from '../protocol/limits.ts'
-import { type AttemptRequest, type Connection, OriginLimiter } from './origin-limiter.ts'
+import { type AttemptRequest, type Connection, OriginLimiter, type PostedJob } from './origin-limiter.ts'
 import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { SenderSettings } from './sender-options.ts'
 import type { Attempt } from './sender-types.ts'
@@ -37,12 +37,17 @@ export function createTransport(settings: SenderSettings) {
     headersFor,
     sign,
     /** Signs the bytes once and posts them to one or more targets at once. Calls `done` after the last response, maybe inside undici. */
-    postRound(bytes: Uint8Array, chosen: readonly Target[], done: (attempts: readonly Attempt[]) => void): void {
+    postRound(
+      bytes: Uint8Array,
+      chosen: readonly Target[],
+      done: (attempts: readonly Attempt[]) => void,
+      job?: PostedJob,
+    ): void {
       const signature = sign(bytes)
       const attempts: Attempt[] = []
       let pending = chosen.length
       for (const [index, target] of chosen.entries()) {
-        const request = { headers: headersFor(target, signature), body: bytes }
+        const request = { headers: headersFor(target, signature), body: bytes, job }
         limiterOf(target).post(target, request, (attempt) => {
           attempts[index] = attempt
           pending -= 1

@@ -1,5 +1,6 @@
 /** `createQueue`: what all queues share, over the store of an engine. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable } from '../kit/callbacks.ts'
 import { checkOptions, requireFunction, requireInteger, requireText } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -154,7 +155,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
-    this.#worker.start(handle, options)
+    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Not in the context of the push that wakes the worker.
     return this.#worker.wake
   }
 

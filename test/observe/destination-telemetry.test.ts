@@ -23,16 +23,14 @@ function setUp(script: Script, urls: readonly string[] = ['https://shop.example/
 
 const attributes = { 'http.request.method': 'POST', 'server.address': 'shop.example', 'server.port': 443 }
 
-it('an attempt is a span of an HTTP client, from its beginning to its end', async () => {
+it('an attempt is a span of an HTTP client', async () => {
   const { clock, destination, spans, collect } = setUp([{ status: 200, delayMs: 250 }])
-  const start = clock.now()
   const queued = await destination.track({ userId: 'u1', event: 'Order Completed' })
   await clock.advance(1000)
 
   expect(spans()).toMatchObject([
-    { name: 'POST', kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET }, duration: [0, 250_000_000] },
+    { name: 'POST', kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET }, parentSpanContext: undefined },
   ])
-  expect(spans()[0]?.startTime).toEqual([Math.floor(start / 1000), (start % 1000) * 1_000_000])
   expect(spans()[0]?.attributes).toEqual({
     ...attributes,
     'http.response.status_code': 200,

@@ -1,23 +1,25 @@
 import { channel } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { type Health, inTrace, observe } from '../../src/otel.ts'
+import { type Health, observe } from '../../src/otel.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { fixtures } from '../../src/testing.ts'
 import { deliver, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
-const NAMES = ['received', 'refused', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
+const PLAIN = ['received', 'refused', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
+const TRACED = ['handle:start', 'handle:asyncEnd', 'deliver:start', 'deliver:asyncEnd']
+const NAMES = [...PLAIN.map((name) => `hookline:${name}`), ...TRACED.map((name) => `tracing:hookline:${name}`)]
 
 it('stops: nothing is subscribed, observed or collected any more', async () => {
   const { spans, collect } = setUpTelemetry()
   const health = vi.fn(async (): Promise<Health> => counts)
   const stop = observe({ health })
-  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(NAMES.map(() => true))
+  expect(NAMES.map((name) => channel(name).hasSubscribers)).toEqual(NAMES.map(() => true))
   stop()
   stop()
-  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(NAMES.map(() => false))
+  expect(NAMES.map((name) => channel(name).hasSubscribers)).toEqual(NAMES.map(() => false))
   await deliver(setUp().receiver, fixtures.track)
   await collect()
   expect(spans()).toEqual([])
@@ -110,10 +112,7 @@ it.each(['startSpan', 'extract'] as const)(
     onTestFinished(observe())
     const { receiver } = setUp()
     const handled: unknown[] = []
-    receiver.on(
-      'track',
-      inTrace((message) => handled.push(message)),
-    )
+    receiver.on('track', (message) => handled.push(message))
     expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
     expect(handled).toHaveLength(1)
     await until(() => warnings.length > 0)
@@ -126,10 +125,7 @@ it('works without OpenTelemetry set up, and makes nothing', async () => {
   onTestFinished(observe())
   const { receiver } = setUp()
   const seen: unknown[] = []
-  receiver.on(
-    'track',
-    inTrace(() => seen.push(trace.getSpan(context.active()))),
-  )
+  receiver.on('track', () => seen.push(trace.getSpan(context.active())))
   expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
   expect(seen).toEqual([undefined])
 })

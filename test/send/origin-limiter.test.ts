@@ -1,5 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDeadlines } from '../../src/kit/deadlines.ts'
+import type { DeliverEvent } from '../../src/send/destination-events.ts'
 import { type Connection, OriginLimiter } from '../../src/send/origin-limiter.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
 import { readWebhooks, type Target } from '../../src/send/webhooks.ts'
@@ -132,4 +135,34 @@ test('a connection whose attempt failed is closed and carries no other', async (
   expect(connections).toEqual([0, 1])
   await limiter.destroy()
   expect(destroy).toHaveBeenCalledTimes(2)
+})
+
+test('each attempt is traced from its own beginning to its end, in the context of its caller', async () => {
+  const caller = new AsyncLocalStorage<number>()
+  const callers: unknown[] = []
+  const ends: unknown[] = []
+  const subscribers = {
+    start: () => void callers.push(caller.getStore()),
+    end() {},
+    asyncStart() {},
+    asyncEnd: ({ url, id, attempt, result }: DeliverEvent) =>
+      void ends.push({ url, id, attempt, status: result?.status }),
+    error: () => void ends.push('error'),
+  }
+  const channel = tracingChannel<unknown, DeliverEvent>('hookline:deliver')
+  channel.subscribe(subscribers)
+  onTestFinished(() => void channel.unsubscribe(subscribers))
+  const { post, responds } = setUp()
+
+  const attempts = [1, 2, 3].map((number) => caller.run(number, post))
+  responds[0]?.()
+  await attempts[0]
+  expect(responds).toHaveLength(3)
+  responds[1]?.(new Error('reset'))
+  responds[2]?.()
+  await Promise.all(attempts)
+
+  const ended = { url: 'http://shop.example/', id: undefined, attempt: 1 }
+  expect(callers).toEqual([1, 2, 3])
+  expect(ends).toEqual([200, undefined, 200].map((status) => ({ ...ended, status })))
 })

@@ -1,0 +1,24 @@
+/** Where spans begin, and how work runs inside one. */
+
+import { type Context, context, propagation, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
+import type { TracedEvent } from '../kit/trace.ts'
+import type { Delivery } from '../receive/delivery.ts'
+
+/**
+ * Returns the context in which spans of a delivery begin: the one that the propagator reads from its headers. An active span of the same
+ * trace, such as that of the HTTP server, is the parent instead; without such headers any active span, unless the message is from an
+ * inbox: then it is the span of something else.
+ */
+export function contextOf({ delivery, isStored = false }: { delivery: Delivery; isStored?: boolean }): Context {
+  const active = context.active()
+  const extracted = propagation.extract(isStored ? ROOT_CONTEXT : active, delivery.headers)
+  const isSameTrace = trace.getSpanContext(extracted)?.traceId === trace.getSpanContext(active)?.traceId
+  return isSameTrace ? active : extracted
+}
+
+/** Makes the span active while the operation runs, and in all that it starts. */
+export function runInside(event: TracedEvent, span: Span, parent: Context): void {
+  const inside = trace.setSpan(parent, span)
+  const { around = (run) => run() } = event
+  event.around = (run) => around(() => context.with(inside, run))
+}

@@ -1,0 +1,25 @@
+/** The tracing channel `hookline:handle`: an attempt at a message, from the call of its handlers to its end. */
+
+import { tracingChannel } from 'node:diagnostics_channel'
+import { trace } from '../kit/trace.ts'
+import type { Attempt } from './attempt.ts'
+import type { HandleEvent } from './events.ts'
+
+export const handling = tracingChannel<unknown, HandleEvent>('hookline:handle')
+
+/** Calls the handlers of an attempt, which is traced until its `end` is called: handlers may go on after their deadline. */
+export function traceHandlers(attempt: Attempt, call: () => Promise<undefined> | undefined): Promise<undefined> {
+  const { message, delivery, number, isStored } = attempt
+  const work = Promise.withResolvers<undefined>()
+  const ended = Promise.withResolvers<void>()
+  attempt.end = (error) => (error === undefined ? ended.resolve() : ended.reject(error))
+  const callHandlers = (): void => {
+    try {
+      work.resolve(call())
+    } catch (error) {
+      work.reject(error)
+    }
+  }
+  trace(handling, { message, delivery, attempt: number, isStored }, callHandlers, ended.promise)
+  return work.promise
+}

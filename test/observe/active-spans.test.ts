@@ -1,0 +1,240 @@
+/** Spans are active while what they are about runs: what starts meanwhile is inside them. */
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { context, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
+import { expect, it, onTestFinished } from 'vitest'
+import { observe } from '../../src/otel.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import type { HandleEvent } from '../../src/receive/events.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import { createSender } from '../../src/send/create-sender.ts'
+import { capture, fixtures, manualClock, signedRequest, startEndpoint } from '../../src/testing.ts'
+import { deliver, secret, setUp as setUpReceiver } from '../support/receive.ts'
+import { testedSqliteQueue } from '../support/sqlite.ts'
+import { until } from '../support/until.ts'
+import { setUpTelemetry } from './telemetry.ts'
+
+function setUp(options: Parameters<typeof setUpReceiver>[0] = {}) {
+  const { spans } = setUpTelemetry()
+  onTestFinished(observe())
+  const { receiver, clock } = setUpReceiver(options)
+  const named = (name: string) => spans().filter((span) => span.name === name)
+  return { receiver, clock, spans, named }
+}
+
+/** What an instrumentation of a database does. */
+const query = (name: string) => trace.getTracer('database').startSpan(name).end()
+
+const isInside = (child: ReadableSpan | undefined, parent: ReadableSpan | undefined) =>
+  expect(child?.parentSpanContext).toEqual(parent?.spanContext())
+
+const within = <T>(traceId: string, run: () => T): T =>
+  context.with(trace.setSpanContext(context.active(), { traceId, spanId: traceId.slice(16), traceFlags: 1 }), run)
+
+async function saveOrder() {
+  query('at once')
+  await nextTurn()
+  query('after an await')
+  await Promise.resolve().then(() => query('in a callback of a promise'))
+}
+const QUERIES = ['at once', 'after an await', 'in a callback of a promise']
+
+it('what a handler does is inside its span', async () => {
+  const { receiver, spans, named } = setUp()
+  receiver.on('track', saveOrder)
+
+  await deliver(receiver, fixtures.track)
+
+  const [process] = named('process track')
+  expect(spans()).toHaveLength(4)
+  for (const name of QUERIES) isInside(named(name)[0], process)
+  expect(spans()[3]).toBe(process) // It ended after them.
+})
+
+it('what a handler does is inside its span when it comes from an inbox on SQLite, in the trace of the request', async () => {
+  const { queue, dispose, advance } = testedSqliteQueue()
+  onTestFinished(async () => dispose?.())
+  const { receiver, named } = setUp({ inbox: queue })
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+  receiver.on('track', saveOrder).start()
+  const { bytes, headers } = signedRequest(fixtures.track, secret)
+
+  await receiver.receive(bytes, { ...headers, traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` })
+  await advance(1)
+  await until(() => named('process track').length === 1)
+
+  const [process] = named('process track')
+  expect(process?.parentSpanContext).toMatchObject({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) })
+  for (const name of QUERIES) isInside(named(name)[0], process)
+})
+
+it('each message of a batch has a span of its own', async () => {
+  const { receiver, named } = setUp({ batches: true })
+  receiver.on('track', async (message) => {
+    await nextTurn()
+    query(message.event)
+  })
+
+  await deliver(receiver, [{ ...fixtures.track, event: 'one' }, fixtures.page, { ...fixtures.track, event: 'two' }])
+
+  const processes = named('process track')
+  expect(processes.map(({ attributes }) => attributes['hookline.message.event'])).toEqual(['one', 'two'])
+  isInside(named('one')[0], processes[0])
+  isInside(named('two')[0], processes[1])
+})
+
+it('all handlers of a message share its span, which is an error when one fails', async () => {
+  const { receiver, named } = setUp()
+  receiver.on('track', () => query('good'))
+  receiver.on('track', () => {
+    query('bad')
+    throw new Error('boom')
+  })
+
+  await deliver(receiver, fixtures.track)
+
+  const [process, ...others] = named('process track')
+  expect(others).toEqual([])
+  expect(process?.status.code).toBe(SpanStatusCode.ERROR)
+  expect(process?.attributes).toMatchObject({ 'error.type': 'handler_failed', 'hookline.next': 'sender' })
+  isInside(named('good')[0], process)
+  isInside(named('bad')[0], process)
+})
+
+it('a span ends at the deadline, and what its handler does later is still inside it', async () => {
+  const { receiver, clock, named } = setUp()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  receiver.on('track', async () => {
+    await promise
+    query('late')
+  })
+
+  const answer = deliver(receiver, fixtures.track)
+  await clock.advance(5_000)
+  expect(await answer).toMatchObject({ status: 503 })
+  const [process] = named('process track')
+  resolve()
+  await until(() => named('late').length === 1)
+
+  expect(process).toMatchObject({
+    ended: true,
+    status: { code: SpanStatusCode.ERROR },
+    attributes: { 'error.type': 'handler_timeout' },
+  })
+  isInside(named('late')[0], process)
+  expect(named('process track')).toHaveLength(1)
+})
+
+it('the span of an attempt that close ends is an error, after which the message is handled again', async () => {
+  const { receiver, clock, named } = setUp({ inbox: memoryQueue({ clock: manualClock() }) })
+  const started = Promise.withResolvers<void>()
+  receiver.on('track', () => {
+    started.resolve()
+    return new Promise(() => {})
+  })
+  receiver.start()
+
+  await deliver(receiver, fixtures.track)
+  await started.promise
+  await Promise.all([receiver.close({ graceMs: 0 }), clock.advance(1_000)])
+
+  expect(named('process track')).toMatchObject([
+    {
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'error.type': 'shutting_down', 'hookline.next': 'retry', 'hookline.attempt': 1 },
+    },
+  ])
+})
+
+it('a message that no handler matches has no span', async () => {
+  const { receiver, spans } = setUp()
+  receiver.on('page', () => {})
+  await deliver(receiver, fixtures.track)
+  expect(spans()).toEqual([])
+})
+
+it('a message of an inbox is inside neither the request that woke the worker, nor what started it', async () => {
+  const clock = manualClock()
+  const { receiver, named } = setUp({ inbox: memoryQueue({ clock }), clock })
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+  receiver.on('track', () => {})
+  within('9'.repeat(32), () => receiver.start())
+
+  const requests = ['one', 'two'].map((event, index) =>
+    within(`${index + 1}`.repeat(32), () => deliver(receiver, { ...fixtures.track, event })),
+  )
+  await Promise.all(requests)
+  await clock.advance(1_000)
+
+  const spans = named('process track')
+  expect(spans.map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined, undefined])
+  for (const { links } of spans) expect(links).toMatchObject([{ context: { traceId: '9'.repeat(32) } }])
+  expect(spans[0]?.spanContext().traceId).not.toBe(spans[1]?.spanContext().traceId)
+})
+
+it('the `around` of an earlier subscriber holds, too', async () => {
+  const store = new AsyncLocalStorage<string>()
+  const onStart = (event: unknown): void => {
+    ;(event as HandleEvent).around = (run) => store.run('theirs', run)
+  }
+  subscribe('tracing:hookline:handle:start', onStart)
+  onTestFinished(() => void unsubscribe('tracing:hookline:handle:start', onStart))
+  const { receiver, named } = setUp()
+  receiver.on('track', () => query(`${store.getStore()}`))
+
+  await deliver(receiver, fixtures.track)
+
+  isInside(named('theirs')[0], named('process track')[0])
+})
+
+/** What an instrumentation of undici does. */
+function instrumentUndici(): void {
+  const onRequest = (): void => query('request')
+  subscribe('undici:request:create', onRequest)
+  onTestFinished(() => void unsubscribe('undici:request:create', onRequest))
+}
+
+it('what an instrumentation of undici makes is inside the attempt of a sender, in the trace of its caller', async () => {
+  const { named } = setUp()
+  instrumentUndici()
+  await using endpoint = await startEndpoint()
+  const { url } = endpoint
+  const sender = createSender({ webhooks: [{ url }], sharedSecret: 'secret' })
+  onTestFinished(() => sender.close())
+
+  const traces = ['1', '2', '3'].map((digit) => digit.repeat(32))
+  await Promise.all(traces.map((id) => within(id, () => sender.track({ userId: 'u1', event: 'Order Completed' }))))
+
+  const attempts = named('POST')
+  expect(attempts.map(({ parentSpanContext }) => parentSpanContext?.traceId)).toEqual(traces)
+  for (const [index, request] of named('request').entries()) isInside(request, attempts[index])
+  expect(named('request')).toHaveLength(3)
+  expect(attempts[0]?.attributes).toEqual({
+    'http.request.method': 'POST',
+    'http.response.status_code': 200,
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(url).port),
+    'url.full': url,
+  })
+})
+
+it('an attempt of a destination is a trace of its own, wherever its message was queued', async () => {
+  const { named } = setUp()
+  const clock = manualClock()
+  const destination = within('1'.repeat(32), () =>
+    createDestination({
+      webhooks: [{ url: 'https://shop.example/' }],
+      dispatcher: capture({ clock }).dispatcher,
+      clock,
+    }),
+  )
+  onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
+
+  await within('2'.repeat(32), () => destination.track({ userId: 'u1', event: 'Order Completed' }))
+  await clock.advance(1_000)
+
+  expect(named('POST')).toMatchObject([{ parentSpanContext: undefined }])
+})
