@@ -53,10 +53,11 @@ export class OriginLimiter {
   /** Makes an attempt. The attempt and its timeout begin when fewer attempts than the limit are under way. */
   post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
     const slot = this.#findSlot()
-    const start = (free: Slot): void => this.#start(free, target, request, done)
-    if (slot !== undefined) start(slot)
-    // An attempt that waits starts when another one ends, but in the trace of its own caller.
-    else this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
+    if (slot === undefined) {
+      const start = (free: Slot): void => this.#start(free, target, request, done)
+      // It starts when another attempt ends, but in the trace of its own caller.
+      this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
+    } else this.#start(slot, target, request, done)
   }
 
   /** Ends the attempts under way with the error `closed`. Attempts that wait begin afterwards. */

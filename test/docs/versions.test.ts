@@ -9,7 +9,7 @@ const page = read('docs/versions.md')
 const observability = read('docs/observability.md')
 const { engines, exports, peerDependencies } = JSON.parse(read('package.json'))
 
-const channels = find(/channel\('(hookline:\w+)'\)/g)
+const channels = find(/channel(?:<.*>)?\('(hookline:\w+)'\)/gi)
 
 it('the channels and the warnings are those of the code', () => {
   expect(channels.length).toBeGreaterThan(8)

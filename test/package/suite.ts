@@ -20,7 +20,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/queues/bullmq': ['bullmqQueue', 'listQueues'],
   'hookline/queues/pg-boss': ['listQueues', 'pgBossQueue'],
   'hookline/dedupe/memory': ['memoryDedupe'],
-  'hookline/otel': ['inTrace', 'observe'],
+  'hookline/otel': ['observe'],
   'hookline/testing': [
     'capture',
     'explainSignature',
