@@ -79,9 +79,10 @@ function withoutDestroy(dispatcher: DispatcherLike): Connection {
  * Returns a function that opens one connection. Hot path: a pool of undici would cost a turn of the event loop for each request, and search
  * all its connections for a free one.
  */
-function createOpener(origin: string, { ca, allowPrivateAddresses, timeoutMs }: SenderSettings): () => Connection {
+function createOpener(origin: string, settings: SenderSettings): () => Connection {
+  const { ca, allowPrivateAddresses, timeoutMs, addressTimeoutMs } = settings
   const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
-  const plain = createConnector({ ca, timeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
+  const plain = createConnector({ ca, timeoutMs, addressTimeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
   const connect = allowPrivateAddresses ? plain : guardConnector(plain)
   return () => new Client(origin, { connect, allowH2: false })
 }

@@ -22,9 +22,11 @@ it.each<[option: string, options: object | undefined]>([
   ['sharedSecret', { sharedSecret: undefined }],
   ['userAgent', { userAgent: 'Acme/2' }],
   ['timeoutMs', { timeoutMs: 5_001 }],
+  ['addressTimeoutMs', { addressTimeoutMs: 9 }],
   ['allowPrivateAddresses', { allowPrivateAddresses: 'no' }],
   ['dispatcher', { dispatcher: {} }],
   ['dispatcher', { dispatcher, ca }],
+  ['dispatcher', { dispatcher, addressTimeoutMs: 100 }],
   ['dispatcher', { dispatcher, allowPrivateAddresses: false }],
 ])('a sender refuses a wrong `%s`: %j', (option, options) => {
   const create = () => createSender((options && { webhooks, ...options }) as never)
@@ -39,6 +41,7 @@ it.each<[option: string, options: object | undefined]>([
   ['webhooks', { webhooks: [] }],
   ['enabled', { enabled: 1 }],
   ['whenDisabled', { whenDisabled: 'keep' }],
+  ['addressTimeoutMs', { addressTimeoutMs: 5_001 }],
   ['historicalAfterMs', { historicalAfterMs: 0 }],
   ['historicalAfterMs', { historicalAfterMs: '1d' }],
   ['queue', { queue: [] }],
