@@ -110,6 +110,7 @@ export default defineConfig({
           { text: 'Security', link: '/security' },
           { text: 'Runtimes', link: '/runtimes' },
           { text: 'Module settings', link: '/modules' },
+          { text: 'Bundlers', link: '/bundlers' },
         ],
       },
       {

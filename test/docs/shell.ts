@@ -58,6 +58,7 @@ function checkCommand(command: string, files: ReadonlySet<string>): string[] {
 const DEPLOYING: Readonly<Record<string, readonly string[]>> = {
   docker: ['build', 'exec', 'run'],
   fly: ['apps', 'deploy', 'secrets'],
+  node: ['--permission'],
   kubectl: ['apply', 'create', 'rollout'],
   printf: ['%s'],
   rm: ['secret.txt'],

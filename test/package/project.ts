@@ -1,6 +1,6 @@
 /** An empty project with the packed tarball installed: what a user has after `npm install hookline`. */
 
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,7 @@ export async function createProject(packages: readonly string[] = []): Promise<P
   const directory = await mkdtemp(join(tmpdir(), 'hookline-'))
   const packed = await pack(directory)
   await writeFile(join(directory, 'package.json'), '{ "private": true }')
+  await copyFile(join(root, '.npmrc'), join(directory, '.npmrc')) // The newest release of a package may lack its binary yet.
   await run('npm', ['install', '--no-audit', '--no-fund', `./${packed.filename}`, ...packages], directory)
   await cp(join(root, 'test/package/programs'), directory, { recursive: true })
   return {

@@ -1,5 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { fixtures, signedRequest } from 'hookline/testing'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { extractBlocks } from '../docs/blocks.ts'
+import { startProgram } from '../docs/child.ts'
+import { needs } from '../support/needs.ts'
+import { freePort } from '../support/redis.ts'
 import { createProject, type Project } from './project.ts'
 import { run } from './run.ts'
 
@@ -37,6 +44,8 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
 const PEERS = (['@opentelemetry/api', 'bullmq', 'ioredis', 'pg-boss'] as const).map(
   (name) => `${name}@${manifest.devDependencies[name]}`,
 )
+
+const DEPLOY = new URL('../../docs/deploy.md', import.meta.url)
 
 /**
  * Declares the tests.
@@ -100,6 +109,28 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
         statuses: [200, 401, 404, 200],
         seen: ['Order Completed', 'Order Completed'],
       })
+    })
+
+    it('runs the server of the guide with the permissions that it names', needs('POSIX'), async () => {
+      const blocks = extractBlocks('docs/deploy.md', await readFile(DEPLOY, 'utf8'))
+      const codeOf = (pattern: RegExp) => blocks.find(({ file, code }) => pattern.test(file ?? code))?.code ?? ''
+      await writeFile(join(project.directory, 'server.mjs'), codeOf(/^server\.mjs$/))
+      await mkdir(join(project.directory, 'data'))
+      const net = Number(version) < 25 ? '' : ' --allow-net' // As the guide says.
+      const command = codeOf(/--permission/).replace('--permission', `--permission${net}`)
+      const port = await freePort()
+      const PATH = [dirname(node), process.env.PATH].join(delimiter)
+      const env = { HOOKLINE_SECRET: 'package-test', HOST: '127.0.0.1', PORT: `${port}`, PATH }
+      const server = startProgram('sh', ['-c', command], { cwd: project.directory, env, group: true })
+      onTestFinished(() => server.kill('SIGKILL'))
+      await server.printed(/listening/)
+
+      const { status } = await fetch(`http://127.0.0.1:${port}/webhooks`, signedRequest(fixtures.track, 'package-test'))
+
+      expect(status).toBe(200)
+      await server.printed(/event: 'Order Completed'/)
+      server.kill('SIGTERM')
+      expect(await server.exit).toBe(0)
     })
 
     it('throws one and the same HooklineError from every subpath', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProject, type Project } from './project.ts'
+import { type Ran, run } from './run.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -18,10 +19,15 @@ const TAKEN: readonly (Options & { readonly type: string })[] = [
 ]
 
 describe('an empty project', () => {
-  const project = useProject(['@types/node@24'])
+  const project = useProject(['@types/node@24', 'typescript@7'])
 
   it.each(TAKEN)('of type $type compiles under $module, $moduleResolution', async ({ type, ...options }) => {
     expect(await compile(project(), type, 'use.ts', options)).toBe('')
+  })
+
+  it.each(TAKEN)('of type $type compiles by TypeScript 7 under $module, $moduleResolution', async (settings) => {
+    const { type, ...options } = settings
+    expect(await compileBy7(project(), type, 'use.ts', options)).toBe('')
   })
 
   it('compiles as strictly as the compiler can be, without the types of a browser', async () => {
@@ -62,7 +68,9 @@ describe('an empty project', () => {
   it('is refused a wrong type', async () => {
     const wrong = "import { createReceiver } from 'hookline'\ncreateReceiver({ secret: 1 })\n"
     await writeFile(join(project().directory, 'wrong.ts'), wrong)
-    expect(await compile(project(), 'module', 'wrong.ts', { module: 'nodenext' })).toContain('error TS2322')
+    for (const by of [compile, compileBy7]) {
+      expect(await by(project(), 'module', 'wrong.ts', { module: 'nodenext' })).toContain('error TS2322')
+    }
   })
 })
 
@@ -114,20 +122,9 @@ function useProject(packages: readonly string[]): () => Project {
  * Compiles one of `programs/` and returns what the compiler says of it and of our declarations. Those of other packages
  * are not ours to judge, and some majors of them contradict each other.
  */
-async function compile({ directory }: Project, type: string, program: string, options: Options): Promise<string> {
-  const place = join(directory, type)
-  await mkdir(place, { recursive: true })
-  await cp(join(directory, program), join(place, program))
-  await writeFile(join(place, 'package.json'), JSON.stringify({ private: true, type }))
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    declaration: true,
-    target: 'es2022',
-    types: ['node'],
-    ...options,
-  }
-  const config = ts.parseJsonConfigFileContent({ compilerOptions, files: [program] }, ts.sys, place)
+async function compile(project: Project, type: string, program: string, options: Options): Promise<string> {
+  const { place, settings } = await layProgram(project, type, program, options)
+  const config = ts.parseJsonConfigFileContent(settings, ts.sys, place)
   const compiled = ts.createProgram({
     rootNames: config.fileNames,
     options: config.options,
@@ -151,4 +148,29 @@ async function compile({ directory }: Project, type: string, program: string, op
     getCurrentDirectory: () => place,
     getNewLine: () => '\n',
   })
+}
+
+/** TypeScript 7 is a program without the compiler's API, and judges the declarations of all packages. */
+async function compileBy7(project: Project, type: string, program: string, options: Options): Promise<string> {
+  const { place, settings } = await layProgram(project, type, program, options)
+  await writeFile(join(place, 'tsconfig.json'), JSON.stringify(settings))
+  const compiler = join(project.directory, 'node_modules/typescript/bin/tsc')
+  const { stdout } = await run(process.execPath, [compiler], place).catch((failed: Ran) => failed)
+  return stdout
+}
+
+async function layProgram({ directory }: Project, type: string, program: string, options: Options) {
+  const place = join(directory, type)
+  await mkdir(place, { recursive: true })
+  await cp(join(directory, program), join(place, program))
+  await writeFile(join(place, 'package.json'), JSON.stringify({ private: true, type }))
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    declaration: true,
+    target: 'es2022',
+    types: ['node'],
+    ...options,
+  }
+  return { place, settings: { compilerOptions, files: [program] } }
 }

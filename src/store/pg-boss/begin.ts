@@ -145,10 +145,7 @@ class HandlerTransaction {
 
 /** Opens a pool of its own, because pg-boss gives out no client. */
 async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<Pool> {
-  const { default: pg } = await import('pg').catch(() => {
-    const advice = 'Run npm install pg, or pass your own pool as `db`.'
-    throw new TypeError(`\`inbox.transactional\` needs the package pg. ${advice}`)
-  })
+  const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString,
     max: 1_000, // The concurrency of the inbox bounds how many are open.
@@ -160,6 +157,16 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
   pool.on('connect', survive)
   pool.on('error', ignore) // An idle connection was lost: the pool opens another one.
   return pool as never
+}
+
+/** Without the `try`, a bundler refuses to build an app that does not have the package and does not need it. */
+async function loadPg() {
+  try {
+    return (await import('pg')).default
+  } catch {
+    const advice = 'Run npm install pg, or pass your own pool as `db`.'
+    throw new TypeError(`\`inbox.transactional\` needs the package pg. ${advice}`)
+  }
 }
 
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>

@@ -1,5 +1,6 @@
 /** The examples of hosts, as a user builds, starts and ends them. */
 
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +14,8 @@ import { findPort, openProjects } from './project.ts'
 interface Host {
   readonly name: string
   readonly example: string
+  /** Changes one of its files. */
+  readonly edit?: (project: string) => void
   /** Undefined where nothing is built. */
   readonly build?: readonly string[]
   readonly start: (port: string) => readonly string[]
@@ -43,6 +46,29 @@ const HOSTS: readonly Host[] = [
   },
   { name: 'SvelteKit', example: 'sveltekit', build: ['vite', 'build'], start: () => ['node', 'build'], hasInbox: true },
   { name: 'NestJS', example: 'nest', build: ['tsc'], start: () => ['node', 'dist/main.js'], isEager: true },
+  {
+    name: 'NestJS on Fastify',
+    example: 'nest',
+    build: ['tsc'],
+    start: () => ['node', 'dist/fastify.js'],
+    isEager: true,
+  },
+  {
+    name: 'NestJS without its parser',
+    example: 'nest',
+    build: ['tsc'],
+    start: () => ['node', 'dist/middleware.js'],
+    isEager: true,
+  },
+  {
+    name: 'NestJS with rawBody',
+    example: 'nest',
+    edit: keepRawBody,
+    build: ['tsc'],
+    start: () => ['node', 'dist/middleware.js'],
+    isEager: true,
+    isBuffered: true,
+  },
   { name: 'Hono on Node', example: 'hono', start: () => ['node', 'node.ts'] },
   { name: 'Hono on Bun', example: 'hono', start: () => ['bun', 'app.ts'] },
   {
@@ -120,6 +146,7 @@ const { copy, run } = openProjects()
 
 test.concurrent.each(HOSTS)('$name', async (host) => {
   const project = copy(host.example)
+  host.edit?.(project)
   const stored = host.hasInbox === true ? await storeOne(project) : undefined
   if (host.build !== undefined) {
     const build = run(project, host.build, {})
@@ -159,6 +186,15 @@ test.concurrent.each(HOSTS)('$name', async (host) => {
   bare.kill('SIGTERM')
   await bare.exit
 })
+
+/** Has NestJS read all bodies, and keep them, in place of none. */
+function keepRawBody(project: string): void {
+  const main = join(project, 'src/middleware.ts')
+  const code = readFileSync(main, 'utf8')
+    .replace('create(', "create<import('@nestjs/platform-express').NestExpressApplication>(")
+    .replace('bodyParser: false })', "rawBody: true })\napp.useBodyParser('json', { limit: '512kb' })")
+  writeFileSync(main, code)
+}
 
 /** Stores a message in the inbox of a project that does not run. */
 async function storeOne(project: string) {
