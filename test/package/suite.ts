@@ -117,11 +117,11 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
       await writeFile(join(project.directory, 'server.mjs'), codeOf(/^server\.mjs$/))
       await mkdir(join(project.directory, 'data'))
       const net = Number(version) < 25 ? '' : ' --allow-net' // As the guide says.
-      const command = codeOf(/--permission/).replace('--permission', `--permission${net}`)
+      const command = codeOf(/--permission/).replace('node --permission', `exec node --permission${net}`)
       const port = await freePort()
       const PATH = [dirname(node), process.env.PATH].join(delimiter)
       const env = { HOOKLINE_SECRET: 'package-test', HOST: '127.0.0.1', PORT: `${port}`, PATH }
-      const server = startProgram('sh', ['-c', command], { cwd: project.directory, env, group: true })
+      const server = startProgram('sh', ['-c', command], { cwd: project.directory, env })
       onTestFinished(() => server.kill('SIGKILL'))
       await server.printed(/listening/)
 
