@@ -64,6 +64,7 @@ export type { AudienceHandlers } from './receive/handlers.ts'
 export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './receive/history.ts'
 export type { InboxOptions } from './receive/inbox-options.ts'
 export type { DeadLetterReason, StoredError, StoredErrorCause } from './receive/inbox-state.ts'
+export type { BatchHandler, BatchOptions, MessageBatch } from './receive/message-batches.ts'
 export type { OnRejected, ReceiverOptions, RejectedMessage } from './receive/receiver-options.ts'
 export type {
   ForgetOptions,

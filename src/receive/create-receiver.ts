@@ -34,7 +34,7 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits, Custom>): Receiver<Events, Traits, Custom> {
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
-  const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom)
+  const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom, settings.inbox)
   const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && new Deduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
@@ -44,6 +44,10 @@ export function createReceiver<
   const receiver: Receiver = {
     on: (...selection: unknown[]) => {
       handlers.add(selection)
+      return receiver
+    },
+    onBatch: (...selection: unknown[]) => {
+      handlers.addBatch(selection, requireInbox('onBatch').timeoutMs)
       return receiver
     },
     off: (...selection: unknown[]) => {

@@ -8,7 +8,7 @@ import { parseReceived } from '../protocol/parse.ts'
 import type { BeginTransaction, ClaimedJob, Complete, Outcome, SaveState } from '../store/queue-types.ts'
 import type { Attempt, Progress } from './attempt.ts'
 import { Deadline } from './deadline.ts'
-import type { Delivery, TransactionClient } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import { readEnvelope } from './envelope.ts'
 import { isUnusable, toError } from './failure.ts'
 import type { Handlers } from './handlers.ts'
@@ -23,11 +23,13 @@ import {
   writeRetryState,
 } from './inbox-state.ts'
 import { describe, describeHandlers, type Subject } from './log-lines.ts'
+import type { BatchRoom, Held } from './message-batches.ts'
 import { type DeliveryParts, NO_PROOF, ReceivedDelivery } from './received-delivery.ts'
 import type { Validate } from './schema.ts'
 import { readDeadLetter } from './stored-message.ts'
 import type { Suppression } from './suppression.ts'
 import type { Tap, Tried } from './tap.ts'
+import { inTransaction, type Member } from './transaction.ts'
 
 export interface HandlingSettings {
   readonly validate: Validate
@@ -58,8 +60,8 @@ interface ClaimedMessage {
   attempt?: Attempt
   /** Undefined when no handler may see the message. */
   progress?: Progress
-  /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
-  isUncounted?: true
+  /** Undefined without a transaction. */
+  member?: Member
 }
 
 const BEGIN_AGAIN_MS = 1_000
@@ -83,16 +85,24 @@ export class StoredMessages {
   readonly #tap: Tap
   readonly #handlers: Handlers
   readonly #suppression: Suppression
+  readonly #room: BatchRoom | undefined
   readonly #deadlines: Deadlines
   readonly #stops = new Set<() => void>()
   #signal: AbortSignal | undefined
 
-  constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers, suppression: Suppression) {
+  constructor(
+    inbox: InboxSettings,
+    receiver: HandlingSettings,
+    handlers: Handlers,
+    suppression: Suppression,
+    room: BatchRoom | undefined,
+  ) {
+    this.#suppression = suppression
+    this.#room = room
     this.#inbox = inbox
     this.#receiver = receiver
     this.#tap = receiver.tap
     this.#handlers = handlers
-    this.#suppression = suppression
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
   }
 
@@ -144,8 +154,14 @@ export class StoredMessages {
     const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
     this.#stopAllOnAbort(signal)
     this.#stops.add(stop)
+    let held: Held | undefined
     try {
-      await deadline.wait(this.#run(claimed, parts, deadline, begin), (error) =>
+      const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
+      claimed.wire = wire
+      held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
+      if (held?.place !== undefined) await held.place
+      deadline.startStage('handlers') // The receiver may have closed meanwhile.
+      await deadline.wait(this.#run(claimed, wire, parts, deadline, begin, held), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
       if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
@@ -156,10 +172,11 @@ export class StoredMessages {
         claimed.attempt?.end?.(error)
         return this.#release(this.#withHandlers(before, progress))
       }
-      const isFinal = isUnusable(error) && !claimed.isUncounted
+      const isFinal = isUnusable(error) && !claimed.member?.isUncounted
       return isFinal ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
     } finally {
       deadline.end()
+      held?.leave()
       saving.cancel()
       this.#stops.delete(stop)
     }
@@ -167,15 +184,16 @@ export class StoredMessages {
 
   async #run(
     claimed: ClaimedMessage,
+    wire: ReceivedMessage,
     parts: DeliveryParts,
     deadline: Deadline,
     begin: BeginTransaction | undefined,
+    held: Held | undefined,
   ): Promise<void> {
-    const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
-    claimed.wire = wire
     const message = await this.#receiver.validate(wire)
     deadline.startStage('handlers')
-    const { progress, before } = claimed
+    const { job, progress, before } = claimed
+    const member = begin && this.#handlers.match(wire) ? this.#memberOf(claimed, deadline, begin) : undefined
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
       claimed.attempt = this.#tap.beginAttempt({
@@ -185,40 +203,23 @@ export class StoredMessages {
         deadline,
         progress,
         number: before.attempts + 1,
+        batching: held && { ...held, isAlone: countLostClaims(job) > 0, member },
       })
       return this.#handlers.dispatch(claimed.attempt)
     }
-    if (begin === undefined || !this.#handlers.match(wire)) return dispatch(claimed.delivery)
-    await this.#dispatchInTransaction(begin, deadline, claimed, (db) =>
-      dispatch(new ReceivedDelivery({ ...parts, db }, deadline)),
-    )
+    // A batch begins the transaction of its messages.
+    if (member === undefined || !this.#handlers.matchAlone(wire)) return dispatch(claimed.delivery)
+    await inTransaction([member], (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
   }
 
-  /** Calls the handlers in a transaction, which commits what they write together with the completion of the message. */
-  async #dispatchInTransaction(
-    begin: BeginTransaction,
-    deadline: Deadline,
-    claimed: ClaimedMessage,
-    dispatch: (db: TransactionClient) => Promise<undefined> | undefined,
-  ): Promise<void> {
-    const transaction = await begin(this.#inbox.timeoutMs).catch((error) => {
-      claimed.isUncounted = true
-      throw error
-    })
-    const rollback = (): void => void transaction.rollback()
-    deadline.signal.addEventListener('abort', rollback, { once: true })
-    try {
-      if (deadline.error !== undefined) return await transaction.rollback()
-      await dispatch(transaction.db as TransactionClient)
-      if (deadline.error !== undefined) return // It was rolled back when the deadline passed.
-      deadline.end() // The commit alone decides from here on.
-      await transaction.commit(this.#completionOf(claimed).log)
-    } catch (error) {
-      await transaction.rollback()
-      throw error
-    } finally {
-      deadline.signal.removeEventListener('abort', rollback)
+  #memberOf(claimed: ClaimedMessage, deadline: Deadline, begin: BeginTransaction): Member {
+    claimed.member = {
+      job: claimed.job,
+      deadline,
+      begin: () => begin(this.#inbox.timeoutMs),
+      note: (...names) => this.#completionOf(claimed, names).log,
     }
+    return claimed.member
   }
 
   /** Reports what handlers throw after the deadline. Those that `close` told to stop are expected to fail. */
@@ -227,16 +228,17 @@ export class StoredMessages {
     this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
-  /** Returns the outcome when all handlers succeeded. A copy of a replay has no note: its message is in the log already. */
-  #completionOf({ delivery, attempt, progress }: ClaimedMessage): Complete {
+  /** Returns the outcome when all handlers succeeded, and those with these names. A copy of a replay has no note: its message is in the log already. */
+  #completionOf({ delivery, attempt, progress }: ClaimedMessage, names: readonly string[] = []): Complete {
     if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
-    const { done } = progress as Progress
+    const done = [...(progress as Progress).done, ...names]
     const isNamed = done.some((name) => name !== '')
     return { complete: true, log: writeNote({ handlers: isNamed ? done : [], ignored: attempt?.isIgnored === true }) }
   }
 
   #retry(claimed: ClaimedMessage, error: HooklineError): Outcome {
-    const { before, progress, isUncounted } = claimed
+    const { before, progress } = claimed
+    const isUncounted = claimed.member?.isUncounted
     const attempts = before.attempts + (isUncounted ? 0 : 1)
     const releases = before.releases + (isUncounted ? 1 : 0)
     const delay = isUncounted ? BEGIN_AGAIN_MS : this.#inbox.nextDelay(attempts, error)

@@ -18,6 +18,7 @@ import { countLostClaims, type HandlingSettings, StoredMessages, unreadableDeliv
 import type { Handlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
+import { BatchRoom } from './message-batches.ts'
 import { type DeliveryParts, keyWithin, ReceivedDelivery } from './received-delivery.ts'
 import type { ForgetOptions } from './receiver-types.ts'
 import {
@@ -43,6 +44,7 @@ const START_MS = 10_000
 
 /** The inbox of a receiver. */
 export class Inbox {
+  readonly timeoutMs: number
   readonly letters: ReturnType<typeof createLetters<DeadLetterMessage>>
   readonly suppression: Suppression
   readonly #settings: InboxSettings
@@ -53,6 +55,7 @@ export class Inbox {
   #startTimer: unknown
 
   constructor(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
+    this.timeoutMs = settings.timeoutMs
     this.#settings = settings
     this.#receiver = receiver
     this.#handlers = handlers
@@ -96,13 +99,20 @@ export class Inbox {
 
   start(): void {
     const { concurrency, history } = this.#settings
-    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression)
     // One of the messages that were being handled when a process died may have ended it. Each of them runs alone now, so that only this one
     // loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
-    const how = { concurrency, onUnreadable, runsAlone, ...(history && { history }) }
-    this.#queue.work((...claimed) => stored.handle(...claimed), how)
+    const { batched } = this.#handlers
+    const sum = (bound: 'maxMessages' | 'maxBytes') => batched.reduce((all, handler) => all + handler[bound], 0)
+    const room = batched.length === 0 ? undefined : new BatchRoom(concurrency, sum('maxBytes'), () => wake())
+    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression, room)
+    const how = { concurrency: concurrency + sum('maxMessages'), onUnreadable, runsAlone }
+    const wake = this.#queue.work((...claimed) => stored.handle(...claimed), {
+      ...how,
+      ...(history && { history }),
+      ...(room && { room }),
+    })
     this.#receiver.clock.clearTimeout(this.#startTimer)
     this.#startTimer = 'none' // No later message sets it.
   }
@@ -141,6 +151,7 @@ export class Inbox {
   }
 
   async close(graceMs: number): Promise<readonly StoredMessage[]> {
+    for (const handler of this.#handlers.batched) handler.close()
     return (await this.#queue.close({ graceMs })).map(readStored)
   }
 

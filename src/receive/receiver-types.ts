@@ -18,6 +18,7 @@ import type { ReceiverObserver } from './events.ts'
 import type { AudienceHandlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { DeadLetterReason } from './inbox-state.ts'
+import type { BatchHandler, BatchOptions } from './message-batches.ts'
 import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
@@ -151,10 +152,40 @@ export interface Receiver<
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
 
-  /** Removes what `on` registered with the same arguments. */
-  off(type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*', handler: Handler<never>): Receiver<Events, Traits, Custom>
-  /** Removes what `on` registered with the same arguments. */
-  off(type: 'track', event: string, handler: Handler<never>): Receiver<Events, Traits, Custom>
+  /**
+   * Calls `handler` with many track messages of one event at a time, so that for example one INSERT writes many rows. Needs an inbox.
+   *
+   * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when
+   *   another handler may get one of its messages.
+   * @example
+   * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
+   */
+  onBatch<const Event extends (keyof Events & string) | (string & {})>(
+    type: 'track',
+    event: Event,
+    handler: BatchHandler<TrackOf<Event, Events>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+  /** Calls `handler` with many messages of a type, or of any of a list of types, at a time. */
+  onBatch<const Type extends TypeOf<Custom>>(
+    type: Type | readonly Type[],
+    handler: BatchHandler<MessageOfType<Type, Traits, Custom>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+  /** Calls `handler` with many messages of any type at a time. */
+  onBatch(
+    type: '*',
+    handler: BatchHandler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+
+  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  off(
+    type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*',
+    handler: Handler<never> | BatchHandler<never>,
+  ): Receiver<Events, Traits, Custom>
+  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  off(type: 'track', event: string, handler: Handler<never> | BatchHandler<never>): Receiver<Events, Traits, Custom>
 
   /**
    * Calls `entered` and `exited` when a user enters or leaves an audience: an `identify` whose snake_case trait is true

@@ -26,7 +26,7 @@ export interface HandlerOptions {
   readonly name?: string
 }
 
-export function readSelection(call: 'on' | 'off', given: readonly unknown[], takesCustom: boolean) {
+export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly unknown[], takesCustom: boolean) {
   const [types, event] = given
   const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
   const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler<ReceivedMessage>, HandlerOptions?]
@@ -41,14 +41,26 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[], tak
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  const name = readHandlerName(call, options)
-  if (by === 'type') return { by, keys, handler, name } as const
+  const name = call === 'onBatch' ? '' : readHandlerName(call, options)
+  if (by === 'type') return { by, keys, handler, name, options } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { by, keys: new Set([event]), handler, name } as const
+  return { by, keys: new Set([event]), handler, name, options } as const
+}
+
+/** Returns whether one message can match two handlers. Each is given as the runs of a message name it: by its type, event or side of an audience. */
+export function canShareMessage(one: string, other: string): boolean {
+  const meet = (first: string, second: string): boolean =>
+    first === second || first === '*' || (first === 'track' && second.startsWith('track '))
+  return waysOf(one).some((first) => waysOf(other).some((second) => meet(first, second) || meet(second, first)))
+}
+
+function waysOf(on: string): readonly string[] {
+  if (on.startsWith('entered ')) return ['identify', 'track Audience Entered']
+  return on.startsWith('exited ') ? ['identify', 'track Audience Exited'] : [on]
 }
 
 /** Reads the name of a handler. Returns an empty text for a handler without a name. */

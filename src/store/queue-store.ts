@@ -69,8 +69,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * recorded afterwards.
    */
   save(claim: Claim, retryState: Uint8Array): Answer<void>
-  /** Begins a transaction for the handler of a claim. Default: none can be begun. */
-  begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
+  /** Begins a transaction for handlers. Default: none can be begun. */
+  begin?(timeoutMs: number): Promise<JobTransaction<Claim>>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Completes a job and claims at most one due job in the same step. Default: `finish`, and then `claim`. */

@@ -79,17 +79,25 @@ export type HandleJob = (
 /** Begins a transaction that ends by itself after `timeoutMs`. Only a queue that is `isTransactional` gives it to its handler. */
 export type BeginTransaction = (timeoutMs: number) => Promise<JobTransaction>
 
-/** A transaction in the database of the queue, in which the job is completed, too. */
-export interface JobTransaction {
+/** A job that a transaction completes. */
+export interface Completion<Claim extends ClaimedJob = ClaimedJob> {
+  /** The job, as its handler got it. */
+  readonly claim: Claim
+  /** Its note in the log. */
+  readonly log: Uint8Array | undefined
+}
+
+/** A transaction in the database of the queue, in which jobs are completed, too. */
+export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
   /** The connection, between BEGIN and COMMIT: a client of `pg`. */
   readonly db: object
   /**
-   * Completes the job, appends it to the log when there is a note, and commits both. The outcome of the handler changes nothing afterwards.
+   * Completes jobs, appends those with a note to the log, and commits all of it. The outcomes of their handlers change nothing afterwards.
    *
-   * @throws HooklineError (as a rejection) `lease_lapsed` when the claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
+   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
    *   was changed then, unless only the answer to the commit was lost.
    */
-  commit(note?: Uint8Array): Promise<void>
+  commit(completions: readonly Completion<Claim>[]): Promise<void>
   /** Undoes all of it, also while a statement runs. Never rejects. */
   rollback(): Promise<void>
 }
