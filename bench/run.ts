@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { compareClient, compareCollector } from './client/part.ts'
 import { compareInspectors, compareServers } from './http/part.ts'
 import { measureMonth } from './inbox/month.ts'
-import { compareHistory, compareInboxes } from './inbox/part.ts'
+import { compareBatches, compareHistory, compareInboxes } from './inbox/part.ts'
 import { printMachine } from './machine.ts'
 import {
   compareDepths,
@@ -45,6 +45,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   client: () => compareClient(options),
   collector: () => compareCollector(options),
   inbox: () => compareInboxes(options),
+  batches: () => compareBatches(engines, options),
   drain: () => compareDrains(engines, options),
   depth: () => compareDepths(options),
   queues: () => compareQueues(options),
