@@ -13,7 +13,7 @@ export type RowsKind = 'accepting' | 'one each' | 'batches'
 export async function open(place: Place, kind: RowsKind): Promise<Contender> {
   const inbox = { queue: await openQueue(place), concurrency: CONCURRENCY }
   const receiver = createReceiver({ secret, inbox })
-  const pool = new pg.Pool({ connectionString: DATABASE_URL, max: CONCURRENCY })
+  const pool = new pg.Pool({ connectionString: DATABASE_URL })
   await pool.query(`CREATE SCHEMA IF NOT EXISTS ${place.name}`)
   await pool.query(`CREATE TABLE ${place.name}.rows (id text, total numeric)`)
   const countdown = createCountdown()

@@ -64,6 +64,15 @@ interface ClaimedMessage {
   member?: Member
 }
 
+/** A message whose handlers may begin. */
+interface Placed {
+  readonly wire: ReceivedMessage
+  readonly parts: DeliveryParts
+  readonly deadline: Deadline
+  /** Undefined without handlers of batches. */
+  readonly held: Held | undefined
+}
+
 const BEGIN_AGAIN_MS = 1_000
 const MAX_LOST_CLAIMS = 5
 
@@ -158,10 +167,14 @@ export class StoredMessages {
     try {
       const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
       claimed.wire = wire
+      if (begin !== undefined && this.#handlers.match(wire)) {
+        const note: Member['note'] = (...names) => this.#completionOf(claimed, names).log
+        claimed.member = { job, deadline, begin: () => begin(this.#inbox.timeoutMs), note }
+      }
       held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
       if (held?.place !== undefined) await held.place
       deadline.startStage('handlers') // The receiver may have closed meanwhile.
-      await deadline.wait(this.#run(claimed, wire, parts, deadline, begin, held), (error) =>
+      await deadline.wait(this.#run(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
       if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
@@ -182,18 +195,10 @@ export class StoredMessages {
     }
   }
 
-  async #run(
-    claimed: ClaimedMessage,
-    wire: ReceivedMessage,
-    parts: DeliveryParts,
-    deadline: Deadline,
-    begin: BeginTransaction | undefined,
-    held: Held | undefined,
-  ): Promise<void> {
+  async #run(claimed: ClaimedMessage, { wire, parts, deadline, held }: Placed): Promise<void> {
     const message = await this.#receiver.validate(wire)
     deadline.startStage('handlers')
-    const { job, progress, before } = claimed
-    const member = begin && this.#handlers.match(wire) ? this.#memberOf(claimed, deadline, begin) : undefined
+    const { job, progress, before, member } = claimed
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
       claimed.attempt = this.#tap.beginAttempt({
@@ -210,16 +215,6 @@ export class StoredMessages {
     // A batch begins the transaction of its messages.
     if (member === undefined || !this.#handlers.matchAlone(wire)) return dispatch(claimed.delivery)
     await inTransaction([member], (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
-  }
-
-  #memberOf(claimed: ClaimedMessage, deadline: Deadline, begin: BeginTransaction): Member {
-    claimed.member = {
-      job: claimed.job,
-      deadline,
-      begin: () => begin(this.#inbox.timeoutMs),
-      note: (...names) => this.#completionOf(claimed, names).log,
-    }
-    return claimed.member
   }
 
   /** Reports what handlers throw after the deadline. Those that `close` told to stop are expected to fail. */
