@@ -155,7 +155,7 @@ describe('the room of batches', () => {
     second.leave()
 
     expect(wake).toHaveBeenCalledTimes(1)
-    for (let count = 0; count < 200; count += 1) room.enter(1_000, false).leave()
+    for (let count = 0; count < 400; count += 1) room.enter(1_000, false).leave()
     expect(room.count()).toBe(1_000)
     room.enter(2_000_000, false)
     expect(room.count()).toBe(0)
