@@ -26,7 +26,8 @@ async function write(messages: readonly TrackMessage[], { db }: Pick<Delivery, '
   const part = Math.floor(Math.random() * 10)
   await db?.query(`UPDATE ${table}_count SET n = n + $2 WHERE part = $1`, [part, ids.length])
 }
-if (batched) receiver.onBatch('track', (messages, _, batch) => write(messages, batch), { maxMessages: 20, maxWaitMs: 20 })
+if (batched)
+  receiver.onBatch('track', (messages, _, batch) => write(messages, batch), { maxMessages: 20, maxWaitMs: 20 })
 else receiver.on('track', (message, delivery) => write([message], delivery))
 receiver.start()
 answerQuestions({ close: () => process.disconnect() })

@@ -67,7 +67,9 @@ it.skipIf(databaseUrl === undefined).each([false, true])(
     const { rows } = await client.query(`SELECT count(*)::int AS all, count(DISTINCT id)::int AS different,
       (SELECT sum(n)::int FROM ${place.name}.effects_count) AS counter FROM ${place.name}.effects`)
     expect(rows).toEqual([{ all: sent, different: sent, counter: sent }])
-    console.log(`pg-boss, transactional, batches ${batched}: ${kills} kills, ${cuts} connections cut, ${sent} messages, each effect once`)
+    console.log(
+      `pg-boss, transactional, batches ${batched}: ${kills} kills, ${cuts} connections cut, ${sent} messages, each effect once`,
+    )
     await receiver.close({ graceMs: 0 })
     await client.end()
   },
