@@ -9,11 +9,12 @@ import {
   requireFunction,
   requireInteger,
 } from '../kit/checks.ts'
-import { MAX_TIMER_MS } from '../kit/clock.ts'
+import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { readHistory } from '../store/arguments.ts'
+import { type EncryptionOptions, encryptQueue, readSeals } from '../store/encryption.ts'
 import { checkGroupBy } from '../store/groups.ts'
 import type { HistoryOptions, Queue } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
@@ -54,6 +55,8 @@ export interface InboxOptions {
    * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
+  /** Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: it is stored as it is. */
+  readonly encryption?: EncryptionOptions
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
@@ -69,11 +72,12 @@ const KNOWN = [
   'history',
   'transactional',
   'groupBy',
+  'encryption',
 ] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
 
-export function readInboxOptions(given: Queue | InboxOptions) {
+export function readInboxOptions(given: Queue | InboxOptions, clock: Clock) {
   const inbox = isQueue(given) ? { queue: given } : given
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
   if (typeof inbox !== 'object' || inbox === null || !('queue' in inbox)) {
@@ -81,8 +85,9 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   }
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
-  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
-  const { transactional = false, groupBy }: InboxOptions = inbox
+  const { concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
+  const { transactional = false, groupBy, encryption }: InboxOptions = inbox
+  const queue = encryptQueue(inbox.queue, readSeals('inbox.encryption', encryption), clock)
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)

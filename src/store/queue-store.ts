@@ -98,6 +98,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   redrive(ids: readonly string[]): Answer<number>
   drop(ids: readonly string[]): Answer<number>
   /**
+   * Replaces the body and the retry state of dead letters, and nothing else. Skips those that are dead letters no more. Gets at most 500.
+   * Default: it cannot.
+   */
+  rewrite?(letters: readonly DeadLetter[]): Answer<void>
+  /**
    * Lists the jobs that wait or are claimed, in any order, some at a time, of at most 4 MB together unless it is one: all that were
    * stored before the call and are still there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
    */
@@ -129,6 +134,8 @@ export interface LogStore {
   trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
   /** Deletes the entries with these cursors. Returns how many there were. */
   remove(cursors: readonly string[]): Answer<number>
+  /** Replaces the body and the note of entries, and nothing else. Skips those that are gone. Gets at most 500. Default: it cannot. */
+  rewrite?(entries: readonly LogEntry[]): Answer<void>
 }
 
 /** A key that is set until a time. Its text is a digest. */

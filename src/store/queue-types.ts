@@ -155,6 +155,17 @@ export interface StoredDeadLetterFilter extends DeadLetterFilter {
 /** A job or a dead letter, as it is stored. */
 export type StoredJob = Pick<Job, 'id' | 'body'>
 
+/** The bytes that are stored of a job. */
+export interface StoredBytes {
+  readonly id: string
+  readonly body?: Uint8Array
+  readonly retryState?: Uint8Array | undefined
+  readonly note?: Uint8Array
+}
+
+/** Returns what is to be stored in place of some bytes: the same ones when nothing changes. */
+export type ChangeBytes = (kind: 'body' | 'retryState' | 'note', id: string, bytes: Uint8Array) => Uint8Array
+
 /** What {@link Queue.forget} did. */
 export interface Forgotten {
   /** How many jobs and dead letters were deleted. */
@@ -311,6 +322,13 @@ export interface Queue {
    * @param matches Must not throw.
    */
   forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
+  /**
+   * Changes the bytes of dead letters and of the log in place. Jobs that wait or are claimed stay, and so does a log that the engine cannot
+   * change. Undefined for an engine that can change neither. Returns how many were changed.
+   *
+   * @param change Must not throw.
+   */
+  readonly rewrite?: (change: ChangeBytes) => Promise<number>
   /**
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for

@@ -195,6 +195,7 @@ class BullmqStore implements Store {
   readonly deadLetters: Store['deadLetters'] = (page) => this.#stored.deadLetters(page)
   readonly redrive: Store['redrive'] = (ids) => this.#stored.redrive(ids)
   readonly drop: Store['drop'] = (ids) => this.#stored.drop(ids)
+  readonly rewrite: NonNullable<Store['rewrite']> = (letters) => this.#stored.rewrite(letters)
   readonly jobs: Store['jobs'] = () => this.#stored.jobs()
   readonly remove: Store['remove'] = (ids) => this.#stored.remove(ids)
 

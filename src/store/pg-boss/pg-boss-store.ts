@@ -210,6 +210,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return this.#stored.drop(ids)
   }
 
+  rewrite(letters: readonly DeadLetter[]): Promise<void> {
+    return this.#stored.rewrite(letters)
+  }
+
   jobs(): AsyncIterable<readonly StoredJob[]> {
     return this.#stored.jobs()
   }
