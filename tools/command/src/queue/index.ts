@@ -24,7 +24,19 @@ interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly ui?: number | true
 }
 
-const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'pause', 'resume', 'rewrite', 'backup'] as const
+const ACTIONS = [
+  'counts',
+  'history',
+  'replay',
+  'dead',
+  'show',
+  'redrive',
+  'drop',
+  'pause',
+  'resume',
+  'rewrite',
+  'backup',
+] as const
 type Action = (typeof ACTIONS)[number]
 
 export function define(command: Command): void {
