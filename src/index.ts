@@ -93,6 +93,7 @@ export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets }
 export type { Handler, HandlerOptions } from './receive/selection.ts'
 export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './receive/stored-message.ts'
 export type { OnUnplanned } from './receive/unplanned.ts'
+export type { ReceiverWorkOptions, WorkResult } from './receive/work.ts'
 export type { EncryptionKey, EncryptionOptions } from './store/encryption.ts'
 export type { FieldValue, MessageFilter } from './store/filter.ts'
 export type { Health } from './store/health.ts'

@@ -16,6 +16,8 @@ export interface Progress extends HandlerNames {
   failed: readonly string[]
   /** The names of the handlers that run; undefined for all. */
   readonly only: readonly string[] | undefined
+  /** When it is the turn of handlers that wait for it, in milliseconds since the epoch, by their names. */
+  turns: ReadonlyMap<string, number>
   /** Stores the progress while other handlers still run. */
   readonly save: () => void
 }

@@ -98,6 +98,9 @@ export class StoredMessages {
   readonly #deadlines: Deadlines
   readonly #stops = new Set<() => void>()
   #signal: AbortSignal | undefined
+  #handled = 0
+  #failed = 0
+  #lastTurn = Number.NEGATIVE_INFINITY
 
   constructor(
     inbox: InboxSettings,
@@ -113,6 +116,16 @@ export class StoredMessages {
     this.#tap = receiver.tap
     this.#handlers = handlers
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
+  }
+
+  /** How many attempts have ended. */
+  get ended(): { readonly handled: number; readonly failed: number } {
+    return { handled: this.#handled, failed: this.#failed }
+  }
+
+  /** Whether an attempt is under way, or a message waits for its turn. */
+  get isBusy(): boolean {
+    return this.#stops.size > 0 || this.#receiver.clock.now() < this.#lastTurn
   }
 
   /** Handles a claimed job: makes an attempt, unless the job is unreadable, or its claims were lost too often. Returns the outcome. */
@@ -158,7 +171,12 @@ export class StoredMessages {
       () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
     )
     const { done = [], failed = [] } = before.handlers ?? {}
-    const progress: Progress = { done, failed, only: parts.replay?.handlers, save: saving.later }
+    const progress: Progress = {
+      ...{ done, failed },
+      turns: new Map(before.turns),
+      only: parts.replay?.handlers,
+      save: saving.later,
+    }
     const claimed: ClaimedMessage = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
     const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
     this.#stopAllOnAbort(signal)
@@ -177,6 +195,12 @@ export class StoredMessages {
       await deadline.wait(this.#run(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
+      const { turns } = progress
+      if (turns.size > 0) {
+        this.#lastTurn = Math.max(this.#lastTurn, ...turns.values())
+        return this.#release(this.#withHandlers(before, progress), Math.min(...turns.values()))
+      }
+      this.#handled += 1
       if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
       return this.#completionOf(claimed)
     } catch (thrown) {
@@ -199,6 +223,7 @@ export class StoredMessages {
     const message = await this.#receiver.validate(wire)
     deadline.startStage('handlers')
     const { job, progress, before, member } = claimed
+    if (progress !== undefined && !this.#handlers.takeTurns(wire, progress)) return
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
       claimed.attempt = this.#tap.beginAttempt({
@@ -238,6 +263,7 @@ export class StoredMessages {
     const releases = before.releases + (isUncounted ? 1 : 0)
     const delay = isUncounted ? BEGIN_AGAIN_MS : this.#inbox.nextDelay(attempts, error)
     if (delay === undefined) return this.#deadLetter(claimed, error)
+    if (!isUncounted) this.#failed += 1
     const retryAt = new Date(this.#receiver.clock.now() + delay)
     const state = this.#withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
     const { handlers: names } = state
@@ -251,6 +277,7 @@ export class StoredMessages {
   #deadLetter(claimed: ClaimedMessage, error: HooklineError, unattempted?: DeadLetterReason): Outcome {
     const { job, before, progress } = claimed
     const { id, body } = job
+    this.#failed += 1
     const attempts = before.attempts + (unattempted === undefined ? 1 : 0)
     const reason = unattempted ?? error.code
     const state = this.#withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
@@ -272,15 +299,22 @@ export class StoredMessages {
     const done = this.#inbox.transactional ? (state.handlers?.done ?? []) : progress.done
     const { failed } = progress
     const isNamed = done.length > 0 || failed.some((name) => name !== '')
-    return isNamed ? { ...state, handlers: { done, failed } } : state
+    const { turns: _, ...rest } = state
+    const turns = progress.turns.size > 0 && { turns: [...progress.turns] }
+    return { ...rest, ...(isNamed && { handlers: { done, failed } }), ...turns }
   }
 
-  /** Makes a job due at once. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
-  #release(before: RetryState): Outcome {
+  /** Makes a job due at once or at this time. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
+  #release(before: RetryState, at = this.#receiver.clock.now()): Outcome {
     return {
-      retryAt: new Date(this.#receiver.clock.now()),
+      retryAt: new Date(at),
       retryState: writeRetryState({ ...before, releases: before.releases + 1 }),
     }
+  }
+
+  /** Tells all handlers to stop. Their messages are released. */
+  readonly stop = (): void => {
+    for (const stop of this.#stops) stop()
   }
 
   /**
@@ -290,14 +324,11 @@ export class StoredMessages {
   #stopAllOnAbort(signal: AbortSignal): void {
     if (signal === this.#signal) return
     this.#signal = signal
-    const stopAll = (): void => {
-      for (const stop of this.#stops) stop()
-    }
-    signal.addEventListener('abort', stopAll, { once: true })
+    signal.addEventListener('abort', this.stop, { once: true })
   }
 }
 
-const STOPPED = 'The receiver closed before the handlers finished. Stop: another attempt follows.'
+const STOPPED = 'The receiver closed, or `work` ended, before the handlers finished. Stop: another attempt follows.'
 
 /** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
 function createDeferredSave(save: () => unknown) {

@@ -41,7 +41,7 @@ export interface MessageBatch {
 }
 
 /** How a handler of batches is registered. A batch closes at the first of its three bounds, and when the receiver closes. */
-export interface BatchOptions extends HandlerOptions {
+export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
   /** The most messages of a batch. Default 500. */
   readonly maxMessages?: number
   /** How long the first message of a batch waits for others, in milliseconds, less than `inbox.timeoutMs`. 0: only for those that were claimed with it. Default 1000. */

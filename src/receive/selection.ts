@@ -4,6 +4,7 @@ import {
   invalidOption,
   requireFunction,
   requireHandlerName,
+  requireInteger,
   requireOneOf,
   requireOptions,
   requireText,
@@ -24,6 +25,12 @@ export interface HandlerOptions {
    * all of them run again until all have succeeded in one attempt.
    */
   readonly name?: string
+  /**
+   * The most messages that the handler gets a second, from each process, on average: a tenth of them may begin at once. Others wait in the inbox
+   * for their turn, without an attempt, while other handlers get them. Needs a `name`, and an inbox that is not `transactional`. Default: no
+   * limit.
+   */
+  readonly maxPerSecond?: number
 }
 
 export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly unknown[], takesCustom: boolean) {
@@ -41,14 +48,15 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  const name = call === 'onBatch' ? '' : readHandlerName(call, options)
-  if (by === 'type') return { by, keys, handler, name, options } as const
+  // The options of a handler of batches are its own.
+  const how = call === 'onBatch' ? { name: '', maxPerSecond: undefined } : readHandlerOptions(call, options)
+  if (by === 'type') return { by, keys, handler, options, ...how } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { by, keys: new Set([event]), handler, name, options } as const
+  return { by, keys: new Set([event]), handler, options, ...how } as const
 }
 
 /** Returns whether one message can match two handlers. Each is given as the runs of a message name it: by its type, event or side of an audience. */
@@ -63,12 +71,23 @@ function waysOf(on: string): readonly string[] {
   return on.startsWith('exited ') ? ['identify', 'track Audience Exited'] : [on]
 }
 
-/** Reads the name of a handler. Returns an empty text for a handler without a name. */
-export function readHandlerName(call: string, options: HandlerOptions = {}): string {
-  requireOptions(call, options, ['name'])
-  const { name } = options
+/** Reads how a handler is registered. The name is an empty text for a handler without a name. */
+export function readHandlerOptions(call: string, options: HandlerOptions = {}) {
+  requireOptions(call, options, ['name', 'maxPerSecond'])
+  const { name, maxPerSecond } = options
   if (name !== undefined) requireHandlerName(`${call}: name`, name)
-  return name ?? ''
+  if (maxPerSecond !== undefined) {
+    requireInteger(`${call}: maxPerSecond`, maxPerSecond, 1)
+    if (name === undefined) {
+      throw invalidOption(
+        `${call}: maxPerSecond`,
+        'needs a `name`',
+        undefined,
+        "Pass one beside it, for example 'crm'.",
+      )
+    }
+  }
+  return { name: name ?? '', maxPerSecond }
 }
 
 const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

@@ -156,6 +156,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (history !== undefined && log !== undefined) {
       this.#retention.keepLog(async (which) => this.#ask(() => log.trim(which)), history)
     }
+    if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
     this.#worker.start(AsyncLocalStorage.bind(handle), options) // Not in the context of the push that wakes the worker.
@@ -170,9 +171,9 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     marks.follow(() => this.#worker.setPaused(marks.has(PAUSED), 'everywhere'))
   }
 
-  readonly pause = (): void => this.#worker.setPaused(true)
+  readonly pause = (): Promise<void> => this.#worker.pause()
 
-  readonly resume = (): void => this.#worker.setPaused(false)
+  readonly resume = (): void => this.#worker.resume()
 
   readonly drain = async (): Promise<void> => {
     if (this.#use === 'inbox' && !this.#hasHandler && this.#closing === undefined) {

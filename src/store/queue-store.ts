@@ -64,6 +64,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * dead letter, so that it does not stop those that it can.
    */
   claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
+  /** From now on, claims no more jobs a second than this, together with the other processes that do so. Default: each process limits itself. */
+  limit?(maxPerSecond: number): void
   /**
    * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. The outcome of the claim is
    * recorded afterwards.

@@ -231,6 +231,11 @@ export interface WorkOptions {
   /** Limits how many jobs are claimed. Default: `concurrency` alone does. */
   readonly room?: Room
   /**
+   * The most jobs that all processes of the queue together may claim a second, for an engine that can limit that; others ignore it.
+   * `room` holds the same in each process. Default: no limit.
+   */
+  readonly maxPerSecond?: number
+  /**
    * Whether a job must run while no other of this process does, because it may end the process. Such a claim is given back
    * uncounted until it is the only one. Default: none must.
    */
@@ -285,8 +290,11 @@ export interface Queue {
    * @throws TypeError when the queue has a handler already, or is closed.
    */
   work(handle: HandleJob, options: WorkOptions): () => void
-  /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
-  pause(): void
+  /**
+   * Claims nothing more until {@link resume}. Jobs that are claimed already go on. Resolves when none is left here and their outcomes are
+   * recorded, or when `resume` or `close` ends the pause.
+   */
+  pause(): Promise<void>
   resume(): void
   /**
    * For tests. The queue of an inbox or a destination: resolves when every message is complete or a dead letter, retries included. It

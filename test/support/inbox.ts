@@ -30,7 +30,7 @@ export function setUpInbox<const Events extends EventSchemas = {}>(
   const clock = manualClock()
   const memory = encryptQueue(memoryQueue({ clock }), seals, clock)
   const queue: Queue = { ...memory, ...overrides }
-  const set = setUp<Events>({ clock, inbox: { queue, ...inbox }, ...options })
+  const set = setUp<Events>({ clock, inbox: { queue, random: () => 0.5, ...inbox }, ...options })
   return { ...set, clock, queue, memory }
 }
 
