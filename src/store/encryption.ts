@@ -46,7 +46,8 @@ const ASK_AGAIN_MS = 1_000
 
 /** Returns the id of the key of a sealed value; undefined for a plain one. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
-  return bytes?.[0] === SEALED ? Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString() : undefined
+  if (bytes?.[0] !== SEALED || bytes[1] !== VERSION) return undefined
+  return Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString()
 }
 
 /** Creates the error of a value that this process has no key for. */
