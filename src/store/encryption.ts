@@ -44,16 +44,19 @@ const ALGORITHM = 'aes-256-gcm'
 const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
+const UNKNOWN_FORM =
+  'It is in a form that this release does not know. Redrive it with the release that stored it, or drop it.'
+
 /** Returns the id of the key of a sealed value; undefined for a plain one. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
   if (bytes?.[0] !== SEALED || bytes[1] !== VERSION) return undefined
   return Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString()
 }
 
-/** Creates the error of a value that this process has no key for. */
+/** Creates the error of a value that this process has no key for. @param keyId Undefined for a form that it does not know. */
 export function sealedError(keyId: string | undefined): HooklineError {
-  const text = `It is sealed with key ${show(keyId)}, which is not listed. Add it to \`encryption.keys\`, then redrive it.`
-  return new HooklineError('internal', text)
+  const listed = `It is sealed with key ${show(keyId)}, which is not listed. Add it to \`encryption.keys\`, then redrive it.`
+  return new HooklineError('internal', keyId === undefined ? UNKNOWN_FORM : listed)
 }
 
 export type Seals = ReturnType<typeof createSeals>
