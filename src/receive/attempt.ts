@@ -23,7 +23,7 @@ export interface Progress extends HandlerNames {
 }
 
 /** What handlers of batches need of an attempt. */
-export interface Batching {
+interface Batching {
   /** Whether nothing else runs beside it, because it may have ended a process: no other message comes. */
   readonly isAlone: boolean
   /** The size of the message as it is stored. */

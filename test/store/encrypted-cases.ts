@@ -83,7 +83,7 @@ export function testEncryption({ open, read, remove, inbox: more, rewritesLog }:
       const [letters, logged = []] = [await receiver.deadLetters(), await queue.log?.list()]
       return letters.length + logged.length === 2 && tried.has('group')
     })
-    queue.pause()
+    await queue.pause()
     await send(fixtures.identify)
     await receiver.close({ graceMs: 20_000 }) // Outcomes are recorded. SQLite loses its locks on a file that its process reads.
     return read(name)
