@@ -1,6 +1,7 @@
 /** The pace of an inbox and of its handlers, its pauses, and the chance in its retries. */
 
 import { describe, expect, it } from 'vitest'
+import { smallerRoom } from '../../src/receive/pace.ts'
 import type { HandlerOptions } from '../../src/receive/selection.ts'
 import type { Outcome, Queue } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -242,4 +243,15 @@ describe('inbox.random', () => {
     await set.clock.advance(10_000)
     expect(times).toEqual([0, 1000, 4000])
   })
+})
+
+it('of two rooms, the smaller one says how much is claimed, and when there is room again', () => {
+  const ends = new Date(1)
+  const batches = { count: () => 0, nextAt: () => undefined }
+  const paced = { count: () => 3, nextAt: () => ends }
+
+  const [full, free] = [smallerRoom(batches, paced), smallerRoom({ ...batches, count: () => 5 }, paced)]
+
+  expect([full?.count(), full?.nextAt()]).toEqual([0, undefined])
+  expect([free?.count(), free?.nextAt()]).toEqual([3, ends])
 })

@@ -92,7 +92,7 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
 })
 
 /** A wait checks so often in a row, whatever the time. Afterwards it pauses, to leave the processor to what it waits for. */
-const MIN_CHECKS = 50
+const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
 
 /** Runs a test with a new queue. Closes all queues that the test opened, and disposes of the queue, also when it fails. */
