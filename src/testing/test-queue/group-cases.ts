@@ -143,7 +143,7 @@ export const groupCases: Cases = {
 
 export const durableGroupCases: Cases = {
   'durable: groups: processes handle one job of each at a time': async (context) => {
-    const { queue, tick, drain, openAnother } = context
+    const { queue, tick, until, openAnother } = context
     const groups = ['a', 'b', 'c', 'd', 'e', 'f']
     const names = groups.flatMap((group) => Array.from({ length: 8 }, (_, index) => `${group}${index}`))
     const running = new Set<string>()
@@ -166,10 +166,11 @@ export const durableGroupCases: Cases = {
     const other = await openAnother()
     work(queue)
     work(other)
-    for (let looks = 0; handled.length < names.length && looks < 1_000; looks += 1) {
-      await Promise.all([drain(queue), drain(other)])
-      await tick()
-    }
+    await until(
+      () => handled.length >= names.length,
+      () => `${names.length} jobs were expected. Got ${handled.length}.`,
+      tick,
+    )
     equal(overlaps, 0)
     deepEqual(handled.toSorted(), names)
     for (const group of groups) {

@@ -5,6 +5,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
 import { type ManualClock, manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
+import { inspectQueue } from '../../../src/observe/inspect-queue.ts'
 import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { partOfDestination, partOfReceiver } from '../src/endpoint/queues.ts'
 import type { Access } from '../src/index.ts'
@@ -174,9 +175,11 @@ async function eventsAfter(machine: ManualClock, stream: AsyncIterator<string>):
   return Object.fromEntries(eventsOf(await chunk).map(({ name, data }) => [name, data]))
 }
 
-it('beside rows come the queues with their URLs, when they have changed', async () => {
+it('beside rows come the queues with their URLs, and whether all processes are paused, when they have changed', async () => {
   const [clock, machine] = [manualClock(), manualClock()]
-  const receiver = createReceiver({ secret: 'secret', inbox: { queue: memoryQueue({ clock }) }, clock })
+  const queue = memoryQueue({ clock })
+  await inspectQueue(queue).pause()
+  const receiver = createReceiver({ secret: 'secret', inbox: queue, clock })
   const webhooks = [{ url: 'https://shop.example/?key=hidden' }]
   const destination = createDestination({ webhooks, sharedSecret: 'secret', clock })
   closeLater(() => Promise.all([receiver.close(), destination.close({ graceMs: 0 })]))
@@ -189,7 +192,7 @@ it('beside rows come the queues with their URLs, when they have changed', async 
   const counts = { status: 'ok', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf }
   const urls = [{ url: 'https://shop.example/?…', circuit: 'closed', delivered: 0, failed: 0 }]
   const queues = [
-    { part: 'app', ...counts },
+    { part: 'app', ...counts, isPaused: true },
     { part: 'shop', ...counts, urls },
   ]
   expect(await eventsAfter(machine, stream)).toMatchObject({ queues })
