@@ -125,7 +125,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     it('stay with their worker when another process has opened the queue with a shorter lease', async () => {
       const { queue, work, another, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
       await queue.counts()
-      const next = another({ leaseMs: 10_000 })
+      const next = another({ leaseMs: 10_000, pollMs: 1_000 })
       await next.queue.push([jobOf('takes 40 seconds')])
       const held = Promise.withResolvers<Outcome>()
       const seen = work(() => held.promise)
