@@ -86,7 +86,7 @@ const ANSWER_MS = 200
 function refuseBackgroundWork({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
-    'Store messages in Redis or PostgreSQL, and run what handles or delivers them in a process that keeps running.'
+    'Store messages in Redis or PostgreSQL. Handle them with `receiver.work()` in a scheduled function, not with `start()` here, or handle and deliver them in a process that keeps running.'
   throw invalidOption('serve: endpoint', 'must end its work before it answers on Lambda', background, advice)
 }
 

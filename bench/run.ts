@@ -8,8 +8,9 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compareClient, compareCollector } from './client/part.ts'
 import { compareInspectors, compareServers } from './http/part.ts'
+import { measureEncryption } from './inbox/encryption.ts'
 import { measureMonth } from './inbox/month.ts'
-import { compareHistory, compareInboxes } from './inbox/part.ts'
+import { compareBatches, compareHistory, compareInboxes } from './inbox/part.ts'
 import { printMachine } from './machine.ts'
 import {
   compareDepths,
@@ -45,6 +46,8 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   client: () => compareClient(options),
   collector: () => compareCollector(options),
   inbox: () => compareInboxes(options),
+  batches: () => compareBatches(engines, options),
+  encryption: () => measureEncryption(rounds),
   drain: () => compareDrains(engines, options),
   depth: () => compareDepths(options),
   queues: () => compareQueues(options),

@@ -64,6 +64,7 @@ export type { AudienceHandlers } from './receive/handlers.ts'
 export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './receive/history.ts'
 export type { InboxOptions } from './receive/inbox-options.ts'
 export type { DeadLetterReason, StoredError, StoredErrorCause } from './receive/inbox-state.ts'
+export type { BatchHandler, BatchOptions, MessageBatch } from './receive/message-batches.ts'
 export type { OnRejected, ReceiverOptions, RejectedMessage } from './receive/receiver-options.ts'
 export type {
   ForgetOptions,
@@ -92,6 +93,8 @@ export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets }
 export type { Handler, HandlerOptions } from './receive/selection.ts'
 export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './receive/stored-message.ts'
 export type { OnUnplanned } from './receive/unplanned.ts'
+export type { ReceiverWorkOptions, WorkResult } from './receive/work.ts'
+export type { EncryptionKey, EncryptionOptions } from './store/encryption.ts'
 export type { FieldValue, MessageFilter } from './store/filter.ts'
 export type { Health } from './store/health.ts'
 export type { LetterCount, LetterFilter } from './store/letters.ts'

@@ -19,8 +19,9 @@ export { shownHeader, shownUrl } from './kit/shown.ts'
 export { createLog } from './kit/log.ts'
 export { escaped } from './kit/warning.ts'
 
-// Whom a message is about, and when it was, is read as an inbox reads it, also of a message that is not valid.
+// Whom a message is about, when it was, and which key it is under, is read as an inbox reads it, also of a message that is not valid.
 export { readUsers, usersOf } from './protocol/identity.ts'
+export { sealedWith } from './store/encryption.ts'
 export { toTimestamp } from './protocol/timestamp.ts'
 
 // `check` and `send` make on purpose what a receiver must refuse: users have `explainSignature` and `signedRequest`.

@@ -17,10 +17,12 @@ export {
 } from './observe/inspect-queue.ts'
 export type { CreateQueueOptions } from './store/arguments.ts'
 export { createQueue } from './store/create-queue.ts'
+export type { EncryptionKey, EncryptionOptions, Reencrypted } from './store/encryption.ts'
 export type { QueueCounts } from './store/health.ts'
 export type { Answer, LogStore, Mark, MarkStore, QueueStore, ReleaseOptions } from './store/queue-store.ts'
 export type {
   BeginTransaction,
+  ChangeBytes,
   ClaimedJob,
   CloseOptions,
   Complete,
@@ -42,6 +44,7 @@ export type {
   QueueUse,
   Room,
   SaveState,
+  StoredBytes,
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,

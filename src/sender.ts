@@ -59,6 +59,7 @@ export type {
 } from './send/sender-types.ts'
 export type { Tampering } from './send/tamper.ts'
 export type { Webhook } from './send/webhooks.ts'
+export type { EncryptionKey, EncryptionOptions } from './store/encryption.ts'
 export type { FieldValue, MessageFilter } from './store/filter.ts'
 export type { Health } from './store/health.ts'
 export type { LetterCount, LetterFilter } from './store/letters.ts'

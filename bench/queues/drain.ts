@@ -27,7 +27,7 @@ async function drainQueue(place: Place, hasGroups: boolean): Promise<Contender> 
   const queue = await openQueue(place)
   const put = (count: number) => queue.push(Array.from({ length: count }, () => createJob(hasGroups)))
   const countdown = createCountdown()
-  queue.pause()
+  void queue.pause()
   queue.work(
     async () => {
       countdown.tick()
@@ -42,7 +42,7 @@ async function drainQueue(place: Place, hasGroups: boolean): Promise<Contender> 
       queue.resume()
       await over
       await queue.drain()
-      queue.pause()
+      void queue.pause()
     },
   }
 }

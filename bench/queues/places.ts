@@ -8,21 +8,21 @@ import pg from 'pg'
 import type { EngineName, Place } from './place.ts'
 
 const REDIS_URL = process.env.REDIS_URL || 'redis://127.0.0.1:6379'
-const DATABASE_URL = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:5432/postgres'
+export const DATABASE_URL: string = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:5432/postgres'
 
-/** Makes a new place. `parent` is where the folder of a file is made. */
-export type NewPlace = (engine: EngineName, parent?: string) => Place
+/** Makes a new place. `parent` is where the folder of a file is made. With rows, PostgreSQL has a schema of its name on any engine. */
+export type NewPlace = (engine: EngineName, parent?: string, hasRows?: boolean) => Place
 
 /** Lets `use` make places, and removes them. */
 export async function withPlaces<Result>(use: (newPlace: NewPlace) => Promise<Result>): Promise<Result> {
   const removers: (() => Promise<void>)[] = []
   try {
-    return await use((engine, parent = tmpdir()) => {
+    return await use((engine, parent = tmpdir(), hasRows = false) => {
       const folder = mkdtempSync(join(parent, 'hookline-bench-'))
       const name = `bench_${folder.slice(-6).toLowerCase()}`
       removers.push(async () => {
         if (engine === 'bullmq') await removeFromRedis(name)
-        if (engine === 'pg-boss') await query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(name)} CASCADE`)
+        if (engine === 'pg-boss' || hasRows) await query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(name)} CASCADE`)
         rmSync(folder, { recursive: true, force: true })
       })
       const at = { sqlite: join(folder, 'queue.sqlite'), bullmq: REDIS_URL, 'pg-boss': DATABASE_URL }[engine]

@@ -49,7 +49,7 @@ export async function open(place: Place, { queues: count = 1, depth, ids }: Push
 /** Completes so many of a queue, those that wait the longest. What is claimed beyond that is done the next time. */
 function createRemover(queue: Queue): (count: number) => Promise<void> {
   const countdown = createCountdown()
-  queue.pause()
+  void queue.pause()
   queue.work(
     async () => {
       countdown.tick()
@@ -61,7 +61,7 @@ function createRemover(queue: Queue): (count: number) => Promise<void> {
     const over = countdown.start(count)
     queue.resume()
     await over
-    queue.pause()
+    void queue.pause()
   }
 }
 

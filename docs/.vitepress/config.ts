@@ -104,6 +104,7 @@ export default defineConfig({
         text: 'Run it in production',
         items: [
           { text: 'Deploy', link: '/deploy' },
+          { text: 'Serverless', link: '/serverless' },
           { text: 'Scaling', link: '/scaling' },
           { text: 'The inspector', link: '/inspector' },
           { text: 'Observability', link: '/observability' },

@@ -1,6 +1,6 @@
 /** inspectQueue(): reads and changes a queue as its receiver or destination can, without either of them. */
 
-import { aClock, checkOptions, requireMethods } from '../kit/checks.ts'
+import { aClock, anything, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
 import { bodyOf } from '../receive/envelope.ts'
 import {
@@ -15,12 +15,8 @@ import { readRetryState } from '../receive/inbox-state.ts'
 import { type DeadLetterMessage, failedIn, readDeadLetter, reasonOf, withText } from '../receive/stored-message.ts'
 import type { DestinationDeadLetter } from '../send/destination-types.ts'
 import type { Attempt } from '../send/sender-types.ts'
-import {
-  isFailureReason,
-  messageBytes,
-  readDeadLetter as readOfDestination,
-  readReason,
-} from '../send/stored-submission.ts'
+import { isFailureReason, messageBytes, readDeadLetter as readOfDestination } from '../send/stored-submission.ts'
+import { type EncryptionOptions, encryptQueue, type Reencrypted, readSeals, reseal } from '../store/encryption.ts'
 import { checkHealth, type Health } from '../store/health.ts'
 import { createLetters, type LetterCount, type LetterFilter, type LettersOwner, listLetters } from '../store/letters.ts'
 import { FOREVER, PAUSED, requireMarks } from '../store/marks.ts'
@@ -30,6 +26,8 @@ import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue
 export interface InspectQueueOptions {
   /** The clock of the queue. Default: the clock of the machine. */
   readonly clock?: Clock
+  /** The keys of a queue that is encrypted. Default: what is encrypted is shown as far as it is plain. */
+  readonly encryption?: EncryptionOptions
 }
 
 /** A dead letter of an inbox. */
@@ -86,6 +84,11 @@ export interface InspectedQueue {
    */
   pause(): Promise<void>
   resume(): Promise<void>
+  /**
+   * Encrypts dead letters and the history anew with the first key of `encryption`, also those that are plain, as far as the engine can change
+   * them in place. Counts what is left under other keys, which is all that waits. Without `encryption`, a TypeError (as a rejection).
+   */
+  rewrite(): Promise<Reencrypted>
 }
 
 /**
@@ -97,10 +100,12 @@ export interface InspectedQueue {
  * const queue = sqliteQueue({ path: 'inbox.sqlite', name: 'inbox', observe: true })
  * for await (const { id, reason, message } of inspectQueue(queue).deadLetters()) console.log(id, reason, message?.type)
  */
-export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): InspectedQueue {
-  checkOptions('inspectQueue', options, { clock: aClock })
-  requireMethods('queue', queue, ['counts', 'deadLetters', 'redrive', 'drop'])
-  const { clock = systemClock } = options
+export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): InspectedQueue {
+  checkOptions('inspectQueue', options, { clock: aClock, encryption: anything })
+  requireMethods('queue', given, ['counts', 'deadLetters', 'redrive', 'drop'])
+  const { clock = systemClock, encryption } = options
+  const seals = readSeals('encryption', encryption)
+  const queue = encryptQueue(given, seals, clock)
   const { redrive, drop } = createLetters<InspectedLetter>(queue, OWNER)
 
   function logFor(call: string): QueueLog {
@@ -121,6 +126,10 @@ export function inspectQueue(queue: Queue, options: InspectQueueOptions = {}): I
     },
     pause: async () => requireMarks(queue, 'pause').set([PAUSED], FOREVER),
     resume: async () => requireMarks(queue, 'resume').set([PAUSED], new Date(0)),
+    async rewrite() {
+      if (seals !== undefined) return reseal(given, seals)
+      throw new TypeError('`rewrite` needs keys. Pass `encryption: { keys: [{ id, key }] }` to inspectQueue.')
+    },
   }
 }
 
@@ -135,7 +144,7 @@ const OWNER: LettersOwner<InspectedLetter> = {
     const posted = attempts.map(({ url: _, ...attempt }) => attempt)
     return withText({ ...read, use: 'destination', bytes: messageBytes(letter.body), attempts: posted })
   },
-  reasonOf: (letter) => (hasError(letter) ? reasonOf(letter) : readReason(letter.reason)),
+  reasonOf: (letter) => (isFailureReason(letter.reason) ? letter.reason : reasonOf(letter)),
   bodyOf,
   filter: 'handler',
   isOf: failedIn,

@@ -6,6 +6,7 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 import type { Deadline } from './deadline.ts'
 import type { Delivery, HandlerNames } from './delivery.ts'
 import type { HandlerRun } from './events.ts'
+import type { Member } from './transaction.ts'
 
 /** The progress of a message in an inbox, by the names of its handlers. The empty name stands for all handlers without one. */
 export interface Progress extends HandlerNames {
@@ -15,8 +16,22 @@ export interface Progress extends HandlerNames {
   failed: readonly string[]
   /** The names of the handlers that run; undefined for all. */
   readonly only: readonly string[] | undefined
+  /** When it is the turn of handlers that wait for it, in milliseconds since the epoch, by their names. */
+  turns: ReadonlyMap<string, number>
   /** Stores the progress while other handlers still run. */
   readonly save: () => void
+}
+
+/** What handlers of batches need of an attempt. */
+interface Batching {
+  /** Whether nothing else runs beside it, because it may have ended a process: no other message comes. */
+  readonly isAlone: boolean
+  /** The size of the message as it is stored. */
+  readonly bytes: number
+  /** Undefined without a transaction. */
+  readonly member: Member | undefined
+  /** Called when the handlers that get one message have ended. */
+  leavePlace(): void
 }
 
 export interface Attempt {
@@ -37,6 +52,8 @@ export interface Attempt {
   readonly progress?: Progress | undefined
   /** Whether it is in the inbox. */
   readonly isStored: boolean
+  /** Undefined when the inbox started without a handler of batches. */
+  readonly batching?: Batching | undefined
   /** Whether no handler matched. */
   isIgnored: boolean
   /** Ends its trace; undefined when it is not traced. */

@@ -16,6 +16,7 @@ import { type ReceiverOptions, readOptions } from './receiver-options.ts'
 import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './receiver-types.ts'
 import type { CustomOption, EventSchemas, TraitSchemas } from './schema.ts'
 import type { StoredMessage } from './stored-message.ts'
+import { readWorkOptions } from './work.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -34,16 +35,21 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits, Custom>): Receiver<Events, Traits, Custom> {
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
-  const handlers = new Handlers(Object.keys(options.events ?? {}), settings.takesCustom)
+  const handlers = new Handlers(Object.keys(options.events ?? {}), settings)
   const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && new Deduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
-  let isStarted = false
+  /** How messages of the inbox are handled: by `start`, or by `work`, which may be under way. */
+  let handling: 'started' | 'working' | 'worked' | undefined
   let closed: Promise<readonly StoredMessage[]> | undefined
 
   const receiver: Receiver = {
     on: (...selection: unknown[]) => {
       handlers.add(selection)
+      return receiver
+    },
+    onBatch: (...selection: unknown[]) => {
+      handlers.addBatch(selection, requireInbox('onBatch').timeoutMs)
       return receiver
     },
     off: (...selection: unknown[]) => {
@@ -57,7 +63,7 @@ export function createReceiver<
     observe: (observer) => settings.tap.observers.add(observer),
     handle: (request) => requests.handle(request),
     get background() {
-      if (isStarted) return 'a started inbox'
+      if (handling === 'started') return 'a started inbox'
       return settings.inbox?.queue.isDurable === false ? 'an inbox in memory' : undefined
     },
     receive: async (bytes, headers, options) => {
@@ -69,20 +75,30 @@ export function createReceiver<
       })
     },
     start() {
-      if (closed !== undefined) {
-        throw new TypeError('`start` needs an open receiver, and this one is closed. Create a new receiver.')
-      }
-      const startedInbox = requireInbox('start')
-      if (isStarted)
+      const startedInbox = requireHandling('start')
+      if (handling === 'started')
         throw new TypeError('`start` can be called once, and was called before. Remove one of the two calls.')
-      if (handlers.size === 0) {
-        const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
-        throw new TypeError(`\`start\` needs a handler. ${advice}`)
-      }
+      if (handling !== undefined) throw new TypeError(`\`start\` ${NOT_BOTH}`)
       startedInbox.start()
       handlers.start()
-      isStarted = true
+      handling = 'started'
     },
+    work: async (options) => {
+      const checked = readWorkOptions(options)
+      const workedInbox = requireHandling('work')
+      if (handling === 'started') throw new TypeError(`\`work\` ${NOT_BOTH}`)
+      if (handling === 'working')
+        throw new TypeError('`work` can be called once at a time, and is under way. Await the call before.')
+      handlers.start()
+      handling = 'working'
+      try {
+        return await workedInbox.work(checked)
+      } finally {
+        handling = 'worked'
+      }
+    },
+    pause: async () => requireInbox('pause').pause(),
+    resume: () => requireInbox('resume').resume(),
     async *history(filter = {}) {
       yield* requireInbox('history').history(filter)
     },
@@ -101,7 +117,8 @@ export function createReceiver<
     health: async () => {
       const health = await checkHealth(inbox && (() => inbox.counts()), closed !== undefined, clock)
       const { total: unplanned = 0 } = settings.unplanned ?? {}
-      return { ...health, ignored: handlers.ignored, unplanned, suppressed: inbox?.suppression.count ?? 0 }
+      const paused = health.paused === true || inbox?.isPaused === true
+      return { ...health, paused, ignored: handlers.ignored, unplanned, suppressed: inbox?.suppression.count ?? 0 }
     },
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])
@@ -118,6 +135,17 @@ export function createReceiver<
     throw new TypeError(`\`${call}\` needs an inbox. Pass \`inbox\` to createReceiver.`)
   }
 
+  /** Returns the inbox, for what handles its messages. */
+  function requireHandling(call: string): Inbox {
+    if (closed !== undefined) {
+      throw new TypeError(`\`${call}\` needs an open receiver, and this one is closed. Create a new receiver.`)
+    }
+    const found = requireInbox(call)
+    if (handlers.size > 0) return found
+    const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
+    throw new TypeError(`\`${call}\` needs a handler. ${advice}`)
+  }
+
   async function closeParts(graceMs: number): Promise<readonly StoredMessage[]> {
     const startedAt = clock.monotonic()
     await withTimeout(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
@@ -131,6 +159,8 @@ export function createReceiver<
 }
 
 const GRACE_MS = 10_000
+const NOT_BOTH =
+  'cannot be combined with the other of `start` and `work`, which was called before. Remove one of the two calls.'
 /** How long requests under way may still take when the grace is shorter. */
 const ANSWERS_MS = 300
 

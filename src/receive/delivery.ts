@@ -43,7 +43,7 @@ export interface Delivery {
   readonly replay: DeliveryReplay | undefined
   /**
    * With `inbox.transactional`: a client of `pg` in a transaction, which Hookline commits after the handlers, with the completion of the
-   * message. A handler must not end it. It refuses queries after the end of the handlers. Undefined otherwise.
+   * message. A handler must not end it. It refuses queries after the end of the handlers. Undefined otherwise, and in a batch, which has it itself.
    */
   readonly db: TransactionClient | undefined
 }

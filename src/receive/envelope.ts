@@ -4,6 +4,7 @@ import type { BodySource } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { isObject, type Json } from '../protocol/parse.ts'
+import { sealedError, sealedWith } from '../store/encryption.ts'
 import type { Job } from '../store/queue-types.ts'
 import type { DeliveryMethod } from './delivery.ts'
 import type { DeliveryParts } from './received-delivery.ts'
@@ -108,6 +109,8 @@ const LINE_FEED = 0x0a
 const decoder = new TextDecoder()
 
 function readHead(stored: Uint8Array): Head {
+  const keyId = sealedWith(stored)
+  if (keyId !== undefined) throw sealedError(keyId)
   let head: unknown
   try {
     head = JSON.parse(decoder.decode(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))))

@@ -8,7 +8,7 @@ import { parseReceived } from '../protocol/parse.ts'
 import type { BeginTransaction, ClaimedJob, Complete, Outcome, SaveState } from '../store/queue-types.ts'
 import type { Attempt, Progress } from './attempt.ts'
 import { Deadline } from './deadline.ts'
-import type { Delivery, TransactionClient } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import { readEnvelope } from './envelope.ts'
 import { isUnusable, toError } from './failure.ts'
 import type { Handlers } from './handlers.ts'
@@ -23,11 +23,13 @@ import {
   writeRetryState,
 } from './inbox-state.ts'
 import { describe, describeHandlers, type Subject } from './log-lines.ts'
+import type { BatchRoom, Held } from './message-batches.ts'
 import { type DeliveryParts, NO_PROOF, ReceivedDelivery } from './received-delivery.ts'
 import type { Validate } from './schema.ts'
 import { readDeadLetter } from './stored-message.ts'
 import type { Suppression } from './suppression.ts'
 import type { Tap, Tried } from './tap.ts'
+import { inTransaction, type Member } from './transaction.ts'
 
 export interface HandlingSettings {
   readonly validate: Validate
@@ -58,8 +60,17 @@ interface ClaimedMessage {
   attempt?: Attempt
   /** Undefined when no handler may see the message. */
   progress?: Progress
-  /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
-  isUncounted?: true
+  /** Undefined without a transaction. */
+  member?: Member
+}
+
+/** A message whose handlers may begin. */
+interface Placed {
+  readonly wire: ReceivedMessage
+  readonly parts: DeliveryParts
+  readonly deadline: Deadline
+  /** Undefined without handlers of batches. */
+  readonly held: Held | undefined
 }
 
 const BEGIN_AGAIN_MS = 1_000
@@ -83,17 +94,38 @@ export class StoredMessages {
   readonly #tap: Tap
   readonly #handlers: Handlers
   readonly #suppression: Suppression
+  readonly #room: BatchRoom | undefined
   readonly #deadlines: Deadlines
   readonly #stops = new Set<() => void>()
   #signal: AbortSignal | undefined
+  #handled = 0
+  #failed = 0
+  #lastTurn = Number.NEGATIVE_INFINITY
 
-  constructor(inbox: InboxSettings, receiver: HandlingSettings, handlers: Handlers, suppression: Suppression) {
+  constructor(
+    inbox: InboxSettings,
+    receiver: HandlingSettings,
+    handlers: Handlers,
+    suppression: Suppression,
+    room: BatchRoom | undefined,
+  ) {
+    this.#suppression = suppression
+    this.#room = room
     this.#inbox = inbox
     this.#receiver = receiver
     this.#tap = receiver.tap
     this.#handlers = handlers
-    this.#suppression = suppression
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
+  }
+
+  /** How many attempts have ended. */
+  get ended(): { readonly handled: number; readonly failed: number } {
+    return { handled: this.#handled, failed: this.#failed }
+  }
+
+  /** Whether an attempt is under way, or a message waits for its turn. */
+  get isBusy(): boolean {
+    return this.#stops.size > 0 || this.#receiver.clock.now() < this.#lastTurn
   }
 
   /** Handles a claimed job: makes an attempt, unless the job is unreadable, or its claims were lost too often. Returns the outcome. */
@@ -139,15 +171,36 @@ export class StoredMessages {
       () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
     )
     const { done = [], failed = [] } = before.handlers ?? {}
-    const progress: Progress = { done, failed, only: parts.replay?.handlers, save: saving.later }
+    const progress: Progress = {
+      ...{ done, failed },
+      turns: new Map(before.turns),
+      only: parts.replay?.handlers,
+      save: saving.later,
+    }
     const claimed: ClaimedMessage = { job, before, delivery: new ReceivedDelivery(parts, deadline), progress }
     const stop = (): void => deadline.pass(new HooklineError('shutting_down', STOPPED))
     this.#stopAllOnAbort(signal)
     this.#stops.add(stop)
+    let held: Held | undefined
     try {
-      await deadline.wait(this.#run(claimed, parts, deadline, begin), (error) =>
+      const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
+      claimed.wire = wire
+      if (begin !== undefined && this.#handlers.match(wire)) {
+        const note: Member['note'] = (...names) => this.#completionOf(claimed, names).log
+        claimed.member = { job, deadline, begin: () => begin(this.#inbox.timeoutMs), note }
+      }
+      held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
+      if (held?.place !== undefined) await held.place
+      deadline.startStage('handlers') // The receiver may have closed meanwhile.
+      await deadline.wait(this.#run(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
+      const { turns } = progress
+      if (turns.size > 0) {
+        this.#lastTurn = Math.max(this.#lastTurn, ...turns.values())
+        return this.#release(this.#withHandlers(before, progress), Math.min(...turns.values()))
+      }
+      this.#handled += 1
       if (claimed.attempt !== undefined) this.#tap.publishHandled(claimed.attempt)
       return this.#completionOf(claimed)
     } catch (thrown) {
@@ -156,26 +209,21 @@ export class StoredMessages {
         claimed.attempt?.end?.(error)
         return this.#release(this.#withHandlers(before, progress))
       }
-      const isFinal = isUnusable(error) && !claimed.isUncounted
+      const isFinal = isUnusable(error) && !claimed.member?.isUncounted
       return isFinal ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
     } finally {
       deadline.end()
+      held?.leave()
       saving.cancel()
       this.#stops.delete(stop)
     }
   }
 
-  async #run(
-    claimed: ClaimedMessage,
-    parts: DeliveryParts,
-    deadline: Deadline,
-    begin: BeginTransaction | undefined,
-  ): Promise<void> {
-    const wire = parseReceived(parts.bytes, this.#receiver.takesCustom)
-    claimed.wire = wire
+  async #run(claimed: ClaimedMessage, { wire, parts, deadline, held }: Placed): Promise<void> {
     const message = await this.#receiver.validate(wire)
     deadline.startStage('handlers')
-    const { progress, before } = claimed
+    const { job, progress, before, member } = claimed
+    if (progress !== undefined && !this.#handlers.takeTurns(wire, progress)) return
     const dispatch = (delivery: Delivery): Promise<undefined> | undefined => {
       claimed.delivery = delivery
       claimed.attempt = this.#tap.beginAttempt({
@@ -185,40 +233,13 @@ export class StoredMessages {
         deadline,
         progress,
         number: before.attempts + 1,
+        batching: held && { ...held, isAlone: countLostClaims(job) > 0, member },
       })
       return this.#handlers.dispatch(claimed.attempt)
     }
-    if (begin === undefined || !this.#handlers.match(wire)) return dispatch(claimed.delivery)
-    await this.#dispatchInTransaction(begin, deadline, claimed, (db) =>
-      dispatch(new ReceivedDelivery({ ...parts, db }, deadline)),
-    )
-  }
-
-  /** Calls the handlers in a transaction, which commits what they write together with the completion of the message. */
-  async #dispatchInTransaction(
-    begin: BeginTransaction,
-    deadline: Deadline,
-    claimed: ClaimedMessage,
-    dispatch: (db: TransactionClient) => Promise<undefined> | undefined,
-  ): Promise<void> {
-    const transaction = await begin(this.#inbox.timeoutMs).catch((error) => {
-      claimed.isUncounted = true
-      throw error
-    })
-    const rollback = (): void => void transaction.rollback()
-    deadline.signal.addEventListener('abort', rollback, { once: true })
-    try {
-      if (deadline.error !== undefined) return await transaction.rollback()
-      await dispatch(transaction.db as TransactionClient)
-      if (deadline.error !== undefined) return // It was rolled back when the deadline passed.
-      deadline.end() // The commit alone decides from here on.
-      await transaction.commit(this.#completionOf(claimed).log)
-    } catch (error) {
-      await transaction.rollback()
-      throw error
-    } finally {
-      deadline.signal.removeEventListener('abort', rollback)
-    }
+    // A batch begins the transaction of its messages.
+    if (member === undefined || !this.#handlers.matchAlone(wire)) return dispatch(claimed.delivery)
+    await inTransaction([member], (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
   }
 
   /** Reports what handlers throw after the deadline. Those that `close` told to stop are expected to fail. */
@@ -227,20 +248,22 @@ export class StoredMessages {
     this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
-  /** Returns the outcome when all handlers succeeded. A copy of a replay has no note: its message is in the log already. */
-  #completionOf({ delivery, attempt, progress }: ClaimedMessage): Complete {
+  /** Returns the outcome when all handlers succeeded, and those with these names. A copy of a replay has no note: its message is in the log already. */
+  #completionOf({ delivery, attempt, progress }: ClaimedMessage, names: readonly string[] = []): Complete {
     if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
-    const { done } = progress as Progress
+    const done = [...(progress as Progress).done, ...names]
     const isNamed = done.some((name) => name !== '')
     return { complete: true, log: writeNote({ handlers: isNamed ? done : [], ignored: attempt?.isIgnored === true }) }
   }
 
   #retry(claimed: ClaimedMessage, error: HooklineError): Outcome {
-    const { before, progress, isUncounted } = claimed
+    const { before, progress } = claimed
+    const isUncounted = claimed.member?.isUncounted
     const attempts = before.attempts + (isUncounted ? 0 : 1)
     const releases = before.releases + (isUncounted ? 1 : 0)
     const delay = isUncounted ? BEGIN_AGAIN_MS : this.#inbox.nextDelay(attempts, error)
     if (delay === undefined) return this.#deadLetter(claimed, error)
+    if (!isUncounted) this.#failed += 1
     const retryAt = new Date(this.#receiver.clock.now() + delay)
     const state = this.#withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, progress)
     const { handlers: names } = state
@@ -254,6 +277,7 @@ export class StoredMessages {
   #deadLetter(claimed: ClaimedMessage, error: HooklineError, unattempted?: DeadLetterReason): Outcome {
     const { job, before, progress } = claimed
     const { id, body } = job
+    this.#failed += 1
     const attempts = before.attempts + (unattempted === undefined ? 1 : 0)
     const reason = unattempted ?? error.code
     const state = this.#withHandlers({ ...before, attempts, error: toStoredError(error) }, progress)
@@ -275,15 +299,22 @@ export class StoredMessages {
     const done = this.#inbox.transactional ? (state.handlers?.done ?? []) : progress.done
     const { failed } = progress
     const isNamed = done.length > 0 || failed.some((name) => name !== '')
-    return isNamed ? { ...state, handlers: { done, failed } } : state
+    const { turns: _, ...rest } = state
+    const turns = progress.turns.size > 0 && { turns: [...progress.turns] }
+    return { ...rest, ...(isNamed && { handlers: { done, failed } }), ...turns }
   }
 
-  /** Makes a job due at once. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
-  #release(before: RetryState): Outcome {
+  /** Makes a job due at once or at this time. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
+  #release(before: RetryState, at = this.#receiver.clock.now()): Outcome {
     return {
-      retryAt: new Date(this.#receiver.clock.now()),
+      retryAt: new Date(at),
       retryState: writeRetryState({ ...before, releases: before.releases + 1 }),
     }
+  }
+
+  /** Tells all handlers to stop. Their messages are released. */
+  readonly stop = (): void => {
+    for (const stop of this.#stops) stop()
   }
 
   /**
@@ -293,14 +324,11 @@ export class StoredMessages {
   #stopAllOnAbort(signal: AbortSignal): void {
     if (signal === this.#signal) return
     this.#signal = signal
-    const stopAll = (): void => {
-      for (const stop of this.#stops) stop()
-    }
-    signal.addEventListener('abort', stopAll, { once: true })
+    signal.addEventListener('abort', this.stop, { once: true })
   }
 }
 
-const STOPPED = 'The receiver closed before the handlers finished. Stop: another attempt follows.'
+const STOPPED = 'The receiver closed, or `work` ended, before the handlers finished. Stop: another attempt follows.'
 
 /** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
 function createDeferredSave(save: () => unknown) {

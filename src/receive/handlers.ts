@@ -2,12 +2,15 @@
 
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
 import { escaped } from '../kit/warning.ts'
 import { memberships, traitName } from '../protocol/audience.ts'
 import { describeError, HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import type { Attempt, Progress } from './attempt.ts'
-import { type Handler, type HandlerOptions, readHandlerName, readSelection } from './selection.ts'
+import { BatchedHandler, type BatchHandler } from './message-batches.ts'
+import { Pace } from './pace.ts'
+import { canShareMessage, type Handler, type HandlerOptions, readHandlerOptions, readSelection } from './selection.ts'
 import { handling, traceHandlers } from './trace-handlers.ts'
 
 /** The handlers of an audience: pass one or both. */
@@ -21,8 +24,12 @@ const SIDES = ['entered', 'exited'] as const
 interface Registered {
   readonly on: string
   readonly handler: Handler<ReceivedMessage>
+  /** Gathers the messages of a handler of batches, and calls it. */
+  readonly batched?: BatchedHandler
   /** Empty for a handler without a name. */
   readonly name: string
+  /** Undefined for a handler that gets every message at once. */
+  readonly pace?: Pace | undefined
   /** Orders the handlers of audiences by their registration. */
   readonly order: number
 }
@@ -33,10 +40,16 @@ type Registry = Map<string, Registered[]>
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
+interface HandlersSettings {
+  readonly takesCustom: boolean
+  readonly clock: Clock
+  readonly inbox: { readonly transactional: boolean } | undefined
+}
+
 /** The handlers of a receiver, by the messages that they are for. */
 export class Handlers {
   readonly #schemas: readonly string[]
-  readonly #takesCustom: boolean
+  readonly #settings: HandlersSettings
   readonly #warned = new Set<string>()
   readonly #names = new Set<string>()
   readonly #byType: Registry = new Map()
@@ -49,9 +62,9 @@ export class Handlers {
   #isDispatched = false
 
   /** @param schemas The names of events that have a schema. */
-  constructor(schemas: readonly string[] = [], takesCustom = false) {
+  constructor(schemas: readonly string[], settings: HandlersSettings) {
     this.#schemas = schemas
-    this.#takesCustom = takesCustom
+    this.#settings = settings
   }
 
   get size(): number {
@@ -63,19 +76,31 @@ export class Handlers {
     return this.#ignored
   }
 
+  /** The handlers of batches. */
+  get batched(): readonly BatchedHandler[] {
+    const all = this.#all().flatMap(({ batched }) => batched ?? [])
+    return [...new Set(all)] // One of a list of types is registered for each of them.
+  }
+
   add(selection: readonly unknown[]): void {
-    const { by, keys, handler, name } = readSelection('on', selection, this.#takesCustom)
-    const registry = by === 'type' ? this.#byType : this.#byEvent
-    for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart('on', key)
-    this.#addName('on', name)
-    for (const key of keys) {
-      append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, name, order: 0 })
-    }
-    this.#size += keys.size
+    const { by, keys, handler, name, maxPerSecond } = readSelection('on', selection, this.#settings.takesCustom)
+    const pace = this.#createPace('on', maxPerSecond)
+    this.#add('on', by, keys, { handler, name, pace, order: 0 })
+  }
+
+  /** Adds a handler of batches, which the inbox asks for its bounds when it starts. */
+  addBatch(selection: readonly unknown[], timeoutMs: number): void {
+    const { by, keys, handler, options = {} } = readSelection('onBatch', selection, this.#settings.takesCustom)
+    const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
+    if (this.#isStarted)
+      throw new TypeError(
+        '`onBatch` must come before `start()`: how much the inbox claims follows from it. Move it there.',
+      )
+    this.#add('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
 
   remove(selection: readonly unknown[]): void {
-    const { by, keys, handler } = readSelection('off', selection, this.#takesCustom)
+    const { by, keys, handler } = readSelection('off', selection, this.#settings.takesCustom)
     const registry = by === 'type' ? this.#byType : this.#byEvent
     for (const key of keys) {
       const before = registry.get(key)
@@ -96,13 +121,15 @@ export class Handlers {
     }
     for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
     if (sides.some((side) => !this.#byAudience[side].has(trait))) this.#refuseAfterStart('onAudience', name)
-    const handlerName = readHandlerName('onAudience', options)
-    this.#addName('onAudience', handlerName)
+    const how = readHandlerOptions('onAudience', options)
+    const pace = this.#createPace('onAudience', how.maxPerSecond)
+    this.#addName('onAudience', how.name)
+    for (const side of sides) this.#refuseMixed('onAudience', `${side} ${trait}`, false)
     const order = this.#audiences++
     for (const side of sides) {
       const on = `${side} ${trait}`
       const handler = handlers[side] as Handler<ReceivedMessage>
-      append(this.#byAudience[side], trait, { on, handler, name: handlerName, order })
+      append(this.#byAudience[side], trait, { on, handler, name: how.name, pace, order })
     }
     this.#size++
   }
@@ -120,6 +147,11 @@ export class Handlers {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
 
+  /** Whether a handler matches that gets the message alone, and not in a batch. */
+  matchAlone(wire: ReceivedMessage): boolean {
+    return this.#handlersFor(wire).some((registered) => !isBatched(registered))
+  }
+
   /** @throws TypeError for a name that no handler has. */
   requireNames(option: string, given: readonly string[]): void {
     for (const name of given) {
@@ -131,7 +163,22 @@ export class Handlers {
     }
   }
 
-  /** Calls every handler that matches and is not done, all at once. */
+  /** Gives the handlers of a message their turns, and notes those that wait. Returns whether some run now, or none waits. */
+  takeTurns(wire: ReceivedMessage, progress: Progress): boolean {
+    const { only, done, turns: before } = progress
+    const turns = new Map<string, number>()
+    let runs = 0
+    for (const { name, pace } of this.#handlersFor(wire)) {
+      if (done.includes(name) || only?.includes(name) === false) continue
+      const turn = pace?.turnOf(before.get(name))
+      if (turn === undefined) runs += 1
+      else turns.set(name, turn)
+    }
+    progress.turns = turns
+    return runs > 0 || turns.size === 0
+  }
+
+  /** Calls every handler that matches, is not done and does not wait for its turn, all at once. */
   dispatch(attempt: Attempt): Promise<undefined> | undefined {
     // Matches before the first call, because a handler may change the message and the registry. Matches the message as it was sent,
     // because a schema may drop the trait of an audience.
@@ -140,13 +187,46 @@ export class Handlers {
     if (matching.length === 0) this.#countIgnored(attempt)
     const { progress } = attempt
     if (progress === undefined) return callAll(matching, attempt)
-    const { done, only, failed } = progress
+    const { done, only, failed, turns } = progress
     for (const name of failed) this.#warnUnlessNamed(name)
-    const isLeft = ({ name }: Registered): boolean => !done.includes(name)
+    const isLeft = ({ name }: Registered): boolean => !done.includes(name) && !turns.has(name)
     if (only === undefined) return callAll(matching.filter(isLeft), attempt)
     const absent = only.filter((name) => !this.#names.has(name)).map(absentHandler)
     const meant = [...matching, ...absent].filter(({ name }) => only.includes(name))
     return callAll(meant.filter(isLeft), attempt)
+  }
+
+  #all(): Registered[] {
+    const { entered, exited } = this.#byAudience
+    return [this.#byType, this.#byEvent, entered, exited].flatMap((registry) => [...registry.values()].flat())
+  }
+
+  #add(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
+    const registry = by === 'type' ? this.#byType : this.#byEvent
+    const onOf = (key: string): string => (by === 'type' ? key : `track ${key}`)
+    for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart(call, key)
+    for (const key of keys) this.#refuseMixed(call, onOf(key), registered.batched !== undefined)
+    this.#addName(call, registered.name)
+    for (const key of keys) append(registry, key, { ...registered, on: onOf(key) })
+    this.#size += keys.size
+  }
+
+  /** Refuses a handler that would share a message with one of batches in a transactional inbox: each of them needs a transaction of its own. */
+  #refuseMixed(call: string, on: string, isOfBatches: boolean): void {
+    if (this.#settings.inbox?.transactional !== true) return
+    const other = this.#all().find((each) => (isOfBatches || isBatched(each)) && canShareMessage(on, each.on))
+    if (other === undefined) return
+    const rule = 'must not share messages with a handler of batches in an inbox with `transactional`'
+    throw invalidOption(call, rule, `handlers for ${show(on)} and ${show(other.on)}`, 'Do both in the one `onBatch`.')
+  }
+
+  #createPace(call: string, maxPerSecond: number | undefined): Pace | undefined {
+    if (maxPerSecond === undefined) return undefined
+    const { inbox, clock } = this.#settings
+    if (inbox?.transactional === false) return new Pace(maxPerSecond, clock)
+    const rule = inbox === undefined ? 'needs an inbox' : 'cannot be combined with `inbox.transactional`'
+    const advice = inbox === undefined ? 'Pass a queue as `inbox`.' : 'Pass `inbox.maxPerSecond`.'
+    throw invalidOption(`${call}: maxPerSecond`, rule, undefined, advice)
   }
 
   #addName(call: string, name: string): void {
@@ -222,6 +302,10 @@ export class Handlers {
 
 const NONE: readonly Registered[] = []
 
+function isBatched({ batched }: Registered): boolean {
+  return batched !== undefined
+}
+
 /** Fails in place of a handler that a replay is for and that this process does not have. A newer process may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
@@ -252,6 +336,7 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
+  const inBatches: Promise<unknown>[] = []
   const progress = attempt.progress && trackProgress(handlers, attempt.progress)
   for (const registered of handlers) {
     const startedAt = attempt.runs === undefined ? 0 : clock.monotonic()
@@ -265,8 +350,10 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
       addRun(attempt, registered, startedAt, failure ?? new Error(describeError(failure)))
     }
     try {
-      const result = registered.handler(message, delivery)
-      if (isThenable(result)) pending.push(Promise.resolve(result).then(succeed, fail))
+      const { batched } = registered
+      const result = batched === undefined ? registered.handler(message, delivery) : batched.add(attempt)
+      if (isThenable(result))
+        (batched === undefined ? pending : inBatches).push(Promise.resolve(result).then(succeed, fail))
       else succeed()
     } catch (failure) {
       fail(failure)
@@ -274,9 +361,12 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
   }
   const throwIfAnyFailed = (): undefined => {
     if (failures.length === 0) return
+    if (attempt.batching?.member?.error !== undefined) throw attempt.batching.member.error
     const cause = new AggregateError(failures, 'handlers failed')
     throw new HooklineError('handler_failed', HANDLER_FAILED, { cause })
   }
+  if (inBatches.length > 0) void Promise.all(pending).then(attempt.batching?.leavePlace)
+  pending.push(...inBatches)
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }
 

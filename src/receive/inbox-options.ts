@@ -9,11 +9,12 @@ import {
   requireFunction,
   requireInteger,
 } from '../kit/checks.ts'
-import { MAX_TIMER_MS } from '../kit/clock.ts'
+import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
 import { createWarning } from '../kit/warning.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { readHistory } from '../store/arguments.ts'
+import { type EncryptionOptions, encryptQueue, readSeals } from '../store/encryption.ts'
 import { checkGroupBy } from '../store/groups.ts'
 import type { HistoryOptions, Queue } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
@@ -27,10 +28,17 @@ export interface InboxOptions {
   /**
    * How long to wait, in milliseconds, after the first failed attempt, after the second and so on, each at most 24 days;
    * at the end of the list the message becomes a dead letter. Or a function of how many attempts failed and of the latest
-   * error; undefined means no more. Default: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, 2 h, 4 h, so 10 attempts in about
-   * 8 hours. When a function throws, or returns neither, the default list applies and the process emits a warning.
+   * error; undefined means no more. Default: a random time up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h, so 10
+   * attempts in about 8 hours. When a function throws, or returns neither, the default applies and the process emits a warning.
    */
   readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
+  /** The source of chance for the default `retries`: returns a number from 0 to below 1. Default `Math.random`. */
+  readonly random?: () => number
+  /**
+   * The most messages that are handled a second, on average: a tenth of them may begin at once. On `bullmqQueue` of all processes
+   * together, on other queues of each process. Default: no limit.
+   */
+  readonly maxPerSecond?: number
   /**
    * How long the handlers of a message may take, in milliseconds. Default 5 minutes. Then `delivery.signal` fires, and
    * the attempt has failed with `handler_timeout`, whether they stop or not.
@@ -54,6 +62,8 @@ export interface InboxOptions {
    * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
+  /** Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: it is stored as it is. */
+  readonly encryption?: EncryptionOptions
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
@@ -64,16 +74,20 @@ const KNOWN = [
   'queue',
   'concurrency',
   'retries',
+  'random',
+  'maxPerSecond',
   'timeoutMs',
   'key',
   'history',
   'transactional',
   'groupBy',
+  'encryption',
 ] as const satisfies (keyof InboxOptions)[]
 
-const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
+/** The longest delays; the average is half of each. */
+const RETRIES_MS = [2, 10, 60, 240, 1_200, 3_600, 7_200, 14_400, 28_800].map((seconds) => seconds * 1_000)
 
-export function readInboxOptions(given: Queue | InboxOptions) {
+export function readInboxOptions(given: Queue | InboxOptions, clock: Clock) {
   const inbox = isQueue(given) ? { queue: given } : given
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
   if (typeof inbox !== 'object' || inbox === null || !('queue' in inbox)) {
@@ -81,10 +95,13 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   }
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
-  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
-  const { transactional = false, groupBy }: InboxOptions = inbox
+  const { concurrency = 10, retries, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
+  const { transactional = false, groupBy, encryption, random = Math.random, maxPerSecond }: InboxOptions = inbox
+  const queue = encryptQueue(inbox.queue, readSeals('inbox.encryption', encryption), clock)
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
+  requireFunction('inbox.random', random)
+  if (maxPerSecond !== undefined) requireInteger('inbox.maxPerSecond', maxPerSecond, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
   if (history !== undefined) readHistory('inbox.history', history, queue)
   requireBoolean('inbox.transactional', transactional)
@@ -93,16 +110,21 @@ export function readInboxOptions(given: Queue | InboxOptions) {
     throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', undefined, advice)
   }
   checkGroupBy('inbox.', groupBy, queue)
-  const nextDelay = readRetries(retries)
-  return { queue, concurrency, nextDelay, timeoutMs, key, history, transactional, groupBy }
+  const nextDelay = readRetries(retries, random)
+  return { queue, concurrency, maxPerSecond, nextDelay, timeoutMs, key, history, transactional, groupBy }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {
   return hasMethods(value, ['push', 'work', 'counts', 'close'])
 }
 
-function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {
-  if (typeof retries === 'function') return withDefault(retries)
+function readRetries(retries: InboxOptions['retries'], random: () => number): NextDelay {
+  const spread: NextDelay = (attempts) => {
+    const mostMs = RETRIES_MS[attempts - 1]
+    return mostMs && Math.round(mostMs * random())
+  }
+  if (retries === undefined) return spread
+  if (typeof retries === 'function') return withDefault(retries, spread)
   if (!Array.isArray(retries)) {
     const rule = 'must be a list of milliseconds or a function'
     throw invalidOption('inbox.retries', rule, kindOf(retries), 'Pass a list, for example [1000, 30000].')
@@ -111,7 +133,7 @@ function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {
   return (attempts) => delays[attempts - 1]
 }
 
-function withDefault(retries: NextDelay): NextDelay {
+function withDefault(retries: NextDelay, otherwise: NextDelay): NextDelay {
   const warn = createWarning('inbox.retries', 'HOOKLINE_RETRIES')
   return (attempts, error) => {
     try {
@@ -122,6 +144,6 @@ function withDefault(retries: NextDelay): NextDelay {
     } catch (failure) {
       warn(failure)
     }
-    return RETRIES_MS[attempts - 1]
+    return otherwise(attempts, error)
   }
 }

@@ -38,6 +38,8 @@ export interface RetryState {
   readonly releases: number
   readonly error?: StoredError
   readonly handlers?: HandlerNames | undefined
+  /** When it is the turn of handlers whose pace holds the message: their names, and milliseconds since the epoch. */
+  readonly turns?: readonly (readonly [name: string, at: number])[]
 }
 
 /** Reads a retry state. Returns `otherwise` for one that is unreadable. */

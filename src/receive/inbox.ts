@@ -3,6 +3,7 @@
 import { requireKey } from '../kit/checks.ts'
 import { unref } from '../kit/clock.ts'
 import type { Log } from '../kit/log.ts'
+import { withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { idOfKey } from '../protocol/id.ts'
 import { matchUser } from '../protocol/identity.ts'
@@ -11,13 +12,24 @@ import { parseReceived } from '../protocol/parse.ts'
 import { readGroup } from '../store/groups.ts'
 import type { QueueCounts } from '../store/health.ts'
 import { createLetters } from '../store/letters.ts'
-import type { ClaimedJob, DeadLetter, Forgotten, Job, Queue, QueueLog, StoredJob } from '../store/queue-types.ts'
+import type {
+  ClaimedJob,
+  DeadLetter,
+  Forgotten,
+  HandleJob,
+  Job,
+  Queue,
+  QueueLog,
+  StoredJob,
+} from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import { countLostClaims, type HandlingSettings, StoredMessages, unreadableDelivery } from './handle-stored.ts'
 import type { Handlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
+import { BatchRoom } from './message-batches.ts'
+import { createRoom, smallerRoom } from './pace.ts'
 import { type DeliveryParts, keyWithin, ReceivedDelivery } from './received-delivery.ts'
 import type { ForgetOptions } from './receiver-types.ts'
 import {
@@ -29,6 +41,7 @@ import {
   type StoredMessage,
 } from './stored-message.ts'
 import { Suppression } from './suppression.ts'
+import { type ReceiverWorkOptions, type WorkEnd, type WorkResult, waitForEnd } from './work.ts'
 
 interface Prepared {
   readonly job: Job
@@ -40,9 +53,12 @@ export interface InboxReceiver extends HandlingSettings {
 }
 
 const START_MS = 10_000
+/** How long the release of messages may take when the work ends. */
+const RELEASE_MS = 1_000
 
 /** The inbox of a receiver. */
 export class Inbox {
+  readonly timeoutMs: number
   readonly letters: ReturnType<typeof createLetters<DeadLetterMessage>>
   readonly suppression: Suppression
   readonly #settings: InboxSettings
@@ -51,8 +67,15 @@ export class Inbox {
   readonly #queue: Queue
   /** The timer that looks whether `start` was called, set with the first message. */
   #startTimer: unknown
+  #isPaused = false
+  /** Undefined until messages are handled. */
+  #stored: StoredMessages | undefined
+  /** False before, and between the calls of `work`. */
+  #isWorking = false
+  readonly #closing = new AbortController()
 
   constructor(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
+    this.timeoutMs = settings.timeoutMs
     this.#settings = settings
     this.#receiver = receiver
     this.#handlers = handlers
@@ -94,17 +117,87 @@ export class Inbox {
     }
   }
 
+  /** Handles messages until the end that the options name, then releases those that are under way. */
+  async work({ forMs = Number.POSITIVE_INFINITY, until, signal }: ReceiverWorkOptions): Promise<WorkResult> {
+    const { clock } = this.#receiver
+    const endsAt = clock.monotonic() + forMs
+    this.#stored ??= this.#begin()
+    const stored = this.#stored
+    const { handled, failed } = stored.ended
+    const isEmpty = until && (async () => !stored.isBusy && (await this.counts()).oldestDueAt === undefined)
+    const anySignal = AbortSignal.any(signal === undefined ? [this.#closing.signal] : [this.#closing.signal, signal])
+    for (;;) {
+      const wasEmpty = await this.#workUntil(stored, { endsAt, clock, signal: anySignal, isEmpty })
+      const { waiting, oldestDueAt } = await this.counts()
+      // A claim may have been on its way when the inbox was empty. It was released, and is due again.
+      if (wasEmpty && oldestDueAt !== undefined) continue
+      const now = stored.ended
+      return { handled: now.handled - handled, failed: now.failed - failed, left: waiting }
+    }
+  }
+
+  async #workUntil(stored: StoredMessages, end: WorkEnd): Promise<boolean> {
+    this.#isWorking = true
+    if (!this.#isPaused) this.#queue.resume()
+    try {
+      return await waitForEnd(end)
+    } finally {
+      const pausing = this.#queue.pause()
+      if (this.#closing.signal.aborted) {
+        await pausing // Closing gives handlers its grace.
+      } else {
+        stored.stop()
+        await withTimeout(pausing, RELEASE_MS, end.clock)
+      }
+      this.#isWorking = false
+    }
+  }
+
   start(): void {
-    const { concurrency, history } = this.#settings
-    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression)
+    this.#stored = this.#begin()
+    this.#isWorking = true
+  }
+
+  #begin(): StoredMessages {
+    const { concurrency, history, maxPerSecond } = this.#settings
     // One of the messages that were being handled when a process died may have ended it. Each of them runs alone now, so that only this one
     // loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
-    const how = { concurrency, onUnreadable, runsAlone, ...(history && { history }) }
-    this.#queue.work((...claimed) => stored.handle(...claimed), how)
+    const { batched } = this.#handlers
+    const sum = (bound: 'maxMessages' | 'maxBytes') => batched.reduce((all, handler) => all + handler[bound], 0)
+    const batches = batched.length === 0 ? undefined : new BatchRoom(concurrency, sum('maxBytes'), () => wake())
+    const pace = maxPerSecond === undefined ? undefined : createRoom(maxPerSecond, this.#receiver.clock)
+    const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression, batches)
+    const handle: HandleJob = (...claimed) => {
+      pace?.take()
+      return stored.handle(...claimed)
+    }
+    const room = smallerRoom(batches, pace)
+    const wake = this.#queue.work(handle, {
+      ...{ concurrency: concurrency + sum('maxMessages'), onUnreadable, runsAlone },
+      ...(history && { history }),
+      ...(room && { room }),
+      ...(maxPerSecond !== undefined && { maxPerSecond }),
+    })
     this.#receiver.clock.clearTimeout(this.#startTimer)
     this.#startTimer = 'none' // No later message sets it.
+    return stored
+  }
+
+  /** Whether {@link pause} was called last. */
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true
+    await this.#queue.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#isWorking) this.#queue.resume()
   }
 
   counts(): Promise<QueueCounts> {
@@ -141,12 +234,14 @@ export class Inbox {
   }
 
   async close(graceMs: number): Promise<readonly StoredMessage[]> {
+    for (const handler of this.#handlers.batched) handler.close()
+    this.#closing.abort()
     return (await this.#queue.close({ graceMs })).map(readStored)
   }
 
   #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
-    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
+    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: unreadableDelivery({ id, body, at: failedAt }), message: undefined, isStored: true }
@@ -197,4 +292,4 @@ export class Inbox {
 const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =
-  'The inbox stores messages and nothing handles them. Call receiver.start(), here or in a worker process.'
+  'The inbox stores messages and nothing handles them. Call receiver.start(), here or in a worker process, or receiver.work() on a schedule.'

@@ -194,7 +194,7 @@ export function readOptions(options: ReceiverOptions) {
     batches: options.batches ?? false,
     batchLimit: options.batchLimit ?? ELEMENTS_LIMIT,
     deadlineMs: options.deadlineMs ?? DEADLINE_MS,
-    inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
+    inbox: inbox === undefined ? undefined : readInboxOptions(inbox, clock),
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
     unplanned: events && createUnplanned(events, onUnplanned, tap),

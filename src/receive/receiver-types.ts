@@ -18,9 +18,11 @@ import type { ReceiverObserver } from './events.ts'
 import type { AudienceHandlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { DeadLetterReason } from './inbox-state.ts'
+import type { BatchHandler, BatchOptions } from './message-batches.ts'
 import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
+import type { ReceiverWorkOptions, WorkResult } from './work.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
@@ -104,6 +106,8 @@ export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['
 
 /** The health of a receiver and its inbox. */
 export interface ReceiverHealth extends Health {
+  /** Whether this process was told to {@link Receiver.pause}. It changes no status: requests are stored meanwhile. */
+  readonly paused: boolean
   /** How many messages no handler of this process matched, since the receiver was created. */
   readonly ignored: number
   /** How many authentic track messages had an event without a schema, since the receiver was created; 0 without `events`. */
@@ -151,10 +155,40 @@ export interface Receiver<
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
 
-  /** Removes what `on` registered with the same arguments. */
-  off(type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*', handler: Handler<never>): Receiver<Events, Traits, Custom>
-  /** Removes what `on` registered with the same arguments. */
-  off(type: 'track', event: string, handler: Handler<never>): Receiver<Events, Traits, Custom>
+  /**
+   * Calls `handler` with many track messages of one event at a time, so that for example one INSERT writes many rows. Needs an inbox.
+   *
+   * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when
+   *   another handler may get one of its messages.
+   * @example
+   * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
+   */
+  onBatch<const Event extends (keyof Events & string) | (string & {})>(
+    type: 'track',
+    event: Event,
+    handler: BatchHandler<TrackOf<Event, Events>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+  /** Calls `handler` with many messages of a type, or of any of a list of types, at a time. */
+  onBatch<const Type extends TypeOf<Custom>>(
+    type: Type | readonly Type[],
+    handler: BatchHandler<MessageOfType<Type, Traits, Custom>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+  /** Calls `handler` with many messages of any type at a time. */
+  onBatch(
+    type: '*',
+    handler: BatchHandler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
+    options?: BatchOptions,
+  ): Receiver<Events, Traits, Custom>
+
+  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  off(
+    type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*',
+    handler: Handler<never> | BatchHandler<never>,
+  ): Receiver<Events, Traits, Custom>
+  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  off(type: 'track', event: string, handler: Handler<never> | BatchHandler<never>): Receiver<Events, Traits, Custom>
 
   /**
    * Calls `entered` and `exited` when a user enters or leaves an audience: an `identify` whose snake_case trait is true
@@ -191,6 +225,30 @@ export interface Receiver<
    * @throws TypeError without an inbox or a handler, when called twice, and after {@link close}.
    */
   start(): void
+
+  /**
+   * Handles messages of the inbox for some time, in a process that does not stay: from a scheduled function or job, or after an answer. At the
+   * end, `delivery.signal` of the handlers that still run fires, and their messages are released for another attempt. That takes a second at
+   * most. It can be called again, one call at a time.
+   *
+   * @throws TypeError (as a rejection) for a wrong option or none, without an inbox or a handler, beside {@link start}, while another call is
+   *   under way, and after {@link close}. HooklineError `queue_unavailable` when the queue fails. When the receiver is closed meanwhile, handlers get the
+   *   grace of that, and it is `shutting_down` when the messages cannot be counted any more.
+   * @example
+   * const { left } = await receiver.work({ forMs: 50_000, until: 'empty' })
+   */
+  work(options: ReceiverWorkOptions): Promise<WorkResult>
+
+  /**
+   * Stops handling messages of the inbox in this process until {@link resume}; requests are stored meanwhile, and other processes go on.
+   * Resolves when no handler runs any more, or when `resume` is called. Do not await it in a handler: it would wait for itself. Before
+   * {@link start}, that handles nothing until `resume`.
+   *
+   * @throws TypeError (as a rejection) without an inbox.
+   */
+  pause(): Promise<void>
+  /** Handles messages again after {@link pause}. @throws TypeError without an inbox. */
+  resume(): void
 
   /**
    * Lists the dead letters of the inbox, the oldest first. Like {@link redrive}, {@link drop} and {@link forget} it rejects with

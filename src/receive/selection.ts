@@ -4,6 +4,7 @@ import {
   invalidOption,
   requireFunction,
   requireHandlerName,
+  requireInteger,
   requireOneOf,
   requireOptions,
   requireText,
@@ -24,9 +25,15 @@ export interface HandlerOptions {
    * all of them run again until all have succeeded in one attempt.
    */
   readonly name?: string
+  /**
+   * The most messages that the handler gets a second, from each process, on average: a tenth of them may begin at once. Others wait in the inbox
+   * for their turn, without an attempt, while other handlers get them. Needs a `name`, and an inbox that is not `transactional`. Default: no
+   * limit.
+   */
+  readonly maxPerSecond?: number
 }
 
-export function readSelection(call: 'on' | 'off', given: readonly unknown[], takesCustom: boolean) {
+export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly unknown[], takesCustom: boolean) {
   const [types, event] = given
   const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
   const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler<ReceivedMessage>, HandlerOptions?]
@@ -41,22 +48,46 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[], tak
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  const name = readHandlerName(call, options)
-  if (by === 'type') return { by, keys, handler, name } as const
+  // The options of a handler of batches are its own.
+  const how = call === 'onBatch' ? { name: '', maxPerSecond: undefined } : readHandlerOptions(call, options)
+  if (by === 'type') return { by, keys, handler, options, ...how } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { by, keys: new Set([event]), handler, name } as const
+  return { by, keys: new Set([event]), handler, options, ...how } as const
 }
 
-/** Reads the name of a handler. Returns an empty text for a handler without a name. */
-export function readHandlerName(call: string, options: HandlerOptions = {}): string {
-  requireOptions(call, options, ['name'])
-  const { name } = options
+/** Returns whether one message can match two handlers. Each is given as the runs of a message name it: by its type, event or side of an audience. */
+export function canShareMessage(one: string, other: string): boolean {
+  const meet = (first: string, second: string): boolean =>
+    first === second || first === '*' || (first === 'track' && second.startsWith('track '))
+  return waysOf(one).some((first) => waysOf(other).some((second) => meet(first, second) || meet(second, first)))
+}
+
+function waysOf(on: string): readonly string[] {
+  if (on.startsWith('entered ')) return ['identify', 'track Audience Entered']
+  return on.startsWith('exited ') ? ['identify', 'track Audience Exited'] : [on]
+}
+
+/** Reads how a handler is registered. The name is an empty text for a handler without a name. */
+export function readHandlerOptions(call: string, options: HandlerOptions = {}) {
+  requireOptions(call, options, ['name', 'maxPerSecond'])
+  const { name, maxPerSecond } = options
   if (name !== undefined) requireHandlerName(`${call}: name`, name)
-  return name ?? ''
+  if (maxPerSecond !== undefined) {
+    requireInteger(`${call}: maxPerSecond`, maxPerSecond, 1)
+    if (name === undefined) {
+      throw invalidOption(
+        `${call}: maxPerSecond`,
+        'needs a `name`',
+        undefined,
+        "Pass one beside it, for example 'crm'.",
+      )
+    }
+  }
+  return { name: name ?? '', maxPerSecond }
 }
 
 const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

@@ -1,8 +1,10 @@
 /** The messages and dead letters of an inbox, as its owner sees them. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
+import { STATUS } from '../protocol/error-codes.ts'
 import type { ReceivedMessage } from '../protocol/message.ts'
 import { parseReceived } from '../protocol/parse.ts'
+import { sealedError, sealedWith } from '../store/encryption.ts'
 import type { LetterFilter } from '../store/letters.ts'
 import type { DeadLetter } from '../store/queue-types.ts'
 import type { Delivery, HandlerNames } from './delivery.ts'
@@ -69,14 +71,14 @@ export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const { attempts, error, handlers } = readRetryState(letter.retryState)
   const isReadable = stored.receivedAt !== undefined
   const message = isReadable ? tryParse(stored.bytes, !INVALID.includes(error?.code)) : undefined
-  const { reason, failedAt } = letter
+  const { failedAt } = letter
   const named = handlers && { handlers }
   // A spread of `stored` would lose its hidden `toJSON`.
-  return Object.assign(stored, { message, ...explain(reason, error), ...named, attempts, failedAt })
+  return Object.assign(stored, { message, ...explain(letter, error), ...named, attempts, failedAt })
 }
 
-export function reasonOf({ reason, retryState }: DeadLetter): DeadLetterReason {
-  return explain(reason, readRetryState(retryState).error).reason
+export function reasonOf(letter: DeadLetter): DeadLetterReason {
+  return explain(letter, readRetryState(letter.retryState).error).reason
 }
 
 /** Whether a named handler failed in the last attempt. */
@@ -85,10 +87,22 @@ export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
 }
 
 /** Finds the reason and the error of a dead letter. A reason that does not belong to a stored error comes from the queue, which could not read the job. */
-function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
+function explain(
+  { reason, retryState }: DeadLetter,
+  error: StoredError | undefined,
+): Pick<DeadLetterMessage, 'reason' | 'error'> {
   const known = ([error?.code, 'crashed', 'unreadable'] as const).find((each) => each === reason)
   if (error !== undefined && known !== undefined) return { reason: known, error }
+  const keyId = sealedWith(retryState)
+  if (keyId !== undefined && isReason(reason)) {
+    const { code, message } = sealedError(keyId)
+    return { reason, error: { code, message, causes: [] } }
+  }
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
+}
+
+function isReason(reason: string): reason is DeadLetterReason {
+  return reason in STATUS || reason === 'crashed'
 }
 
 /** The codes of bodies that a receiver without `custom` refused. They are no custom messages. */

@@ -76,13 +76,14 @@ export class Tap {
 
   /** Begins an attempt. Measures it only when something listens to the result. */
   beginAttempt(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
-    const { message, wire, delivery, deadline, number, progress } = given
+    const { message, wire, delivery, deadline, number, progress, batching } = given
     const clock = this.#clock
     const isMeasured = this.isHeard('handled') || this.isHeard('failed')
     const startedAt = isMeasured ? clock.monotonic() : undefined
     const runs = isMeasured ? [] : undefined
     const isStored = progress !== undefined
-    return { message, wire, delivery, deadline, number, progress, clock, startedAt, runs, isStored, isIgnored: false }
+    const measured = { clock, startedAt, runs, isStored, isIgnored: false }
+    return { message, wire, delivery, deadline, number, progress, batching, ...measured }
   }
 
   /** Publishes that every handler succeeded, or that none matched. Publishes nothing when the attempt was not measured. */

@@ -6,6 +6,7 @@
 import { backoff } from '../kit/backoff.ts'
 import { requireInteger, requireOptions } from '../kit/checks.ts'
 import { isTransient } from '../kit/retry.ts'
+import { createTokenBucket, type TokenBucket, UNLIMITED } from '../kit/token-bucket.ts'
 import type { Attempt } from './sender-types.ts'
 
 /**
@@ -176,37 +177,4 @@ export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readon
   requireInteger('circuit.maxProbeMs', maxProbeMs, FIRST_PROBE_MS)
   requireInteger('circuit.lastAttemptsPerSecond', lastAttemptsPerSecond, 1)
   return { failures, maxProbeMs, lastAttemptsPerSecond }
-}
-
-/** Limits how many posts a second begin: each takes a token. Every time is in milliseconds, by the monotonic clock. */
-export interface TokenBucket {
-  /** Returns how many tokens there are. */
-  count(now: number): number
-  /** Returns when there is a token. */
-  nextAt(now: number): number
-  take(now: number): void
-}
-
-const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
-
-/** Creates a full bucket, which holds the tokens of a tenth of a second. */
-export function createTokenBucket(perSecond: number): TokenBucket {
-  const capacity = Math.max(1, perSecond / 10)
-  let tokens = capacity
-  let filledAt = Number.NEGATIVE_INFINITY
-
-  function refill(now: number): number {
-    tokens = Math.min(capacity, tokens + ((now - filledAt) * perSecond) / 1_000)
-    filledAt = now
-    return tokens + 1e-6 // Fractions that should add up to a whole token may be rounded down.
-  }
-
-  return {
-    count: (now) => Math.max(0, Math.floor(refill(now))),
-    nextAt: (now) => now + Math.max(0, Math.ceil(((1 - refill(now)) * 1_000) / perSecond)),
-    take(now) {
-      refill(now)
-      tokens -= 1
-    },
-  }
 }

@@ -1,15 +1,9 @@
 /** The circuits of the URLs of a destination. With its switch they decide how many messages may be posted now, and to which URLs. */
 
 import type { Clock } from '../kit/clock.ts'
+import { createTokenBucket, type TokenBucket } from '../kit/token-bucket.ts'
 import type { ClaimedJob, Room } from '../store/queue-types.ts'
-import {
-  Circuit,
-  type CircuitEvent,
-  type CircuitPolicy,
-  createTokenBucket,
-  type TokenBucket,
-  type UrlHealth,
-} from './circuit.ts'
+import { Circuit, type CircuitEvent, type CircuitPolicy, type UrlHealth } from './circuit.ts'
 import type { DestinationSettings } from './destination-options.ts'
 import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 import type { Attempt } from './sender-types.ts'

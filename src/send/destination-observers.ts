@@ -112,7 +112,7 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
   }
   const advice =
     reason === 'unreadable'
-      ? `Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
+      ? `Look at it with destination.deadLetters(), then call destination.redrive or destination.drop with ['${id}'].`
       : `Fix the cause, then call destination.redrive(['${id}']).`
   const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${cause}`
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }

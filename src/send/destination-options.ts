@@ -16,6 +16,7 @@ import {
 import { createLog, type Log, type Logger } from '../kit/log.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Key } from '../protocol/signature.ts'
+import { type EncryptionOptions, encryptQueue, readSeals } from '../store/encryption.ts'
 import { checkGroupBy } from '../store/groups.ts'
 import { memoryQueue } from '../store/memory/memory-queue.ts'
 import type { Queue } from '../store/queue-types.ts'
@@ -66,6 +67,8 @@ export interface DestinationOptions extends SenderOptions {
    * submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
+  /** Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: it is stored as it is. */
+  readonly encryption?: EncryptionOptions
   /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
   readonly random?: () => number
   /**
@@ -116,6 +119,7 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   filter: requireFunction,
   transform: requireFunction,
   groupBy: anything,
+  encryption: anything,
   random: requireFunction,
   onAttempt: requireFunction,
   onCircuit: requireFunction,
@@ -142,7 +146,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     circuit,
   } = options
   const { onAttempt, onCircuit, onDeadLetter } = options
-  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy } = options
+  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy, encryption } = options
   checkGroupBy('', groupBy, queue)
   return {
     ...sender,
@@ -151,7 +155,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     historicalAfterMs,
     whenDisabled,
     functions: { filter: options.filter, transform: options.transform },
-    queue,
+    queue: encryptQueue(queue, readSeals('encryption', encryption), sender.clock),
     concurrency,
     groupBy,
     random: () => readShare(random()),

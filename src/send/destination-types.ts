@@ -31,7 +31,7 @@ export interface DestinationDeadLetter {
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
-  /** The first 500 characters of what `filter` or `transform` threw, as text; set with `transform_failed`. */
+  /** With `transform_failed`, the first 500 characters of what `filter` or `transform` threw, as text. With `unreadable`, why the queue cannot read it, where it says so. */
   readonly error?: string
   /** The first 2 000 characters of its stack, if it has one. */
   readonly stack?: string

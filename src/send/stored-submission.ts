@@ -46,7 +46,7 @@ export function readDeadLetter(
 ): DestinationDeadLetter {
   const { attempts, thrown } = readRetryState(retryState, targets)
   const letter = { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt }
-  if (thrown === undefined) return letter
+  if (thrown === undefined) return isFailureReason(reason) ? letter : { ...letter, error: reason }
   const { message: error, stack } = thrown
   return stack === undefined ? { ...letter, error } : { ...letter, error, stack }
 }

@@ -20,7 +20,7 @@ import {
   readPage,
   requireStore,
 } from './arguments.ts'
-import { changeSome, dropMatching, findIds, forget, type Stored } from './drop.ts'
+import { changeSome, dropMatching, findIds, forget, rewrite, type Stored } from './drop.ts'
 import { Marks, PAUSED } from './marks.ts'
 import type { Answer, LogStore, MarkStore, QueueStore } from './queue-store.ts'
 import type { ClaimedJob, Job, Queue, QueueLog, QueueUse } from './queue-types.ts'
@@ -57,6 +57,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly hasGroups: boolean
   readonly log?: QueueLog
   readonly marks?: Marks
+  declare readonly rewrite?: NonNullable<Queue['rewrite']>
   readonly #store: QueueStore<Claim>
   readonly #name: string
   readonly #clock: Clock
@@ -101,8 +102,10 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       drop: async (ids) => this.#ask(() => store.drop(ids)),
       jobs: () => this.#listJobs(),
       remove: async (ids) => this.#ask(() => store.remove(ids)),
+      rewrite: store.rewrite && (async (letters) => this.#ask(() => store.rewrite?.(letters))),
       log: store.log && this.#storedLog(store.log),
     }
+    if (store.rewrite !== undefined) this.rewrite = (change) => rewrite(this.#stored, change)
   }
 
   readonly reserve = (use: QueueUse): void => {
@@ -153,6 +156,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (history !== undefined && log !== undefined) {
       this.#retention.keepLog(async (which) => this.#ask(() => log.trim(which)), history)
     }
+    if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
     this.#worker.start(AsyncLocalStorage.bind(handle), options) // Not in the context of the push that wakes the worker.
@@ -167,9 +171,9 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     marks.follow(() => this.#worker.setPaused(marks.has(PAUSED), 'everywhere'))
   }
 
-  readonly pause = (): void => this.#worker.setPaused(true)
+  readonly pause = (): Promise<void> => this.#worker.pause()
 
-  readonly resume = (): void => this.#worker.setPaused(false)
+  readonly resume = (): void => this.#worker.resume()
 
   readonly drain = async (): Promise<void> => {
     if (this.#use === 'inbox' && !this.#hasHandler && this.#closing === undefined) {
@@ -270,7 +274,11 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   #storedLog(log: LogStore): NonNullable<Stored['log']> {
-    return { list: this.#listOf(log), remove: async (cursors) => this.#ask(() => log.remove(cursors)) }
+    return {
+      list: this.#listOf(log),
+      remove: async (cursors) => this.#ask(() => log.remove(cursors)),
+      rewrite: log.rewrite && (async (entries) => this.#ask(() => log.rewrite?.(entries))),
+    }
   }
 
   /** Calls the store. Hot path: with a store that answers without a promise, it runs through. */

@@ -1,13 +1,29 @@
-/** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
+/** Deletes and changes what is stored: dead letters that match, all that is stored of a user, bytes. The same for every engine. */
 
-import type { DeadLetter, Forgotten, Queue, QueueLog, StoredDeadLetterFilter, StoredJob } from './queue-types.ts'
-import { PAGE, walk, walkLetters, walkLog } from './walk.ts'
+import type {
+  ChangeBytes,
+  DeadLetter,
+  Forgotten,
+  LogEntry,
+  Queue,
+  QueueLog,
+  StoredBytes,
+  StoredDeadLetterFilter,
+  StoredJob,
+} from './queue-types.ts'
+import { PAGE, pagesOf, walk, walkLetters, walkLog } from './walk.ts'
 
 export interface Stored extends Pick<Queue, 'deadLetters'> {
   jobs(): AsyncIterable<readonly StoredJob[]>
   remove(ids: readonly string[]): Promise<number>
   drop(ids: readonly string[]): Promise<number>
-  readonly log: (QueueLog & { remove(cursors: readonly string[]): Promise<number> }) | undefined
+  readonly rewrite: ((letters: readonly DeadLetter[]) => Promise<void>) | undefined
+  readonly log: StoredLog | undefined
+}
+
+interface StoredLog extends QueueLog {
+  remove(cursors: readonly string[]): Promise<number>
+  readonly rewrite: ((entries: readonly LogEntry[]) => Promise<void>) | undefined
 }
 
 export async function dropMatching(
@@ -60,4 +76,40 @@ async function removeLogged({ log }: Stored, matches: (job: StoredJob) => boolea
   const cursors: string[] = []
   for await (const entry of walkLog(log)) if (matches(entry)) cursors.push(entry.cursor)
   return changeSome(cursors, log.remove)
+}
+
+const KINDS = ['body', 'retryState', 'note'] as const
+
+/** Changes the bytes of a job. Returns the same object when none changes. */
+export function changeStored<Stored extends StoredBytes>(stored: Stored, change: ChangeBytes): Stored {
+  let changed = stored
+  for (const kind of KINDS) {
+    const bytes = stored[kind]
+    const next = bytes && change(kind, stored.id, bytes)
+    if (next !== bytes) changed = { ...changed, [kind]: next }
+  }
+  return changed
+}
+
+/** Changes the bytes of dead letters and of the log in place, where the store can. Returns how many it changed. */
+export async function rewrite({ deadLetters, rewrite, log }: Stored, change: ChangeBytes): Promise<number> {
+  const letters = pagesOf<DeadLetter>((page, last) => deadLetters({ ...page, ...(last && { after: last.id }) }))
+  const changed = rewrite === undefined ? 0 : await rewritePages(letters, change, rewrite)
+  if (log?.rewrite === undefined) return changed
+  const entries = pagesOf<LogEntry>((page, last) => log.list({ ...page, after: last?.cursor }))
+  return changed + (await rewritePages(entries, change, log.rewrite))
+}
+
+async function rewritePages<Stored extends StoredBytes>(
+  pages: AsyncIterable<readonly Stored[]>,
+  change: ChangeBytes,
+  write: (changed: readonly Stored[]) => Promise<void>,
+): Promise<number> {
+  let count = 0
+  for await (const page of pages) {
+    const changed = page.map((stored) => changeStored(stored, change)).filter((stored, index) => stored !== page[index])
+    if (changed.length > 0) await write(changed)
+    count += changed.length
+  }
+  return count
 }

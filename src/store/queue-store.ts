@@ -64,13 +64,15 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * dead letter, so that it does not stop those that it can.
    */
   claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
+  /** From now on, claims no more jobs a second than this, together with the other processes that do so. Default: each process limits itself. */
+  limit?(maxPerSecond: number): void
   /**
    * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. The outcome of the claim is
    * recorded afterwards.
    */
   save(claim: Claim, retryState: Uint8Array): Answer<void>
-  /** Begins a transaction for the handler of a claim. Default: none can be begun. */
-  begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
+  /** Begins a transaction for handlers. Default: none can be begun. */
+  begin?(timeoutMs: number): Promise<JobTransaction<Claim>>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Completes a job and claims at most one due job in the same step. Default: `finish`, and then `claim`. */
@@ -97,6 +99,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** Makes these dead letters wait again. Skips other ids. Returns how many. Gets at most 500 ids, each once, as `drop` and `remove` do. */
   redrive(ids: readonly string[]): Answer<number>
   drop(ids: readonly string[]): Answer<number>
+  /**
+   * Replaces the body and the retry state of dead letters, and nothing else. Skips those that are dead letters no more. Gets at most 500.
+   * Default: it cannot.
+   */
+  rewrite?(letters: readonly DeadLetter[]): Answer<void>
   /**
    * Lists the jobs that wait or are claimed, in any order, some at a time, of at most 4 MB together unless it is one: all that were
    * stored before the call and are still there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
@@ -129,6 +136,8 @@ export interface LogStore {
   trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
   /** Deletes the entries with these cursors. Returns how many there were. */
   remove(cursors: readonly string[]): Answer<number>
+  /** Replaces the body and the note of entries, and nothing else. Skips those that are gone. Gets at most 500. Default: it cannot. */
+  rewrite?(entries: readonly LogEntry[]): Answer<void>
 }
 
 /** A key that is set until a time. Its text is a digest. */

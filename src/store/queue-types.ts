@@ -79,17 +79,25 @@ export type HandleJob = (
 /** Begins a transaction that ends by itself after `timeoutMs`. Only a queue that is `isTransactional` gives it to its handler. */
 export type BeginTransaction = (timeoutMs: number) => Promise<JobTransaction>
 
-/** A transaction in the database of the queue, in which the job is completed, too. */
-export interface JobTransaction {
+/** A job that a transaction completes. */
+export interface Completion<Claim extends ClaimedJob = ClaimedJob> {
+  /** The job, as its handler got it. */
+  readonly claim: Claim
+  /** Its note in the log. */
+  readonly log: Uint8Array | undefined
+}
+
+/** A transaction in the database of the queue, in which jobs are completed, too. */
+export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
   /** The connection, between BEGIN and COMMIT: a client of `pg`. */
   readonly db: object
   /**
-   * Completes the job, appends it to the log when there is a note, and commits both. The outcome of the handler changes nothing afterwards.
+   * Completes jobs, appends those with a note to the log, and commits all of it. The outcomes of their handlers change nothing afterwards.
    *
-   * @throws HooklineError (as a rejection) `lease_lapsed` when the claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
+   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
    *   was changed then, unless only the answer to the commit was lost.
    */
-  commit(note?: Uint8Array): Promise<void>
+  commit(completions: readonly Completion<Claim>[]): Promise<void>
   /** Undoes all of it, also while a statement runs. Never rejects. */
   rollback(): Promise<void>
 }
@@ -146,6 +154,17 @@ export interface StoredDeadLetterFilter extends DeadLetterFilter {
 
 /** A job or a dead letter, as it is stored. */
 export type StoredJob = Pick<Job, 'id' | 'body'>
+
+/** The bytes that are stored of a job. */
+export interface StoredBytes {
+  readonly id: string
+  readonly body?: Uint8Array
+  readonly retryState?: Uint8Array | undefined
+  readonly note?: Uint8Array
+}
+
+/** Returns what is to be stored in place of some bytes: the same ones when nothing changes. */
+export type ChangeBytes = (kind: 'body' | 'retryState' | 'note', id: string, bytes: Uint8Array) => Uint8Array
 
 /** What {@link Queue.forget} did. */
 export interface Forgotten {
@@ -212,6 +231,11 @@ export interface WorkOptions {
   /** Limits how many jobs are claimed. Default: `concurrency` alone does. */
   readonly room?: Room
   /**
+   * The most jobs that all processes of the queue together may claim a second, for an engine that can limit that; others ignore it.
+   * `room` holds the same in each process. Default: no limit.
+   */
+  readonly maxPerSecond?: number
+  /**
    * Whether a job must run while no other of this process does, because it may end the process. Such a claim is given back
    * uncounted until it is the only one. Default: none must.
    */
@@ -266,8 +290,11 @@ export interface Queue {
    * @throws TypeError when the queue has a handler already, or is closed.
    */
   work(handle: HandleJob, options: WorkOptions): () => void
-  /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
-  pause(): void
+  /**
+   * Claims nothing more until {@link resume}. Jobs that are claimed already go on. Resolves when none is left here and their outcomes are
+   * recorded, or when `resume` or `close` ends the pause.
+   */
+  pause(): Promise<void>
   resume(): void
   /**
    * For tests. The queue of an inbox or a destination: resolves when every message is complete or a dead letter, retries included. It
@@ -303,6 +330,13 @@ export interface Queue {
    * @param matches Must not throw.
    */
   forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
+  /**
+   * Changes the bytes of dead letters and of the log in place. Jobs that wait or are claimed stay, and so does a log that the engine cannot
+   * change. Undefined for an engine that can change neither. Returns how many were changed.
+   *
+   * @param change Must not throw.
+   */
+  readonly rewrite?: (change: ChangeBytes) => Promise<number>
   /**
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for

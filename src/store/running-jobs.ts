@@ -7,7 +7,15 @@ import { createSlots } from '../kit/slots.ts'
 import { waitUnlessAborted } from '../kit/timeout.ts'
 import { type Held, Leases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './queue-store.ts'
-import type { BeginTransaction, ClaimedJob, Complete, HandleJob, Outcome } from './queue-types.ts'
+import type {
+  BeginTransaction,
+  ClaimedJob,
+  Complete,
+  Completion,
+  HandleJob,
+  JobTransaction,
+  Outcome,
+} from './queue-types.ts'
 
 export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
@@ -27,13 +35,17 @@ interface RunningOptions<Claim> extends ReportOptions {
 }
 
 interface RunningJob<Claim> extends Held<Claim> {
+  /** The claim as its handler got it. */
+  readonly job: ClaimedJob
+  /** Whether a transaction of handlers has completed it. */
+  isCommitted: boolean
   /** Resolves to whether the outcome is recorded. Undefined until the handler has ended. */
   recording: Promise<boolean> | undefined
 }
 
 export class RunningJobs<Claim extends ClaimedJob> {
   readonly #store: QueueStore<Claim>
-  readonly #begin: QueueStore<Claim>['begin']
+  readonly #begin: BeginTransaction | undefined
   readonly #finishAndClaim: QueueStore<Claim>['finishAndClaim']
   readonly #options: RunningOptions<Claim>
   readonly #jobs = createSlots<RunningJob<Claim>>()
@@ -43,7 +55,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
 
   constructor(store: QueueStore<Claim>, options: RunningOptions<Claim>) {
     this.#store = store
-    this.#begin = store.begin?.bind(store)
+    const begin = store.begin?.bind(store)
+    this.#begin = begin && (async (timeoutMs) => this.#completing(await begin(timeoutMs)))
     this.#finishAndClaim = store.finishAndClaim?.bind(store)
     this.#options = options
     if (store.leaseMs !== undefined) this.#leases = new Leases(store, store.leaseMs, this.#jobs.list, options)
@@ -83,10 +96,11 @@ export class RunningJobs<Claim extends ClaimedJob> {
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
     const { clock, signal, onRecorded } = this.#options
-    const running: RunningJob<Claim> = { claim, since: clock.monotonic(), recording: undefined }
-    const slot = this.#jobs.add(running)
     const blockedMs = this.#leases?.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
+    const since = clock.monotonic()
+    const running: RunningJob<Claim> = { claim, job, since, isCommitted: false, recording: undefined }
+    const slot = this.#jobs.add(running)
     let { retryState } = job
     let saving: Promise<void> | undefined
     let hasEnded = false
@@ -96,14 +110,9 @@ export class RunningJobs<Claim extends ClaimedJob> {
       saving = this.#saveAfter(saving, claim, state)
       await saving
     }
-    let isCommitted = false
-    const setCommitted = (): void => {
-      isCommitted = true
-    }
-    const begin = this.#begin && bindBegin(this.#begin, claim, setCommitted)
     let result: unknown
     try {
-      result = await handle(job, signal, save, begin)
+      result = await handle(job, signal, save, this.#begin)
     } catch {
       // The handler reports its own errors.
     }
@@ -112,12 +121,26 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (this.#isClosed) return // `close` releases the job.
     running.recording = this.#endClaim(
       claim,
-      isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock),
+      running.isCommitted ? undefined : readOutcome(result, { ...job, retryState }, clock),
     )
     if (running.recording !== undefined && !(await running.recording)) return
     this.#jobs.remove(slot)
     if (this.#jobs.size === 0) this.#leases?.stop()
     onRecorded()
+  }
+
+  /** Wraps a transaction for handlers: the jobs that it completes need no outcome. */
+  #completing(transaction: JobTransaction<Claim>): JobTransaction {
+    const commit = async (completions: readonly Completion[]): Promise<void> => {
+      const runningByJob = new Map(this.#jobs.list().map((running) => [running.job, running]))
+      const ended = completions.flatMap(({ claim, log }) => {
+        const running = runningByJob.get(claim)
+        return running === undefined ? [] : { running, claim: running.claim, log }
+      })
+      await transaction.commit(ended)
+      for (const { running } of ended) running.isCommitted = true
+    }
+    return { ...transaction, commit }
   }
 
   /** Stores retry states one after the other, so that the last one stays. */
@@ -188,22 +211,6 @@ export class RunningJobs<Claim extends ClaimedJob> {
         if (signal.aborted) return false
       }
     }
-  }
-}
-
-/** Returns the `begin` of a handler, whose transaction completes the job: after `onCommit`, the job needs no outcome. */
-function bindBegin<Claim extends ClaimedJob>(
-  begin: NonNullable<QueueStore<Claim>['begin']>,
-  claim: Claim,
-  onCommit: () => void,
-): BeginTransaction {
-  return async (timeoutMs) => {
-    const transaction = await begin(claim, timeoutMs)
-    const commit = async (note?: Uint8Array): Promise<void> => {
-      await transaction.commit(note)
-      onCommit()
-    }
-    return { ...transaction, commit }
   }
 }
 

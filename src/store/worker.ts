@@ -31,6 +31,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #phase: 'open' | 'closing' | 'closed' = 'open'
   /** Who paused: this process, or a mark for all processes. */
   readonly #pauses = new Set<'here' | 'everywhere'>()
+  /** They wait until no job is claimed here any more. */
+  #pausing: (() => void)[] = []
   /** The last claims had a job that must run alone: until the next claims, one job runs at a time. */
   #isOneAtATime = false
   /** True from a wake to the end of the claim that it started. */
@@ -84,11 +86,25 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.wake()
   }
 
-  setPaused(isPaused: boolean, where: 'here' | 'everywhere' = 'here'): void {
+  setPaused(isPaused: boolean, where: 'here' | 'everywhere'): void {
     const wasPaused = this.#pauses.has(where)
     if (isPaused) this.#pauses.add(where)
     else this.#pauses.delete(where)
     if (isPaused !== wasPaused) this.wake()
+  }
+
+  /** Resolves when no job is claimed here any more. */
+  pause(): Promise<void> {
+    if (this.#phase === 'closed') return Promise.resolve()
+    this.#pauses.add('here')
+    this.wake()
+    return new Promise((resolve) => this.#pausing.push(resolve))
+  }
+
+  resume(): void {
+    this.#pauses.delete('here')
+    this.#endPauses()
+    this.wake()
   }
 
   /** @param all Whether to wait for jobs whose time is still to come, too. */
@@ -109,6 +125,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#phase = 'closed'
     this.#alarm.set(undefined)
     this.#resolveDrains()
+    this.#endPauses()
     const closing = Promise.resolve(this.#claiming).then(() => this.#running.close())
     await withTimeout(closing, RELEASE_MS, clock)
   }
@@ -128,7 +145,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
 
   #wakeAfterRecording(): void {
     const wasWokenBefore = this.#isOrdered && this.#hasRoom
-    if (!wasWokenBefore || this.#drains.length > 0) this.wake()
+    if (!wasWokenBefore || this.#pauses.size > 0 || this.#drains.length > 0) this.wake()
   }
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
@@ -164,6 +181,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#isClaiming = false
     if (this.#wasWokenMeanwhile) this.wake()
     else if (this.#phase !== 'closed') {
+      if (this.#pauses.size > 0 && this.#running.size === 0) this.#endPauses()
       if (hasAnswered) this.#endDrainsUnlessDue(nextAt, hasWaiting)
       this.#alarm.set(hasAnswered ? this.#nextLookAt(nextAt) : nextAt)
     }
@@ -233,6 +251,11 @@ export class QueueWorker<Claim extends ClaimedJob> {
     const { pollMs, clock } = this.#options
     if (pollMs === undefined) return at
     return Math.min(at ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
+  }
+
+  #endPauses(): void {
+    for (const resolve of this.#pausing) resolve()
+    this.#pausing = []
   }
 
   #resolveDrains(): void {

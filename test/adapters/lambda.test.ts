@@ -206,6 +206,7 @@ describe('what would work on after the answer', () => {
 
     receiver.start()
     await expect(handler(event)).rejects.toThrow(rule('a started inbox'))
+    await expect(handler(event)).rejects.toThrow('`receiver.work()` in a scheduled function, not with `start()`')
     expect(() => serve(receiver)).toThrow(TypeError)
   })
 

@@ -29,7 +29,7 @@ async function runDrops(site: Site, kills: number, random: () => number) {
     outcome = { deadLetter: 'no' }
     await queue.push(letters)
     await queue.drain()
-    queue.pause()
+    void queue.pause()
     await queue.push(waiting)
 
     const settings: DropperSettings = { place: site.place, ids: letters.map(({ id }) => id), body }

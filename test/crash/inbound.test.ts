@@ -12,6 +12,9 @@ import { type Round, runRounds } from './rounds.ts'
 const COPIED = 5
 /** How many attempts of a hundred fail. */
 const FAILING = 5
+const MAX_MESSAGES = 20
+/** The messages of a batch and those beside it, and as many whose completion is not recorded yet. */
+const MOST_HELD = 2 * (MAX_MESSAGES + 5)
 /** Of an engine that takes groups. */
 const GROUPS = 40
 
@@ -19,7 +22,7 @@ const GROUPS = 40
  * Runs the rounds, then sends again what was not answered, and waits until everything is handled. Redrives the dead letters of
  * messages whose process was killed too often.
  */
-async function runInbound(site: Site, rounds: number, random: () => number) {
+async function runInbound(site: Site, rounds: number, random: () => number, manner: Partial<ReceiverSettings> = {}) {
   const { place, journal } = site
   const sent = new Set<string>()
   const accepted = new Set<string>()
@@ -27,7 +30,14 @@ async function runInbound(site: Site, rounds: number, random: () => number) {
   const inspections = new Set<string>()
   const inGroups = place.engine === 'bullmq' ? {} : { groups: GROUPS }
   const start = (round: number) => {
-    const settings: ReceiverSettings = { place, journal, by: `round-${round}`, failing: FAILING, ...inGroups }
+    const settings: ReceiverSettings = {
+      place,
+      journal,
+      by: `round-${round}`,
+      failing: FAILING,
+      ...inGroups,
+      ...manner,
+    }
     return startChild('receiver', settings)
   }
 
@@ -96,6 +106,23 @@ testOnEngines(
     expect(inspections).toEqual(new Set(['ok']))
     expect(counts).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
     expect(exitCode).toBe(0)
+  },
+)
+
+testOnEngines(
+  'a receiver of batches that is killed over and over loses no message, and handles none twice but those it held',
+  async ({ engine, site, random }) => {
+    const { accepted, handled, reasons, counts } = await runInbound(site, rounds, random, { maxMessages: MAX_MESSAGES })
+    const last = new Map(handled.map(({ id, by }) => [id, by]))
+    const again = [...Map.groupBy(handled, ({ by }) => by)].flatMap(([by, entries]) =>
+      entries.flatMap(({ id }, index) => (last.get(id) === by ? [] : { id, place: entries.length - index })),
+    )
+    console.log(`${engine}, batches: ${rounds} rounds, seed ${seed}`)
+    console.log(`${accepted.size} accepted, ${handled.length} times handled, ${reasons.length} redriven`)
+    expect([...accepted].filter((id) => !last.has(id))).toEqual([])
+    expect(again.filter(({ place }) => place > MOST_HELD)).toEqual([])
+    expect(handled).toHaveLength(last.size + again.length) // No process handled one twice.
+    expect(counts).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   },
 )
 

@@ -54,7 +54,7 @@ async function storeLarge() {
   const filler = `[${Array(33_000).fill('{"a":1,"b":22}').join(',')}]`
   async function store(fate: 'waits' | 'failed' | 'handled'): Promise<Receiver> {
     const queue = memoryQueue({ name: fate })
-    if (fate === 'waits') queue.pause()
+    if (fate === 'waits') void queue.pause()
     const inbox = { queue, retries: [], history: { maxAgeMs: 3_600_000 } }
     const receiver = createReceiver({ secret, inbox, onError() {} }).on('track', () => {
       if (fate === 'failed') throw new Error('no')

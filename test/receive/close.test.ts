@@ -193,6 +193,7 @@ const fail = () => {
 
 describe('health', () => {
   const zeros = {
+    paused: false,
     waiting: 0,
     active: 0,
     deadLetters: 0,

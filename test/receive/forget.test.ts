@@ -24,7 +24,7 @@ describe('a receiver forgets', () => {
     await clock.advance(HOUR) // A dead letter each.
     for (const userId of ['ada', 'bob']) await deliver(receiver, { ...fixtures.track, userId, event: 'Retried' })
     await clock.advance(0)
-    queue.pause()
+    void queue.pause()
     for (const userId of ['ada', 'bob']) await deliver(receiver, { ...fixtures.page, userId })
     await deliver(receiver, { ...fixtures.page, userId: null, anonymousId: 'anonymous-ada' })
     await deliver(receiver, { ...fixtures.alias, userId: undefined, 'User ID': 'x', 'Previous ID': 'ada' })

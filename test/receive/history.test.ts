@@ -385,7 +385,7 @@ describe('a replay', () => {
 
   it('is held to `maxPerSecond`, also after it had to wait', async () => {
     const { receiver, clock, memory } = await handleMessages()
-    memory.pause()
+    void memory.pause()
     await deliver(receiver, fixtures.page)
     const replaying = receiver.replay({ maxPerSecond: 2 })
     await clock.advance(60_000)
@@ -422,7 +422,7 @@ describe('a replay', () => {
     const { receiver: next } = setUp({ clock, inbox: { queue, history } })
     expect(await listed(next, { handler: 'crm' })).toEqual([])
     expect(await listed(next)).toMatchObject([{ handlers: [], ignored: false }])
-    memory.pause()
+    void memory.pause()
     expect(await next.replay()).toMatchObject({ count: 1 })
   })
 })

@@ -15,6 +15,7 @@ import {
   type HooklineError,
   type IdentifyMessage,
   type Message,
+  type MessageBatch,
   type MessageOf,
   type MessageType,
   type PageMessage,
@@ -282,4 +283,29 @@ test('a field of all messages can be read of any that is received', () => {
   const inbox = { queue: memoryQueue(), key: (message: Message) => message.messageId ?? '' }
   createReceiver({ secret: 's', custom: true, inbox })
   createReceiver({ secret: 's', custom: true, inbox: { ...inbox, key: ({ messageId }) => messageId ?? '' } })
+})
+
+test('onBatch gives lists of the messages that on gives, and off takes its handler', () => {
+  const handler = (
+    messages: readonly TrackMessage[],
+    deliveries: readonly Delivery[],
+    batch: MessageBatch,
+  ): unknown => [messages, deliveries, batch.signal, batch.db]
+  typed
+    .onBatch('track', 'Order Completed', ([message], deliveries, { fail }) => {
+      expectTypeOf(message?.properties.total).toEqualTypeOf<number | undefined>()
+      expectTypeOf(deliveries).toEqualTypeOf<readonly Delivery[]>()
+      expectTypeOf(fail).parameters.toEqualTypeOf<[index: number, error: unknown]>()
+    })
+    .onBatch(['identify', 'page'], (messages) => {
+      for (const message of messages) {
+        if (message.type === 'identify') expectTypeOf(message.traits.plan).toEqualTypeOf<'free' | 'paid'>()
+        else expectTypeOf(message).toEqualTypeOf<PageMessage>()
+      }
+    })
+  receiver.onBatch('*', (messages) => expectTypeOf(messages).toEqualTypeOf<readonly Message[]>())
+  receiver.onBatch('track', handler, { name: 'rows', maxMessages: 1, maxWaitMs: 1, maxBytes: 1 }).off('track', handler)
+  receiver.off('track', 'Order Completed', handler)
+  // @ts-expect-error a name of no option
+  receiver.onBatch('track', handler, { maxRows: 1 })
 })

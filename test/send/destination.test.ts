@@ -230,7 +230,7 @@ describe('failed messages', () => {
     const { destination } = setUp([200], { queue })
 
     expect(await destination.deadLetters()).toEqual([
-      { id, message: undefined, reason: 'unreadable', attempts: [], failedAt: new Date(1) },
+      { id, message: undefined, reason: 'unreadable', attempts: [], failedAt: new Date(1), error: 'unreadable: body' },
     ])
     await destination.drop([id])
     await destination.drop({ reason: 'unreadable' })

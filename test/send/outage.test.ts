@@ -171,7 +171,7 @@ test('a time in which nothing works takes nothing from messages that were claime
   const outage = setUpOutage(503, { clock, queue, webhooks: [{ url: URL_A }] })
   await outage.sendFor(5 * HOUR, 10 * SECOND) // Longer than four hours: each is claimed once.
   const [failed, before] = [outage.failed().length, outage.reports.length]
-  queue.pause()
+  void queue.pause()
   await clock.advance(5 * HOUR)
   outage.recover()
   outage.destination.update({ webhooks: [{ url: URL_B }] }) // Its circuit is closed, as after a restart.

@@ -10,6 +10,7 @@ import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import type { SenderOptions } from '../../src/send/sender-options.ts'
 import type { Sender } from '../../src/send/sender-types.ts'
+import type { EncryptionOptions } from '../../src/store/encryption.ts'
 import {
   capture,
   type EndpointOptions,
@@ -22,6 +23,13 @@ import {
 
 export const HOUR = 3_600_000
 
+let encryption: EncryptionOptions | undefined
+
+/** Has the destinations of the tests that follow encrypt all that they store; with nothing, no more. Those with a queue of their own do not. */
+export function encryptDestinations(keys?: EncryptionOptions): void {
+  encryption = keys
+}
+
 export function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
   const clock = (options.clock as ManualClock | undefined) ?? manualClock()
   const captured = capture({ script })
@@ -33,6 +41,7 @@ export function setUp(script: Script = [200], options: Partial<DestinationOption
     clock,
     random: () => 0.5,
     onAttempt: (report) => reports.push(report),
+    ...(encryption && options.queue === undefined && { encryption }),
     ...options,
   })
   onTestFinished(() => void destination.close({ graceMs: 0 }))

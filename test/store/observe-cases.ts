@@ -127,7 +127,7 @@ export function testObserver(engine: ObservedEngine): void {
       await worker.push([job])
       await worker.drain()
     }
-    worker.pause()
+    void worker.pause()
     const observer = open(true)
 
     expect(await observer.drop({ reason: 'a' })).toBe(2)

@@ -6,7 +6,7 @@ import { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { HandleJob, Job, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
+import type { HandleJob, Job, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { watchConsole } from '../support/console.ts'
@@ -157,14 +157,14 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
 
 it('a job that its handler completed in a transaction gets no outcome', async () => {
   const notes: unknown[] = []
+  const commit: JobTransaction['commit'] = async ([completion]) => void notes.push(completion?.log)
   const { clock, queue, watched } = setUpQueue({
-    begin: async () =>
-      ({ db: {}, commit: async (note: unknown) => void notes.push(note), rollback: async () => {} }) as never,
+    begin: async () => ({ db: {}, commit, rollback: async () => {} }),
   })
   queue.work(
-    async (_job, _signal, _save, begin) => {
+    async (claim, _signal, _save, begin) => {
       const transaction = await begin?.(1_000)
-      await transaction?.commit(Buffer.from('note'))
+      await transaction?.commit([{ claim, log: Buffer.from('note') }])
       return complete
     },
     { concurrency: 1 },

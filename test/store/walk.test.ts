@@ -151,7 +151,7 @@ async function storeLarge(createEngine: (clock: ManualClock) => Queue, fate: Fat
     const { waiting, active } = await queue.counts()
     return waiting + active === (fate === 'wait' ? MESSAGES : 0)
   })
-  queue.pause() // What is redriven or replayed waits.
+  void queue.pause() // What is redriven or replayed waits.
   const { spend, turn } = watchTurns()
   const parsed: number[] = []
   const parse = JSON.parse

@@ -187,12 +187,12 @@ describe('a store that claims the next job in the step that completes one', () =
     work(() => complete, 1)
     await until(() => next.mock.calls.length === 1)
 
-    worker.setPaused(true)
+    void worker.pause()
     open()
     await clock.advance(0)
     expect([seen.length, watched.released]).toEqual([1, [{ id: jobs[1]?.id, wereHandled: false }]])
 
-    worker.setPaused(false)
+    worker.resume()
     await worker.drain()
     expect(seen.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id))
   })
@@ -264,12 +264,12 @@ describe('a pause', () => {
     work()
     await until(() => gated.isAsked)
 
-    worker.setPaused(true)
+    void worker.pause()
     gated.open()
     await clock.advance(1000)
     expect([seen, watched.released]).toEqual([[], [{ id: job.id, wereHandled: false }]])
 
-    worker.setPaused(false)
+    worker.resume()
     await worker.drain()
     expect(seen.map(({ id }) => id)).toEqual([job.id])
   })
@@ -282,7 +282,7 @@ describe('a pause', () => {
     work()
     await until(() => gated.isAsked)
 
-    worker.setPaused(true)
+    void worker.pause()
     gated.open()
 
     await until(() => seen.length === 1)

@@ -24,7 +24,7 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
   const ways: Record<Way, ReceiverOptions> = {
     inline: {},
     dedupe: { dedupe: memoryDedupe({ clock }) },
-    inbox: { inbox: queue },
+    inbox: { inbox: { queue, random: () => 0.5 } },
   }
   const set = setUp({ batches: true, ...ways[way], ...options, clock })
   const seen: { readonly message: Message; readonly delivery: Delivery }[] = []

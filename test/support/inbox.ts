@@ -8,10 +8,18 @@ import type { InboxOptions } from '../../src/receive/inbox-options.ts'
 import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import type { EventSchemas } from '../../src/receive/schema.ts'
 import type { Handler } from '../../src/receive/selection.ts'
+import { type EncryptionOptions, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
 import type { ClaimedJob, HandleJob, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { deliver, setUp } from './receive.ts'
+
+let seals: Seals | undefined
+
+/** Has the queues of the tests that follow store all that they hold encrypted; with nothing, plain. */
+export function encryptInboxes(keys?: EncryptionOptions): void {
+  seals = readSeals('encryption', keys)
+}
 
 // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
 export function setUpInbox<const Events extends EventSchemas = {}>(
@@ -20,9 +28,9 @@ export function setUpInbox<const Events extends EventSchemas = {}>(
   overrides: Partial<Queue> = {},
 ) {
   const clock = manualClock()
-  const memory = memoryQueue({ clock })
+  const memory = encryptQueue(memoryQueue({ clock }), seals, clock)
   const queue: Queue = { ...memory, ...overrides }
-  const set = setUp<Events>({ clock, inbox: { queue, ...inbox }, ...options })
+  const set = setUp<Events>({ clock, inbox: { queue, random: () => 0.5, ...inbox }, ...options })
   return { ...set, clock, queue, memory }
 }
 

@@ -21,7 +21,7 @@ export async function leaveJobs(queue: Queue, later: Date): Promise<void> {
     async ({ id }) => {
       const outcome = outcomes[id]
       if (outcome !== undefined) return outcome
-      queue.pause()
+      void queue.pause()
       isClaimed = true
       return new Promise(() => {})
     },

@@ -248,7 +248,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     () => true,
   ),
   'push: jobs wait for a handler': inQueue('work', (work, queue) => (handle, how) => {
-    queue.pause()
+    void queue.pause()
     void queue.forget(() => true).then(queue.resume)
     return work(handle, how)
   }),
@@ -282,7 +282,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'work: no job is claimed before its time, nor held up by one that waits': pushes(({ notBefore, ...job }) => job),
   'pause: nothing more is claimed until resume, running jobs go on and pushes are stored': inQueue(
     'pause',
-    () => () => {},
+    () => async () => {},
   ),
   'pause: before work, nothing is claimed until resume': inQueue('work', (work, { resume }) => (handle, how) => {
     resume()

@@ -80,6 +80,10 @@ export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefine
   return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
 }
 
+export function toData(body: Uint8Array, retryState: Uint8Array | undefined): Data {
+  return { body: encode(body), retryState: retryState && encode(retryState) }
+}
+
 /** Returns the progress for a claim. @param isCounted Whether the claim is among those that have begun. */
 export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
   const claims = isCounted ? claimCount : claimCount - 1

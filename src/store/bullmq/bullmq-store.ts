@@ -83,6 +83,7 @@ class BullmqStore implements Store {
   /** The timer that counts long claims. */
   #countTimer: unknown
   #reportUnreadable: OnUnreadable
+  #limiter: Worker['opts']['limiter']
 
   constructor(settings: BullmqSettings, clock: Clock) {
     const { name, prefix, leaseMs, dedupeWindowMs } = settings
@@ -112,6 +113,11 @@ class BullmqStore implements Store {
       await this.#releaseLost(engine)
       return this.#fetch(engine, Math.min(limit, this.#nextLimit))
     })
+  }
+
+  /** Redis counts the claims of all processes in a window of a second, which begins with its first claim. */
+  readonly limit: NonNullable<Store['limit']> = (maxPerSecond) => {
+    this.#limiter = { max: maxPerSecond, duration: 1_000 }
   }
 
   readonly save: Store['save'] = (claim, retryState) =>
@@ -195,6 +201,7 @@ class BullmqStore implements Store {
   readonly deadLetters: Store['deadLetters'] = (page) => this.#stored.deadLetters(page)
   readonly redrive: Store['redrive'] = (ids) => this.#stored.redrive(ids)
   readonly drop: Store['drop'] = (ids) => this.#stored.drop(ids)
+  readonly rewrite: NonNullable<Store['rewrite']> = (letters) => this.#stored.rewrite(letters)
   readonly jobs: Store['jobs'] = () => this.#stored.jobs()
   readonly remove: Store['remove'] = (ids) => this.#stored.remove(ids)
 
@@ -237,6 +244,7 @@ class BullmqStore implements Store {
 
   /** Claims jobs by as many commands, in one round trip. */
   async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
+    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // The engine may be another one than the last time.
     const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     this.#isDrained = found.length < limit

@@ -5,7 +5,7 @@ import type { CheckedPage } from '../queue-store.ts'
 import type { DeadLetter, StoredJob } from '../queue-types.ts'
 import { PAGE, type PageBounds, takePage } from '../walk.ts'
 import { type Connection, unlessRefused } from './bullmq-connection.ts'
-import { bodyOf, toDeadLetter } from './bullmq-job.ts'
+import { bodyOf, isOurs, toData, toDeadLetter } from './bullmq-job.ts'
 
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
@@ -64,6 +64,17 @@ export class StoredJobs {
       ids,
       async (queue, id) => (await queue.getJobState(id)) === 'failed' && (await queue.remove(id)) === 1,
     )
+  }
+
+  /** BullMQ cannot check the state of a job in the step that changes its data: one that is redriven at this moment keeps its earlier retry state. */
+  async rewrite(letters: readonly DeadLetter[]): Promise<void> {
+    const byId = new Map(letters.map((letter) => [letter.id, letter]))
+    await this.#countEach([...byId.keys()], async (queue, id) => {
+      const [job, letter] = [await queue.getJob(id), byId.get(id)]
+      if (letter === undefined || job?.finishedOn === undefined || !isOurs(job)) return false
+      await job.updateData(toData(letter.body, letter.retryState))
+      return true
+    })
   }
 
   /** Removes jobs. BullMQ says of a job that is gone that it was removed, too; but a handled job has left its id in the dedupe window. */

@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Db, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../protocol/error.ts'
-import type { JobTransaction } from '../queue-types.ts'
+import type { Completion, JobTransaction } from '../queue-types.ts'
 import { type Connection, codeOf, createSockets, limitsOf, survive, unavailable } from './pg-boss-connection.ts'
 import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
@@ -15,11 +15,8 @@ const ROLLBACK_MS = 500
 const MAX_LIMIT_MS = 2 ** 31 - 1
 const ignore = (): void => {}
 
-type Complete = (
-  batch: readonly { readonly claim: PgBossClaim; readonly log: Uint8Array | undefined }[],
-  boss: PgBoss,
-  db: Db,
-) => Promise<void>
+type Completions = readonly Completion<PgBossClaim>[]
+type Complete = (completions: Completions, boss: PgBoss, db: Db) => Promise<void>
 
 export class Transactions {
   readonly #connection: Connection
@@ -36,7 +33,7 @@ export class Transactions {
     if (db instanceof EventEmitter && !db.listeners('connect').includes(survive)) db.on('connect', survive)
   }
 
-  async begin(claim: PgBossClaim, limitMs: number): Promise<JobTransaction> {
+  async begin(limitMs: number): Promise<JobTransaction<PgBossClaim>> {
     const { name, timeoutMs } = this.#settings
     const connecting = this.#connect()
     const client = await this.#connection.inTime(connecting, timeoutMs).catch((error) => {
@@ -44,12 +41,12 @@ export class Transactions {
       throw unavailable(name, error)
     })
     client.on('error', ignore) // When the connection is lost, the next statement fails, and says so.
-    const complete: CompleteJob = async (log, db) =>
-      this.#complete([{ claim, log }], await this.#connection.opened(), db)
+    const complete: CompleteJobs = async (completions, db) =>
+      this.#complete(completions, await this.#connection.opened(), db)
     const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
     await transaction.begin(Math.min(limitMs, MAX_LIMIT_MS))
     const { db } = transaction // The queue spreads what this returns, so it is a plain object.
-    return { db, commit: (log) => transaction.commit(log), rollback: () => transaction.rollback() }
+    return { db, commit: (completions) => transaction.commit(completions), rollback: () => transaction.rollback() }
   }
 
   close(): void {
@@ -63,7 +60,7 @@ export class Transactions {
   }
 }
 
-type CompleteJob = (log: Uint8Array | undefined, db: Db) => Promise<void>
+type CompleteJobs = (completions: Completions, db: Db) => Promise<void>
 
 class HandlerTransaction {
   readonly db: object
@@ -71,10 +68,10 @@ class HandlerTransaction {
   readonly #guarded: ReturnType<typeof guard>
   readonly #connection: Connection
   readonly #settings: Settings
-  readonly #complete: CompleteJob
+  readonly #complete: CompleteJobs
   #ended: Promise<void> | undefined
 
-  constructor(client: PoolClient, connection: Connection, settings: Settings, complete: CompleteJob) {
+  constructor(client: PoolClient, connection: Connection, settings: Settings, complete: CompleteJobs) {
     this.#client = client
     this.#guarded = guard(client)
     this.#connection = connection
@@ -93,13 +90,13 @@ class HandlerTransaction {
     }
   }
 
-  /** Completes the job and commits. A rollback that comes meanwhile wins: no later statement runs, and this rejects. */
-  async commit(log: Uint8Array | undefined): Promise<void> {
+  /** Completes the jobs and commits. A rollback that comes meanwhile wins: no later statement runs, and this rejects. */
+  async commit(completions: Completions): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
     this.#guarded.refuseHandlers()
     try {
-      await this.#connection.inTime(this.#complete(log, db), timeoutMs)
+      await this.#connection.inTime(this.#complete(completions, db), timeoutMs)
       await this.#connection.inTime(this.#runUnlessEnded('COMMIT'), timeoutMs)
     } catch (error) {
       throw explain(name, error)

@@ -87,6 +87,14 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       if (length < limit) lastSeqOverSize = undefined // It was the last call of a run: the next run looks again.
       return length
     },
+    async rewrite(entries) {
+      const rows = entries.map(({ cursor, body, note }) => ({ seq: cursor, body: encode(body), note: encode(note) }))
+      await run(
+        `UPDATE ${table} AS entry SET body = decode(changed.body, 'base64'), note = decode(changed.note, 'base64')
+        FROM json_to_recordset($2) AS changed (seq bigint, body text, note text) WHERE queue = $1 AND entry.seq = changed.seq`,
+        [JSON.stringify(rows)],
+      )
+    },
     remove: async (cursors) =>
       (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
   }

@@ -4,7 +4,7 @@ import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../kit/batcher.ts'
 import type { QueueCounts } from '../health.ts'
 import type { CheckedPage, LogStore, MarkStore, QueueStore, ReleaseOptions } from '../queue-store.ts'
-import type { DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from '../queue-types.ts'
+import type { Completion, DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from '../queue-types.ts'
 import { Transactions } from './begin.ts'
 import { createNotes, type Note, type Notes } from './notes.ts'
 import { type Connection, codeOf, isFaultOfItems, lapsed, unavailable } from './pg-boss-connection.ts'
@@ -20,11 +20,6 @@ interface Push {
   readonly jobs: readonly Pushed[]
   readonly bytes: number
   readonly since: number
-}
-
-interface Completion {
-  readonly claim: PgBossClaim
-  readonly log: Uint8Array | undefined
 }
 
 /** A claim that ends in another way. */
@@ -70,7 +65,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     concurrency: 1,
     isFaultOfItems,
   })
-  readonly #completions = createBatcher<Completion>({
+  readonly #completions = createBatcher<Completion<PgBossClaim>>({
     send: (batch) => this.#unlessLapsed(batch, this.#complete),
     weigh: ({ claim }) => claim.body.byteLength + ROW_BYTES,
     maxWeight: BATCH_BYTES,
@@ -107,7 +102,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#transactions = new Transactions(connection, settings, this.#complete)
     this.#lanes = lanesOf(settings.name)
     const hasPool = settings.connectionString !== undefined || settings.db !== undefined
-    if (hasPool && !settings.observe) this.begin = (claim, limitMs) => this.#transactions.begin(claim, limitMs)
+    if (hasPool && !settings.observe) this.begin = (limitMs) => this.#transactions.begin(limitMs)
   }
 
   reserve(use: QueueUse): void {
@@ -215,6 +210,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return this.#stored.drop(ids)
   }
 
+  rewrite(letters: readonly DeadLetter[]): Promise<void> {
+    return this.#stored.rewrite(letters)
+  }
+
   jobs(): AsyncIterable<readonly StoredJob[]> {
     return this.#stored.jobs()
   }
@@ -283,7 +282,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
   }
 
-  readonly #complete: Change<Completion> = async (batch, boss, db) => {
+  readonly #complete: Change<Completion<PgBossClaim>> = async (batch, boss, db) => {
     await this.#change('complete', batch, boss, db)
     await append(db, this.#settings, batch)
     const noted = batch.filter(({ claim }) => claim.isNoted)

@@ -6,7 +6,17 @@ import type { DeadLetter, StoredJob } from '../queue-types.ts'
 import { PAGE, takePage } from '../walk.ts'
 import type { Notes } from './notes.ts'
 import type { Connection } from './pg-boss-connection.ts'
-import { decode, inGroup, isOurs, laneOf, PARTS, type PgBossClaim, type Pushed, toInsert } from './pg-boss-job.ts'
+import {
+  decode,
+  encode,
+  inGroup,
+  isOurs,
+  laneOf,
+  PARTS,
+  type PgBossClaim,
+  type Pushed,
+  toInsert,
+} from './pg-boss-job.ts'
 import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
 
@@ -82,6 +92,17 @@ export class StoredJobs {
 
   drop(ids: readonly string[]): Promise<number> {
     return this.#inBatches(ids, async (batch, boss, db) => (await this.#removeLetters(batch, boss, db)).length)
+  }
+
+  async rewrite(letters: readonly DeadLetter[]): Promise<void> {
+    const rows = letters.map(({ id, body, retryState }) => {
+      return { id, body: encode(body), state: retryState && encode(retryState) }
+    })
+    await this.#query(
+      `UPDATE ${this.#table} AS letter SET body = decode(changed.body, 'base64'), state = decode(changed.state, 'base64')
+      FROM json_to_recordset($2) AS changed (id uuid, body text, state text) WHERE queue = $1 AND letter.id = changed.id`,
+      [JSON.stringify(rows)],
+    )
   }
 
   /** Lists claimed jobs first and last, because one of them may wait again meanwhile. Jobs that other processes have claimed are not seen. */

@@ -97,6 +97,7 @@ function prepareQueries(database: DatabaseSync) {
       `SELECT key, until, version FROM ${MARKS} WHERE queue = ? AND version > ? ORDER BY version LIMIT ?`,
     ),
     removeLogged: query<'bytes' | 'job'>('DELETE FROM hookline_log WHERE seq = ? RETURNING bytes, job'),
+    setNote: query<'job'>('UPDATE hookline_log SET note = ? WHERE seq = ? RETURNING job'),
   }
 }
 
@@ -109,6 +110,8 @@ function prepareChanges(database: DatabaseSync) {
     insert: change(`
       INSERT INTO ${JOBS} (seq, queue, id, in_group, line, state, place, at, claim_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
       ON CONFLICT (queue, id) DO NOTHING`),
+    setBody: change(`UPDATE ${BODIES} SET body = ? WHERE seq = ?`),
+    setState: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ?`),
     insertBody: change(`INSERT INTO ${BODIES} (seq, body) VALUES (?, ?)`),
     forget: change(`DELETE FROM ${JOBS} WHERE queue = ? AND id = ? AND state = ${STATE.done} AND at <= ?`),
     forgetMany: change(`DELETE FROM ${JOBS} WHERE seq > ? AND seq <= ? AND state = ${STATE.done} AND at <= ?`),

@@ -164,7 +164,7 @@ export const deadLetterCases: Cases = {
     }
     const seen = work((job) => (job.claimCount === 1 ? decide(job) : complete()), 1)
     await pushEach(['ada fails', 'bob fails', 'ada retried', 'bob retried'].map((body) => jobOf(body)))
-    queue.pause()
+    void queue.pause()
     const notBefore = new Date(now() + 5000)
     await queue.push([jobOf('ada later', { notBefore }), jobOf('bob later', { notBefore })])
     await queue.push([jobOf('ada due'), jobOf('bob due'), jobOf('ada due, too')])

@@ -37,7 +37,7 @@ export const groupCases: Cases = {
   'groups: the next one keeps its place among the others': async (context) => {
     const { queue, advance, drain, exactOrder } = context
     const seen: (string | undefined)[] = []
-    queue.pause()
+    void queue.pause()
     queue.work(
       async ({ body }) => {
         seen.push(text(body))
@@ -128,7 +128,7 @@ export const groupCases: Cases = {
   'groups: the next one goes when the first one is forgotten': async (context) => {
     const { queue } = context
     const { seen, running, end } = handleByHand(context)
-    queue.pause()
+    void queue.pause()
     await queue.push(jobsOf('a1 a2 a3'))
     equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
     queue.resume()

@@ -223,9 +223,16 @@ export const workCases: Cases = {
     const { queue, advance, hold, claimed, run, drain, expectCounts } = context
     const { seen, end } = hold(1)
     await run(seen)
-    queue.pause()
+    let isOver = false
+    const pausing = queue.pause().then(() => {
+      isOver = true
+    })
     await queue.push([jobOf('waits')])
+    await advance(1000)
+    ok(!isOver, 'pause must resolve when no job is claimed any more, not before')
     end(complete())
+    await pausing
+    await expectCounts({ waiting: 1, active: 0 })
     await advance(5000)
     deepEqual(bodiesOf(seen), ['running'])
     await expectCounts({ waiting: 1, active: 0 })
@@ -235,7 +242,7 @@ export const workCases: Cases = {
   },
 
   'pause: before work, nothing is claimed until resume': async ({ queue, advance, work, claimed }) => {
-    queue.pause()
+    void queue.pause()
     const seen = work()
     await queue.push([jobOf('waits')])
     await advance(1000)

@@ -3,7 +3,7 @@
 import { createServer } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { serve } from '../../../adapters/node.ts'
-import { createReceiver } from '../../../src/index.ts'
+import { createReceiver, type Delivery, type TrackMessage } from '../../../src/index.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { openJournal } from '../journal.ts'
 import { openQueue, type Place, secret } from '../place.ts'
@@ -23,6 +23,8 @@ export interface ReceiverSettings {
   readonly replays?: string
   /** How many groups there are: of two messages one is in a group. That two of a group are handled at once is written as an id. */
   readonly groups?: number
+  /** The most messages of a batch: with it, the handler gets batches, and 5 messages are handled at a time beside. */
+  readonly maxMessages?: number
   /** The most that its handler takes, in milliseconds. */
   readonly handlingMs?: number
   /** How long its handler blocks the event loop, in milliseconds. */
@@ -43,6 +45,7 @@ const {
   named,
   replays,
   groups,
+  maxMessages,
 } = readSettings<ReceiverSettings>()
 const RETRY_MS = 20
 const KILL_AFTER_MS = 500
@@ -72,7 +75,7 @@ const receiver = createReceiver({
   secret,
   inbox: {
     queue,
-    concurrency: holds ? 1 : 50,
+    concurrency: holds ? 1 : maxMessages === undefined ? 50 : 5,
     retries: () => RETRY_MS,
     ...(groups !== undefined && { groupBy: groupOf }),
     ...(replays !== undefined && { history: { maxAgeMs: DAY_MS } }),
@@ -92,8 +95,19 @@ if (named !== undefined) {
   receiver.on('track', ({ messageId }) => write(`${messageId}:mail`), { name: 'mail' })
   receiver.on('track', ({ messageId }) => callCrm(`${messageId}`), { name: 'crm' })
 }
-receiver.on('track', (message, { replay }) =>
-  inTurn(message, async () => {
+if (maxMessages !== undefined) {
+  const handle = async (messages: readonly { readonly messageId?: string }[]) => {
+    await wait(Math.random() * handlingMs)
+    for (const { messageId } of messages) write(String(messageId))
+  }
+  receiver.onBatch('track', handle, { maxMessages, maxWaitMs: 20 })
+} else {
+  receiver.on('track', handleOne)
+}
+receiver.start()
+
+function handleOne(message: TrackMessage, { replay }: Delivery): Promise<void> {
+  return inTurn(message, async () => {
     const { messageId } = message
     if (holds) {
       write(String(messageId))
@@ -103,9 +117,8 @@ receiver.on('track', (message, { replay }) =>
     if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
     if (Math.random() * 100 < failing) throw new Error('at random')
     write(replay === undefined ? String(messageId) : `${messageId}:${replay.id}`)
-  }),
-)
-receiver.start()
+  })
+}
 
 const server = createServer(serve(receiver))
 answerQuestions({

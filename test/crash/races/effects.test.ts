@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
-import { expect, inject, it } from 'vitest'
+import { expect, inject, it, onTestFinished } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
 import { type Child, startChild } from '../child.ts'
@@ -18,10 +18,10 @@ const KILLS = 10
 const MESSAGES = 40
 const ALIVE_MS = 250
 
-it.skipIf(databaseUrl === undefined)(
-  'a counter that handlers raise in their transactions is the number of messages, whatever dies',
+it.skipIf(databaseUrl === undefined).each([false, true])(
+  'a counter that handlers raise in their transactions is the number of messages, whatever dies; of batches: %s',
   { timeout: 120_000 + rounds * 60_000 },
-  async ({ onTestFinished }) => {
+  async (batched) => {
     const random = createRandom(seed)
     const site = createSite('pg-boss', databaseUrl as string, 10_000)
     onTestFinished(site.remove)
@@ -37,7 +37,7 @@ it.skipIf(databaseUrl === undefined)(
     await client.query(`INSERT INTO ${place.name}.effects_count SELECT part, 0 FROM generate_series(0, 9) AS part`)
 
     const start = async (): Promise<Child> => {
-      const child = startChild('effects', { place } satisfies EffectsSettings)
+      const child = startChild('effects', { place, batched } satisfies EffectsSettings)
       await child.ready
       return child
     }
@@ -67,7 +67,9 @@ it.skipIf(databaseUrl === undefined)(
     const { rows } = await client.query(`SELECT count(*)::int AS all, count(DISTINCT id)::int AS different,
       (SELECT sum(n)::int FROM ${place.name}.effects_count) AS counter FROM ${place.name}.effects`)
     expect(rows).toEqual([{ all: sent, different: sent, counter: sent }])
-    console.log(`pg-boss, transactional: ${kills} kills, ${cuts} connections cut, ${sent} messages, each effect once`)
+    console.log(
+      `pg-boss, transactional, batches ${batched}: ${kills} kills, ${cuts} connections cut, ${sent} messages, each effect once`,
+    )
     await receiver.close({ graceMs: 0 })
     await client.end()
   },

@@ -37,7 +37,7 @@ describe('a queue on BullMQ that forgets', needs('Redis'), () => {
     })
     await queue.push(['ada fails', 'bob fails', 'ada waits', 'bob waits'].map((body) => jobOf(body)))
     await queue.drain()
-    queue.pause()
+    void queue.pause()
     await queue.push([jobOf('ada due'), { ...jobOf('ada later'), notBefore: later }, jobOf('bob due')])
     const before = await everything(name)
     for (const who of ['ada', 'bob']) {

@@ -11,6 +11,7 @@ import { memoryQueue } from '../../../src/queues-memory.ts'
 import type { PgBossQueueOptions } from '../../../src/queues-pg-boss.ts'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { InboxOptions } from '../../../src/receive/inbox-options.ts'
+import type { BatchHandler } from '../../../src/receive/message-batches.ts'
 import type { Handler } from '../../../src/receive/selection.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
@@ -291,6 +292,123 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
 
     await expectEffects('m')
     expect(errors).toHaveLength(1)
+  })
+
+  describe('of batches', () => {
+    /** Writes the ids of the messages with one statement. */
+    const writeAll: BatchHandler = async (messages, _deliveries, { db }) => {
+      const ids = messages.map(({ messageId }) => messageId)
+      await db?.query(`INSERT INTO ${schema.name}.effects SELECT unnest($1::text[])`, [ids])
+    }
+    const history = { maxAgeMs: 60_000 }
+    const batchOf = (maxMessages: number) => ({ name: 'rows', maxMessages, maxWaitMs: 100 })
+
+    it('commit what they write, and the end of all messages', async () => {
+      const { receiver, start, expectEffects } = setUp({ retries: [], history })
+      const clients = new Set<unknown>()
+      const handler: BatchHandler = (messages, deliveries, batch) => {
+        clients.add(batch.db)
+        return writeAll(messages, deliveries, batch)
+      }
+      receiver.onBatch('track', handler, batchOf(3))
+
+      await start('one', 'two', 'three')
+
+      await expectEffects('one', 'three', 'two')
+      expect(clients.size).toBe(1)
+      const done: unknown[] = []
+      for await (const { handlers } of receiver.history()) done.push(handlers)
+      expect(done).toEqual([['rows'], ['rows'], ['rows']])
+    })
+
+    it('leave to another attempt what they fail, and commit the others', async () => {
+      const { receiver, start, expectEffects } = setUp()
+      let failures = 1
+      receiver.onBatch(
+        'track',
+        async (messages, deliveries, batch) => {
+          const good = failures-- > 0 ? messages.slice(1) : messages
+          await writeAll(good, deliveries, batch)
+          if (good !== messages) batch.fail(0, new Error('later'))
+        },
+        batchOf(2),
+      )
+
+      await start('one', 'two')
+
+      await until(async () => (await effects()).length === 2)
+      await expectEffects('one', 'two')
+    })
+
+    it('write nothing when they throw', async () => {
+      const { receiver, errors, start, expectEffects } = setUp({ retries: [1] })
+      let failures = 1
+      receiver.onBatch(
+        'track',
+        async (...given) => {
+          await writeAll(...given)
+          if (failures-- > 0) throw new Error('no')
+        },
+        batchOf(2),
+      )
+
+      await start('one', 'two')
+
+      await expectEffects('one', 'two')
+      expect(errors.map(({ message }) => message)).toHaveLength(2)
+    })
+
+    it('write nothing when a claim of theirs is over', async () => {
+      const { receiver, name, errors, start } = setUp({ retries: [60_000] })
+      receiver.onBatch(
+        'track',
+        async (...given) => {
+          await writeAll(...given)
+          const one = `SELECT id FROM ${schema.name}.job WHERE name = $1 AND state = 'active' LIMIT 1`
+          await pool.query(`UPDATE ${schema.name}.job SET retry_count = retry_count + 1 WHERE id = (${one})`, [name])
+        },
+        batchOf(2),
+      )
+
+      await start('one', 'two')
+
+      await until(() => errors.length === 2)
+      expect(errors).toMatchObject([{ code: 'lease_lapsed' }, { code: 'lease_lapsed' }])
+      expect(await effects()).toEqual([])
+    })
+
+    it('are no attempt when no transaction could begin', async () => {
+      let isDown = true
+      const db = { connect: () => (isDown ? Promise.reject(new Error('no client')) : pool.connect()) }
+      const { receiver, errors, start, expectEffects } = setUp({ retries: [] }, { db })
+      receiver.onBatch('track', writeAll, batchOf(2))
+
+      await start('one', 'two')
+      await until(() => errors.length === 2)
+      isDown = false
+
+      await expectEffects('one', 'two')
+      expect(errors).toMatchObject([{ code: 'queue_unavailable' }, { code: 'queue_unavailable' }])
+    })
+
+    it('that ran out of time write nothing', async () => {
+      const { receiver, start } = setUp({ retries: [], timeoutMs: 1_000 })
+      receiver.onBatch(
+        'track',
+        async (messages, deliveries, batch) => {
+          await writeAll(messages, deliveries, batch)
+          await once(batch.signal, 'abort')
+        },
+        batchOf(2),
+      )
+
+      await start('one', 'two')
+
+      await until(async () => (await receiver.deadLetters()).length === 2)
+      const letters = await receiver.deadLetters()
+      expect(letters.map(({ reason }) => reason)).toEqual(['handler_timeout', 'handler_timeout'])
+      expect(await effects()).toEqual([])
+    })
   })
 
   it('are rolled back when the receiver closes, and the message is handled later', async () => {

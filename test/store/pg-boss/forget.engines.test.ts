@@ -33,7 +33,7 @@ describe('what a queue on pg-boss keeps of a user whom it forgets', needs('Postg
     await queue.push(['ada fails', 'ada waits', 'bob is done', 'bob waits'].map((body) => jobOf(body)))
     await until(() => seen.length === 4)
     await queue.drain()
-    queue.pause()
+    void queue.pause()
     await queue.push([jobOf('ada is due'), { ...jobOf('ada is later'), notBefore: new Date(now() + 60_000) }])
     const traces = ['ada fails', 'ada waits', 'ada is due', 'ada is later', 'reason: ada']
     const before = await everything()

@@ -2,7 +2,6 @@ import type { PgBoss } from 'pg-boss'
 import { expect, it } from 'vitest'
 import { Transactions } from '../../../src/store/pg-boss/begin.ts'
 import { Connection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
-import type { PgBossClaim } from '../../../src/store/pg-boss/pg-boss-job.ts'
 import { type PoolClient, readOptions } from '../../../src/store/pg-boss/pg-boss-options.ts'
 
 /** The client keeps its statements; the job is completed once `goOn` is called. */
@@ -28,7 +27,7 @@ async function begin() {
       await db.executeSql('COMPLETE')
     },
   )
-  const transaction = await transactions.begin({} as PgBossClaim, 1_000)
+  const transaction = await transactions.begin(1_000)
   return { statements, goOn, transaction, db: transaction.db as PoolClient }
 }
 
@@ -43,7 +42,7 @@ it('a handler that goes on after ROLLBACK runs no statement outside of its trans
 
 it('a commit that is rolled back meanwhile rejects, and runs no statement outside of its transaction', async () => {
   const { statements, goOn, transaction } = await begin()
-  const committing = transaction.commit()
+  const committing = transaction.commit([])
 
   await transaction.rollback()
   goOn()

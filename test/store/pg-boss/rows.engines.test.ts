@@ -159,7 +159,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const first = tested.work(() => stale.promise)
       await tested.queue.push([jobOf('job')])
       await until(() => first.length === 1)
-      tested.queue.pause()
+      void tested.queue.pause()
       await tested.lapse()
       return { ...tested, stale, other: tested.another() }
     }

@@ -12,7 +12,7 @@ describe('a backup', () => {
     await queue.push([jobOf('complete')])
     work(queue)
     await drained(queue)
-    queue.pause()
+    void queue.pause()
     await queue.push([jobOf('waits')])
     const other = open({ name: 'other' })
     const claimed = Promise.withResolvers<void>()

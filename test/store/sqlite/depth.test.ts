@@ -33,7 +33,7 @@ describe('depth', () => {
     work(queue, () => ({ deadLetter: 'no' }), 100)
     await queue.push(Array.from({ length: 600 }, () => jobOf()))
     await drained(queue)
-    queue.pause()
+    void queue.pause()
     const redriven = queue.redrive('all')
     const seen: number[] = []
     while (seen.at(-1) !== 600) seen.push((await queue.counts()).waiting)

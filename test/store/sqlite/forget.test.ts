@@ -44,7 +44,7 @@ async function fill(queue: Queue, drained: (queue: Queue) => Promise<void>) {
     await queue.push(bodies.map((body) => jobOf(body)))
     await drained(queue)
   }
-  queue.pause()
+  void queue.pause()
   await queue.push(bodies.map((body) => jobOf(body)))
 }
 

@@ -8,6 +8,7 @@ import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { DeliveryMethod, FieldValue } from 'hookline'
+import type { EncryptionOptions } from 'hookline/queues'
 import type { KnownSender } from 'hookline/testing'
 import { KNOWN_SENDERS, listen, nearest, RESERVED_HEADERS } from '../../../src/internals.ts'
 import { readField } from '../../json.ts'
@@ -85,6 +86,25 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
   return found
 }
 
+/**
+ * Reads a file of keys: on each line the id of a key, and its 32 bytes as base64.
+ *
+ * @throws UsageError (as a rejection) that never shows a line.
+ */
+export async function readKeyFile(path: string): Promise<EncryptionOptions> {
+  const bytes = await readInput('--key-file', path, SECRET_LIMIT)
+  const lines = bytes.toString().split(/\r?\n/)
+  const keys = lines.flatMap((line, index) => {
+    if (line.trim() === '') return []
+    const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
+    if (id !== '') return { id, key: Buffer.from(text, 'base64') }
+    throw new UsageError(`--key-file: line ${index + 1} must be an id, a space, and 32 bytes as base64.`)
+  })
+  if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
+    throw new UsageError('--key-file must have a key or more, each with an id of its own.')
+  return { keys }
+}
+
 const SECRET_LIMIT = 1_000_000
 
 export async function requireSecret(options: SecretOptions): Promise<string> {
@@ -120,7 +140,7 @@ export async function readInput(option: string, path: string, limit: number): Pr
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const shown = option === '--secret-file' ? 'the file' : named(path) // A secret may have been passed in place of its path.
+  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // A secret may have been passed in place of its path.
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
   return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
 }

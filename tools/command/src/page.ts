@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { Queue } from 'hookline/queues'
+import type { InspectQueueOptions, Queue } from 'hookline/queues'
 import { createQueuePage, type PageServer } from '../../inspector/src/page-server.ts'
 import { listenOn } from './arguments.ts'
 import { interruption, note } from './terminal.ts'
@@ -38,6 +38,7 @@ export async function showQueues(
   names: readonly string[],
   open: (name: string) => Promise<Queue>,
   port: number | true,
+  how: InspectQueueOptions,
 ): Promise<void> {
   const queues = new Map<string, Queue>()
   try {
@@ -47,7 +48,7 @@ export async function showQueues(
       await queue.counts()
     }
     const interrupted = interruption()
-    const close = await servePage(createQueuePage(queues), port)
+    const close = await servePage(createQueuePage(queues, how), port)
     note('It may redrive and drop dead letters, and replay messages. Ctrl-C ends.')
     if (!interrupted.aborted) await once(interrupted, 'abort')
     await close()

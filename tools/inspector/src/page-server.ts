@@ -1,7 +1,7 @@
 /** The page with what it shows, whatever fills it: the parts of an inspector, or what `listen --ui` and `queue --ui` of the command have. */
 
 import { parse } from 'hookline'
-import type { Queue } from 'hookline/queues'
+import type { InspectQueueOptions, Queue } from 'hookline/queues'
 import { createLog, systemClock } from '../../../src/internals.ts'
 import { tryParse } from '../../json.ts'
 import type { Inspector } from './api.ts'
@@ -40,8 +40,8 @@ const ofCommand = (): Pick<PageOptions, 'keep' | 'clock' | 'log'> => {
 }
 
 /** Creates the page of queues, by their names. */
-export function createQueuePage(queues: ReadonlyMap<string, Queue>): PageServer {
-  const parts = [...queues].map(([name, queue]) => partOfQueue(name, queue, systemClock))
+export function createQueuePage(queues: ReadonlyMap<string, Queue>, how: InspectQueueOptions = {}): PageServer {
+  const parts = [...queues].map(([name, queue]) => partOfQueue(name, queue, systemClock, how))
   return createPageServer({ ...ofCommand(), command: 'queue', parts })
 }
 

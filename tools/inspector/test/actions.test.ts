@@ -33,7 +33,7 @@ async function queueWith(reasons: Record<string, number>) {
   await queue.push(jobs)
   queue.work(async ({ body }) => ({ deadLetter: JSON.parse(Buffer.from(body).toString()).reason }), { concurrency: 10 })
   await queue.drain()
-  queue.pause() // What is redriven waits.
+  void queue.pause() // What is redriven waits.
   return queue
 }
 

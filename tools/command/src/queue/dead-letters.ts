@@ -9,7 +9,7 @@ import type {
   InspectedLetterFilter,
   InspectedQueue,
 } from 'hookline/queues'
-import { shownHeader } from '../../../../src/internals.ts'
+import { sealedWith, shownHeader } from '../../../../src/internals.ts'
 import { isObject, tryParse } from '../../../json.ts'
 import { groupOf } from '../../../letter-groups.ts'
 import { confirm } from '../arguments.ts'
@@ -18,9 +18,11 @@ import { counted, escaped, interruption, note, paint, prettyOf, print, printJson
 const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
 
 /** What a message says of itself, as far as it can be read: also one that is not valid. */
-type Identity = { readonly [name in (typeof IDENTITY)[number]]?: string }
+type Identity = { readonly [name in (typeof IDENTITY)[number] | 'sealedWith']?: string }
 
 export function identify(bytes: Uint8Array): Identity {
+  const keyId = sealedWith(bytes)
+  if (keyId !== undefined) return { sealedWith: keyId }
   const message = tryParse(bytes)
   if (!isObject(message)) return {}
   const fields = IDENTITY.map((name) => {
@@ -31,7 +33,8 @@ export function identify(bytes: Uint8Array): Identity {
 }
 
 /** `track Order Completed, user u1`. */
-export function nameOf({ type, event, userId, anonymousId, groupId }: Identity): string {
+export function nameOf({ type, event, userId, anonymousId, groupId, sealedWith: keyId }: Identity): string {
+  if (keyId !== undefined) return escaped(`encrypted with key ${keyId}: see --key-file`)
   const what = [type ?? 'no message', event].filter(Boolean).join(' ')
   const who = userId === undefined ? anonymousId && `anonymous ${anonymousId}` : `user ${userId}`
   return escaped([what, groupId && `group ${groupId}`, who].filter(Boolean).join(', '))
@@ -233,7 +236,7 @@ function printMessage(stored: StoredMessage, facts: object, lines: readonly stri
     return
   }
   const own = [`id        ${escaped(id)}`, `message   ${nameOf(identify(bytes))}`, ...lines]
-  const body = `\nbody, ${bytes.length} bytes\n${prettyOf(bytes)}`
+  const body = `\nbody, ${bytes.length} bytes${sealedWith(bytes) === undefined ? `\n${prettyOf(bytes)}` : ''}`
   print([...own, ...linesOfRequest(stored), body].join('\n'))
 }
 

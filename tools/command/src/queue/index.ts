@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type FieldValue, HooklineError, MESSAGE_TYPES, type MessageFilter, type ReceivedMessage } from 'hookline'
-import { type InspectedQueue, inspectQueue, type Queue } from 'hookline/queues'
+import { type InspectedQueue, type InspectQueueOptions, inspectQueue, type Queue } from 'hookline/queues'
 import type { SqliteQueue } from 'hookline/queues/sqlite'
 import { nearest } from '../../../../src/internals.ts'
-import { addField, choice, time, whole } from '../arguments.ts'
+import { addField, choice, confirm, readKeyFile, time, whole } from '../arguments.ts'
 import { createPlace, type Place, type PlaceOptions, rewordError } from '../place.ts'
-import { escaped, print, printJson, UsageError } from '../terminal.ts'
+import { counted, escaped, note, print, printJson, UsageError } from '../terminal.ts'
 import { ageOf, change, type LetterOptions, listReasons, printDead, showMessage, sortReasons } from './dead-letters.ts'
 import { type HistoryOptions, printHistory, replayMessages } from './history.ts'
 
@@ -20,19 +20,33 @@ interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly user?: string
   readonly where?: Readonly<Record<string, FieldValue>>
   readonly name?: string
+  readonly keyFile?: string
   readonly ui?: number | true
 }
 
-const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'pause', 'resume', 'backup'] as const
+const ACTIONS = [
+  'counts',
+  'history',
+  'replay',
+  'dead',
+  'show',
+  'redrive',
+  'drop',
+  'pause',
+  'resume',
+  'rewrite',
+  'backup',
+] as const
 type Action = (typeof ACTIONS)[number]
 
 export function define(command: Command): void {
   command
     .usage(
-      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | pause | resume | backup FILE] [options]',
+      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | pause | resume | rewrite | backup FILE] [options]',
     )
     .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
     .option('--name <queue>', 'the queue; needed where there are several')
+    .option('--key-file <file>', 'a file of keys to read what is encrypted: an id, a space and base64 on each line')
     .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
     .option('--until <time>', 'handled, or failed, before this time', time)
     .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
@@ -47,7 +61,7 @@ export function define(command: Command): void {
     .option('--id <name>', 'replay: its id. The same id again skips what was queued')
     .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
     .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
-    .option('--yes', 'replay, redrive, drop: do not ask before more than one')
+    .option('--yes', 'replay, redrive, drop: do not ask before more than one. rewrite: do not ask')
     .option(
       '--limit <n>',
       'history: list at most so many. Default: 100. dead: so many of each error. Default: 3',
@@ -89,18 +103,20 @@ Examples:
 async function run(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
   requireFitting(action, options)
+  const how = options.keyFile === undefined ? {} : { encryption: await readKeyFile(options.keyFile) }
   const place = createPlace(location, options)
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
     if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
-    if (options.ui !== undefined) return await (await import('../page.ts')).showQueues(names, place.open, options.ui)
+    if (options.ui !== undefined)
+      return await (await import('../page.ts')).showQueues(names, place.open, options.ui, how)
     if (action === 'counts') return await printCounts(names, place, options.json)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
     const queue = await place.open(name)
     try {
-      const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue), ...ids]
+      const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
         const given = { until: new Date(), ...options } // The same messages are counted, replayed and gone on with.
@@ -109,6 +125,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       } else if (action === 'dead') await printDead(inspected, filter, options)
       else if (action === 'show') await showMessage(inspected, id, options)
       else if (action === 'pause' || action === 'resume') await setPaused(inspected, name, action, options)
+      else if (action === 'rewrite') await rewrite(queue, name, how, options)
       else if (action === 'backup') await backUp(queue, id, options)
       else await change(inspected, name, action, ids, filter, options)
     } finally {
@@ -124,10 +141,10 @@ async function run(words: readonly string[], options: Options): Promise<void> {
 
 /** The command that goes on with a replay, with times in place of ages. A location of the environment stays there. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
-  const { id, type, event, user, handler, maxPerSecond, name, prefix, schema } = options
+  const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
   const filter = { id, since, until, type, event, user, handler }
-  const flags = Object.entries({ ...filter, 'max-per-second': maxPerSecond, name, prefix, schema })
+  const flags = Object.entries({ ...filter, 'max-per-second': maxPerSecond, 'key-file': keyFile, name, prefix, schema })
   const words = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, `${value}`]))
   for (const [path, value] of Object.entries(options.where ?? {}))
     words.push('--where', `${path}=${JSON.stringify(value)}`)
@@ -171,6 +188,24 @@ async function setPaused(
   print(`${action === 'pause' ? 'Paused' : 'Resumed'}: queue ${escaped(name)}. ${others} within 2 seconds.`)
 }
 
+async function rewrite(
+  queue: Queue,
+  name: string,
+  how: InspectQueueOptions,
+  { json = false, yes = false }: Options,
+): Promise<void> {
+  const [first] = how.encryption?.keys ?? []
+  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE, whose first key encrypts.')
+  const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
+  if (!yes && !(await confirm(`${what}? All its processes must list this key already.`)))
+    throw new UsageError('Nothing was changed.')
+  const { count, left } = await inspectQueue(queue, how).rewrite()
+  if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
+  print(`Encrypted anew: ${counted(count, 'message')}.`)
+  const others = Object.entries(left).map(([id, many]) => `${many} ${id === '' ? 'plain' : `with key ${escaped(id)}`}`)
+  if (others.length > 0) note(`Left until they are handled, or dropped from the history: ${others.join(', ')}.`)
+}
+
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
   return {
     ...(since && { since }),
@@ -199,7 +234,8 @@ const USES = {
   id: ['replay'],
   maxPerSecond: ['replay'],
   dryRun: CHANGES,
-  yes: CHANGES,
+  yes: [...CHANGES, 'rewrite'],
+  keyFile: [...FILTERED, 'counts', 'show', 'rewrite'],
   limit: ['history', 'dead'],
   ui: ['counts'],
 } as const
@@ -281,7 +317,7 @@ function readWords(words: readonly string[]): Words {
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
-  if (['counts', 'dead', 'history', 'pause', 'resume'].includes(action) && ids.length > 0)
+  if (['counts', 'dead', 'history', 'pause', 'resume', 'rewrite'].includes(action) && ids.length > 0)
     throw new UsageError(`${action} takes no ids.`)
   return { location, action, ids }
 }

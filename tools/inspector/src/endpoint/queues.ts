@@ -12,7 +12,7 @@ import {
   type Replay,
   type ReplayOptions,
 } from 'hookline'
-import { inspectQueue, type Queue } from 'hookline/queues'
+import { type InspectQueueOptions, inspectQueue, type Queue } from 'hookline/queues'
 import type { Attempt, Destination, DestinationDeadLetter, DestinationHealth, UrlHealth } from 'hookline/sender'
 import { TIMED_OUT, walkLetters, withTimeout } from '../../../../src/internals.ts'
 import { isObject, tryParse } from '../../../json.ts'
@@ -85,8 +85,8 @@ export function partOfDestination(name: string, destination: Destination): Watch
 }
 
 /** A queue by itself, of an inbox or of a destination: its jobs tell which. */
-export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPart {
-  const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock })
+export function partOfQueue(name: string, queue: Queue, clock: Clock, how: InspectQueueOptions = {}): WatchedPart {
+  const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock, ...how })
   const letters: PartQueue['letters'] = (from) =>
     mapped(deadLetters(from), (letter) => (letter.use === 'destination' ? ofDestination(letter) : ofInbox(letter)))
   const history = { exists: async () => queue.log !== undefined, list, replay }

@@ -1,0 +1,34 @@
+/** A rate, kept by tokens: pure policy, numbers in and out. */
+
+/** Limits how many of something begin a second: each takes a token. Every time is in milliseconds, by the monotonic clock. */
+export interface TokenBucket {
+  /** Returns how many tokens there are. */
+  count(now: number): number
+  /** Returns when there is a token. */
+  nextAt(now: number): number
+  take(now: number): void
+}
+
+export const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
+
+/** Creates a full bucket. @param forMs It holds the tokens of so many milliseconds, and one at least. */
+export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
+  const capacity = Math.max(1, (perSecond * forMs) / 1_000)
+  let tokens = capacity
+  let filledAt = Number.NEGATIVE_INFINITY
+
+  function refill(now: number): number {
+    tokens = Math.min(capacity, tokens + ((now - filledAt) * perSecond) / 1_000)
+    filledAt = now
+    return tokens + 1e-6 // Fractions that should add up to a whole token may be rounded down.
+  }
+
+  return {
+    count: (now) => Math.max(0, Math.floor(refill(now))),
+    nextAt: (now) => now + Math.max(0, Math.ceil(((1 - refill(now)) * 1_000) / perSecond)),
+    take(now) {
+      refill(now)
+      tokens -= 1
+    },
+  }
+}

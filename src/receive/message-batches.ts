@@ -1,0 +1,230 @@
+/** Batches of messages in an inbox: gathers those of a handler, calls it with many at a time, and says how many to claim. */
+
+import {
+  checkOptions,
+  invalidOption,
+  type OptionChecks,
+  requireHandlerName,
+  requireInteger,
+  whole,
+} from '../kit/checks.ts'
+import { MAX_TIMER_MS } from '../kit/clock.ts'
+import { createFifo } from '../kit/fifo.ts'
+import { BODY_LIMIT } from '../protocol/limits.ts'
+import type { Message, ReceivedMessage } from '../protocol/message.ts'
+import type { Room } from '../store/queue-types.ts'
+import type { Attempt } from './attempt.ts'
+import type { Delivery, TransactionClient } from './delivery.ts'
+import type { HandlerOptions } from './selection.ts'
+import { inTransaction, type Member } from './transaction.ts'
+
+/** Your code, for many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, each of the messages is retried. */
+export type BatchHandler<M = Message> = (
+  messages: readonly M[],
+  deliveries: readonly Delivery[],
+  batch: MessageBatch,
+) => unknown
+
+/** What a handler learns about its batch beside the messages and their deliveries. */
+export interface MessageBatch {
+  /** Fires when `inbox.timeoutMs` is over, counted from the first message on, or when the grace of `close` is: the messages are handled again. */
+  readonly signal: AbortSignal
+  /** With `inbox.transactional`: a client of `pg` in the one transaction of the batch, as `delivery.db` is of a message. Undefined otherwise. */
+  readonly db: TransactionClient | undefined
+  /**
+   * Fails one message. It is retried as if it had been handled alone; those that did not fail are done when the handler ends.
+   *
+   * @param index Its place in `messages`.
+   * @throws TypeError for an index that no message has.
+   */
+  fail(index: number, error: unknown): void
+}
+
+/** How a handler of batches is registered. A batch closes at the first of its three bounds, and when the receiver closes. */
+export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
+  /** The most messages of a batch. Default 500. */
+  readonly maxMessages?: number
+  /** How long the first message of a batch waits for others, in milliseconds, less than `inbox.timeoutMs`. 0: only for those that were claimed with it. Default 1000. */
+  readonly maxWaitMs?: number
+  /**
+   * The most bytes of a batch, as its messages are stored, with their headers; a larger message is a batch alone. While the inbox holds so
+   * many, of all handlers of batches together, it claims no more. How many it claims at a time follows from the mean size of the latest
+   * messages, so it holds more for a moment when larger ones follow. Default 8 MiB.
+   */
+  readonly maxBytes?: number
+}
+
+const CHECKS: OptionChecks<BatchOptions> = {
+  name: requireHandlerName,
+  maxMessages: whole(1),
+  maxWaitMs: whole(0, MAX_TIMER_MS),
+  maxBytes: whole(1),
+}
+
+interface Gathered {
+  readonly attempt: Attempt
+  resolve(): void
+  reject(error: unknown): void
+}
+
+/** A handler of batches. An attempt calls it as any other handler, by {@link add}, and awaits what it returns. */
+export class BatchedHandler {
+  readonly maxMessages: number
+  readonly maxBytes: number
+  readonly #maxWaitMs: number
+  readonly #name: string
+  readonly #handler: BatchHandler<ReceivedMessage>
+  #gathered: Gathered[] = []
+  #bytes = 0
+  #stopTimer: (() => void) | undefined
+  #isClosing = false
+
+  /** @param timeoutMs That of the inbox. */
+  constructor(handler: BatchHandler<ReceivedMessage>, options: BatchOptions, timeoutMs: number) {
+    checkOptions('onBatch', options, CHECKS)
+    const { name = '', maxMessages = 500, maxWaitMs = 1_000, maxBytes = 8 * 1024 * 1024 } = options
+    if (maxWaitMs >= timeoutMs) {
+      const advice = 'Pass less, or raise `inbox.timeoutMs`.'
+      throw invalidOption('maxWaitMs', `must be less than \`inbox.timeoutMs\`, ${timeoutMs}`, `${maxWaitMs}`, advice)
+    }
+    this.#handler = handler
+    this.#name = name
+    this.maxMessages = maxMessages
+    this.#maxWaitMs = maxWaitMs
+    this.maxBytes = maxBytes
+  }
+
+  /** Adds the message of an attempt. Resolves when the handler is done with it. */
+  add(attempt: Attempt): Promise<void> {
+    const { bytes = 0 } = attempt.batching ?? {}
+    if (this.#bytes + bytes > this.maxBytes) this.#callNow()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#gathered.push({ attempt, resolve, reject })
+    this.#bytes += bytes
+    if (this.#gathered.length === this.maxMessages || this.#bytes >= this.maxBytes) this.#callNow()
+    else this.#callLater()
+    return promise
+  }
+
+  /** Waits for no further message from now on. */
+  close(): void {
+    this.#isClosing = true
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+    if (this.#gathered.length > 0) this.#callLater()
+  }
+
+  #callLater(): void {
+    const [{ attempt } = {}] = this.#gathered
+    if (attempt === undefined || this.#stopTimer !== undefined) return
+    const mayWait = !this.#isClosing && attempt.batching?.isAlone === false
+    const timer = attempt.clock.setTimeout(() => this.#callNow(), mayWait ? this.#maxWaitMs : 0)
+    this.#stopTimer = () => attempt.clock.clearTimeout(timer)
+  }
+
+  /** Closes the batch. Leaves out messages whose attempts have ended meanwhile: they are handled again. */
+  #callNow(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+    const [first, ...others] = this.#gathered.filter(({ attempt }) => attempt.deadline.error === undefined)
+    this.#gathered = []
+    this.#bytes = 0
+    if (first !== undefined) void this.#call([first, ...others])
+  }
+
+  async #call(gathered: readonly [Gathered, ...Gathered[]]): Promise<void> {
+    const failures = new Map<number, unknown>()
+    const call = async (db?: TransactionClient): Promise<void> => {
+      const [{ attempt: first }] = gathered
+      const fail = (index: number, error: unknown): void => {
+        failures.set(requireInteger('fail: index', index, 0, gathered.length - 1), error)
+      }
+      const messages = gathered.map(({ attempt }) => attempt.message)
+      const deliveries = gathered.map(({ attempt }) => attempt.delivery)
+      await this.#handler(messages, deliveries, { signal: first.delivery.signal, db, fail })
+    }
+    const [member, ...others] = gathered.flatMap(({ attempt }) => attempt.batching?.member ?? [])
+    try {
+      if (member === undefined) await call()
+      else {
+        const members: readonly [Member, ...Member[]] = [member, ...others]
+        const callIn = (db: TransactionClient) =>
+          call(db).then(() => members.filter((_, index) => !failures.has(index)))
+        await inTransaction(members, callIn, this.#name)
+      }
+    } catch (error) {
+      for (const { reject } of gathered) reject(error)
+      return
+    }
+    for (const [index, { resolve, reject }] of gathered.entries()) {
+      if (failures.has(index)) reject(failures.get(index))
+      else resolve()
+    }
+  }
+}
+
+/** A message that an inbox holds. */
+export interface Held {
+  readonly bytes: number
+  /** Pending while its handlers may not begin. */
+  readonly place: Promise<void> | undefined
+  /** Gives the place to another message, once. */
+  leavePlace(): void
+  leave(): void
+}
+
+/**
+ * The room of an inbox for messages that wait in batches. Handlers that get one message are still called for `concurrency` messages at a
+ * time: these have places. While a message waits for a place, no more are claimed.
+ */
+export class BatchRoom implements Room {
+  #places: number
+  readonly #waiting = createFifo<() => void>()
+  #bytesLeft: number
+  /** A moving average. At first as large as can be: a first claim of many large messages could fill the memory. */
+  #meanBytes = BODY_LIMIT
+  readonly #wake: () => void
+
+  /** @param wake Has the queue claim again. */
+  constructor(concurrency: number, maxBytes: number, wake: () => void) {
+    this.#places = concurrency
+    this.#bytesLeft = maxBytes
+    this.#wake = wake
+  }
+
+  count(): number {
+    return this.#waiting.size > 0 ? 0 : Math.max(0, Math.ceil(this.#bytesLeft / this.#meanBytes))
+  }
+
+  nextAt(): undefined {
+    return undefined
+  }
+
+  enter(bytes: number, needsPlace: boolean): Held {
+    this.#meanBytes += (bytes - this.#meanBytes) / 16
+    this.#bytesLeft -= bytes
+    let hasPlace = needsPlace
+    const leavePlace = (): void => {
+      if (hasPlace) this.#freePlace()
+      hasPlace = false
+    }
+    const leave = (): void => {
+      leavePlace()
+      this.#bytesLeft += bytes
+    }
+    return { bytes, place: needsPlace ? this.#takePlace() : undefined, leavePlace, leave }
+  }
+
+  #takePlace(): Promise<void> | undefined {
+    if (this.#places === 0) return new Promise((resolve) => this.#waiting.push(resolve))
+    this.#places -= 1
+    return undefined
+  }
+
+  #freePlace(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#places += 1
+    else next()
+    if (next !== undefined && this.#waiting.size === 0) this.#wake()
+  }
+}

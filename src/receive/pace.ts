@@ -1,0 +1,65 @@
+/** The pace of an inbox or of one of its handlers: at most so many messages a second in this process. */
+
+import type { Clock } from '../kit/clock.ts'
+import { createTokenBucket } from '../kit/token-bucket.ts'
+import type { Room } from '../store/queue-types.ts'
+
+/** Limits the claims of an inbox. The caller takes a token for each message that it begins to handle. */
+export function createRoom(maxPerSecond: number, clock: Clock): Room & { take(): void } {
+  const bucket = createTokenBucket(maxPerSecond)
+  return {
+    count: () => bucket.count(clock.monotonic()),
+    nextAt: () => new Date(clock.now() + bucket.nextAt(clock.monotonic()) - clock.monotonic()),
+    take: () => bucket.take(clock.monotonic()),
+  }
+}
+
+/** Has a claim keep within both rooms. */
+export function smallerRoom(one: Room | undefined, other: Room | undefined): Room | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return {
+    count: () => Math.min(one.count(), other.count()),
+    nextAt: () => (one.count() === 0 ? one.nextAt() : other.nextAt()),
+  }
+}
+
+const BURST_MS = 100
+
+/** Gives messages their turns. */
+export class Pace {
+  readonly #maxPerSecond: number
+  readonly #clock: Clock
+  /** It holds a second: an engine that looks for due jobs twice a second finds half a second of them at once. */
+  readonly #bucket: ReturnType<typeof createTokenBucket>
+  /** When the next turn begins that no message has, on the monotonic clock. */
+  #freeAt = Number.NEGATIVE_INFINITY
+
+  constructor(maxPerSecond: number, clock: Clock) {
+    this.#maxPerSecond = maxPerSecond
+    this.#clock = clock
+    this.#bucket = createTokenBucket(maxPerSecond, 1_000)
+  }
+
+  /**
+   * Returns undefined when it is the turn of a message, and else when that is, in milliseconds since the epoch. A message without a turn
+   * comes after all that have one, so that those come back once.
+   *
+   * @param turn What it returned before for this message.
+   */
+  turnOf(turn?: number): number | undefined {
+    const now = this.#clock.monotonic()
+    const toWallClock = this.#clock.now() - now
+    if (turn !== undefined && turn > this.#clock.now()) return turn
+    const intervalMs = 1_000 / this.#maxPerSecond
+    const isFree = turn !== undefined || this.#freeAt + intervalMs - now <= Math.max(BURST_MS, intervalMs)
+    const begins = Math.max(this.#freeAt, now)
+    if (isFree && this.#bucket.count(now) > 0) {
+      this.#bucket.take(now)
+      if (turn === undefined) this.#freeAt = begins + intervalMs
+      return undefined
+    }
+    const at = Math.max(begins, this.#bucket.nextAt(now))
+    this.#freeAt = at + intervalMs
+    return Math.ceil(at + toWallClock)
+  }
+}

@@ -1,0 +1,58 @@
+/** The transaction of an attempt, or of all attempts of a batch: what handlers write commits together with the completion of the messages. */
+
+import type { ClaimedJob, JobTransaction } from '../store/queue-types.ts'
+import type { Deadline } from './deadline.ts'
+import type { TransactionClient } from './delivery.ts'
+
+/** An attempt whose message is completed in a transaction. */
+export interface Member {
+  readonly job: ClaimedJob
+  readonly deadline: Deadline
+  begin(): Promise<JobTransaction>
+  /** Returns the note of its completion: that its handlers are done, and those with these names. */
+  note(...names: readonly string[]): Uint8Array | undefined
+  /** What failed beside the handlers. */
+  error?: unknown
+  /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
+  isUncounted?: true
+}
+
+/**
+ * Calls handlers in a transaction.
+ *
+ * @param call Returns the members that are done: all, unless it says otherwise. When it throws, nothing is written.
+ * @param names Those of the handlers of a batch, which its members do not know yet as done.
+ */
+export async function inTransaction(
+  members: readonly [Member, ...Member[]],
+  call: (db: TransactionClient) => Promise<readonly Member[] | undefined> | undefined,
+  ...names: readonly string[]
+): Promise<void> {
+  const [{ begin, deadline }] = members
+  function fail(error: unknown): never {
+    for (const member of members) member.error = error
+    throw error
+  }
+  const transaction = await begin().catch((error) => {
+    for (const member of members) member.isUncounted = true
+    return fail(error)
+  })
+  const rollback = (): void => void transaction.rollback()
+  const stopIfLate = (): void => {
+    const late = members.find(({ deadline }) => deadline.error !== undefined)
+    if (late !== undefined) fail(late.deadline.error)
+  }
+  deadline.signal.addEventListener('abort', rollback, { once: true })
+  try {
+    stopIfLate()
+    const done = (await call(transaction.db as TransactionClient)) ?? members
+    stopIfLate()
+    for (const member of members) member.deadline.end() // The commit alone decides from here on.
+    await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
+  } catch (error) {
+    await transaction.rollback()
+    throw error
+  } finally {
+    deadline.signal.removeEventListener('abort', rollback)
+  }
+}

@@ -1,0 +1,62 @@
+/** The options of `receiver.work()`, and its wait. */
+
+import { invalidOption, requireInteger, requireOneOf, requireOptions, show } from '../kit/checks.ts'
+import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
+import { waitUnlessAborted } from '../kit/timeout.ts'
+
+/** When the work ends. Pass `forMs`, `until` or both. */
+export interface ReceiverWorkOptions {
+  /** Works for so long, in milliseconds. Default: until the inbox is empty. */
+  readonly forMs?: number
+  /** `'empty'` ends the work once no message is due and none waits for its turn; retries that come due later stay. Default: works for all of `forMs`. */
+  readonly until?: 'empty'
+  /** Ends the work when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+/** What the work did. */
+export interface WorkResult {
+  /** How many messages were completed. */
+  readonly handled: number
+  /** How many attempts failed: their messages are retried, or dead letters. */
+  readonly failed: number
+  /** How many messages still wait, for now or for later; on PostgreSQL as pg-boss counted them last, up to a minute ago. */
+  readonly left: number
+}
+
+/** How often the inbox is asked whether it is empty. */
+const LOOK_MS = 100
+
+export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptions {
+  requireOptions('work', options, ['forMs', 'until', 'signal'])
+  const { forMs, until, signal } = options
+  if (forMs !== undefined) requireInteger('work: forMs', forMs, 1)
+  if (until !== undefined) requireOneOf('work: until', until, ['empty'])
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalidOption('work: signal', 'must be an AbortSignal', show(signal), 'Pass that of an AbortController.')
+  }
+  if (forMs === undefined && until === undefined) {
+    throw invalidOption('work', 'needs an end', undefined, "Pass `forMs`, or `until: 'empty'`.")
+  }
+  return options
+}
+
+/** What ends the work. */
+export interface WorkEnd {
+  readonly clock: Clock
+  /** On the monotonic clock. */
+  readonly endsAt: number
+  readonly signal: AbortSignal
+  /** Undefined when it goes on although the inbox is empty. */
+  readonly isEmpty: (() => Promise<boolean>) | undefined
+}
+
+/** Waits for the end of the work. Resolves to whether that came because the inbox was empty. */
+export async function waitForEnd({ clock, endsAt, signal, isEmpty }: WorkEnd): Promise<boolean> {
+  const longestMs = isEmpty === undefined ? MAX_TIMER_MS : LOOK_MS
+  while (!signal.aborted && clock.monotonic() < endsAt) {
+    if (await isEmpty?.()) return true
+    await waitUnlessAborted(Math.min(longestMs, Math.max(0, endsAt - clock.monotonic())), clock, signal)
+  }
+  return false
+}

@@ -1,0 +1,301 @@
+/** Encryption at rest: a queue whose bodies, retry states and notes are stored sealed. Ids, times, reasons and groups stay plain. */
+
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { isUint8Array } from 'node:util/types'
+import { invalidOption, kindOf, requireOptions, show } from '../kit/checks.ts'
+import type { Clock } from '../kit/clock.ts'
+import { createWarning } from '../kit/warning.ts'
+import { describeError, HooklineError } from '../protocol/error.ts'
+import { isFilter } from './arguments.ts'
+import { changeStored } from './drop.ts'
+import type { ChangeBytes, ClaimedJob, HandleJob, Queue, Room, StoredBytes, WorkOptions } from './queue-types.ts'
+
+/** A key that encrypts what a queue stores. */
+export interface EncryptionKey {
+  /** Names the key, and is stored beside what it has encrypted: 1 to 40 of the characters `A-Za-z0-9._:/-`. */
+  readonly id: string
+  /**
+   * 32 random bytes; or a function that returns them or a promise of them, such as a KMS that unwraps them. It is called at the first use and,
+   * while it fails, again: until it returns the key, a push is refused with `queue_unavailable`, and messages wait.
+   */
+  readonly key: Uint8Array | (() => Uint8Array | Promise<Uint8Array>)
+}
+
+/** How a queue encrypts messages, what is stored of their attempts, and the history. */
+export interface EncryptionOptions {
+  /** The first key encrypts. Each of them decrypts what it has encrypted. */
+  readonly keys: readonly EncryptionKey[]
+}
+
+interface Key {
+  readonly id: string
+  /** What the values that it has sealed begin with. */
+  readonly head: Buffer
+  readonly read: () => unknown
+  object?: KeyObject
+  loading?: Promise<void> | undefined
+}
+
+/** The first byte of a sealed value. No text in UTF-8 has it, so no envelope and no JSON begins with it. */
+const SEALED = 0xff
+const VERSION = 1
+const [KEY_BYTES, IV_BYTES, TAG_BYTES] = [32, 12, 16]
+const ALGORITHM = 'aes-256-gcm'
+const TAG = { authTagLength: TAG_BYTES }
+const ASK_AGAIN_MS = 1_000
+
+const UNKNOWN_FORM =
+  'It is in a form that this release does not know. Redrive it with the release that stored it, or drop it.'
+
+/** Returns the id of the key of a sealed value; undefined for a plain one. */
+export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes?.[0] !== SEALED || bytes[1] !== VERSION) return undefined
+  return Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString()
+}
+
+/** Creates the error of a value that this process has no key for. @param keyId Undefined for a form that it does not know. */
+export function sealedError(keyId: string | undefined): HooklineError {
+  const listed = `It is sealed with key ${show(keyId)}, which is not listed. Add it to \`encryption.keys\`, then redrive it.`
+  return new HooklineError('internal', keyId === undefined ? UNKNOWN_FORM : listed)
+}
+
+export type Seals = ReturnType<typeof createSeals>
+
+/** Seals and opens values with these keys, which nothing shows. */
+function createSeals(name: string, options: EncryptionOptions) {
+  const keys = readKeys(name, options)
+  const [first] = keys
+  const isCurrent = (bytes: Uint8Array): boolean => sealedWith(bytes) === first.id
+
+  /** No bytes stay none, because most notes say nothing; what is no bytes is refused by the queue. */
+  const seal: ChangeBytes = (kind, id, bytes) => {
+    if (first.object === undefined) throw new Error('A key must be there before it seals.')
+    if (!isUint8Array(bytes) || bytes.length === 0) return bytes
+    const iv = newIv()
+    const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
+    const sealed = cipher.update(bytes)
+    cipher.final() // It returns no bytes in this mode.
+    return Buffer.concat([first.head, iv, sealed, cipher.getAuthTag()])
+  }
+
+  /** Returns a plain value as it is. @throws HooklineError that says what to do. */
+  const open: ChangeBytes = (kind, id, bytes) => {
+    if (bytes[0] !== SEALED) return bytes
+    const key = keys.find(({ head }) => head.equals(bytes.subarray(0, head.length)))
+    if (key?.object === undefined) throw sealedError(sealedWith(bytes))
+    const head = key.head.length
+    const [start, end] = [head + IV_BYTES, bytes.length - TAG_BYTES]
+    try {
+      const decipher = createDecipheriv(ALGORITHM, key.object, bytes.subarray(head, start), TAG)
+      decipher.setAAD(placeOf(kind, id)).setAuthTag(bytes.subarray(end))
+      const opened = decipher.update(bytes.subarray(start, end))
+      decipher.final()
+      return opened
+    } catch {
+      const text = `It is not what key ${show(key.id)} has sealed: it, its place or the key was changed. Restore that and redrive it, or drop it.`
+      throw new HooklineError('internal', text)
+    }
+  }
+
+  const tryOpen: ChangeBytes = (...value) => {
+    try {
+      return open(...value)
+    } catch {
+      return value[2]
+    }
+  }
+
+  const reseal: ChangeBytes = (kind, id, bytes) => {
+    const opened = isCurrent(bytes) ? bytes : tryOpen(kind, id, bytes)
+    return sealedWith(opened) === undefined ? seal(kind, id, opened) : bytes
+  }
+
+  return {
+    ...{ isCurrent, seal, open, tryOpen, reseal },
+    canSeal: () => first.object !== undefined,
+    /** Whether all keys are there. */
+    canOpen: () => keys.every(({ object }) => object !== undefined),
+    /** Both resolve when the keys are there, and reject with `queue_unavailable`. */
+    waitToOpen: async () => void (await Promise.all(keys.map(load))),
+    waitToSeal: () => load(first),
+  }
+}
+
+/** @throws TypeError that names the option. */
+export function readSeals(name: string, options: EncryptionOptions | undefined): Seals | undefined {
+  return options === undefined ? undefined : createSeals(name, options)
+}
+
+function readKeys(name: string, options: EncryptionOptions): [Key, ...Key[]] {
+  requireOptions(name, options, ['keys'])
+  const given: unknown = options.keys
+  const keys = Array.isArray(given) ? given.map((key, index) => readKey(`${name}.keys[${index}]`, key)) : []
+  const [first, ...others] = keys
+  const again = keys.findIndex(({ id }, index) => keys.findIndex((key) => key.id === id) < index)
+  if (again >= 0) throw new TypeError(`\`${name}.keys[${again}].id\` names another key, too. Give each key its own id.`)
+  if (first !== undefined) return [first, ...others]
+  throw invalidOption(`${name}.keys`, 'must be a list of keys', kindOf(given), "Pass [{ id: '2026-11', key }].")
+}
+
+function readKey(name: string, given: EncryptionKey): Key {
+  requireOptions(name, given, ['id', 'key'])
+  const { id, key } = given
+  if (typeof id !== 'string' || !/^[\w.:/-]{1,40}$/.test(id)) {
+    const rule = 'must be 1 to 40 of the characters A-Za-z0-9._:/-'
+    throw invalidOption(`${name}.id`, rule, show(id), "Pass for example '2026-11'.")
+  }
+  const head = Buffer.from([SEALED, VERSION, id.length, ...Buffer.from(id)])
+  if (typeof key === 'function') return { id, head, read: key }
+  return { id, head, read: () => key, object: toKeyObject(`${name}.key`, key) }
+}
+
+/** Errors never show a key, nor what may be one. */
+function toKeyObject(name: string, key: unknown): KeyObject {
+  if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
+  const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
+  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass those of Buffer.from(text, 'base64').")
+}
+
+/** Asks the function of a key until it has returned it, once for all that wait. */
+async function load(key: Key): Promise<void> {
+  const loadOnce = async (): Promise<void> => {
+    try {
+      key.object = toKeyObject('key()', await key.read())
+    } catch (cause) {
+      const found = describeError(cause).replace(/\.$/, '')
+      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed, and is called again. Got ${found}.`
+      throw new HooklineError('queue_unavailable', text, { cause })
+    }
+  }
+  if (key.object !== undefined) return
+  key.loading ??= loadOnce().finally(() => {
+    key.loading = undefined
+  })
+  await key.loading
+}
+
+/** Returns what a value is bound to: it opens at no other place. */
+function placeOf(kind: string, id: string): Buffer {
+  return Buffer.from(`${kind} ${id}`, 'latin1')
+}
+
+/** Random bytes for the next values: to ask for a few at a time would take as long as to seal. */
+let ivs = Buffer.alloc(0)
+
+function newIv(): Buffer {
+  if (ivs.length === 0) ivs = randomBytes(256 * IV_BYTES)
+  const iv = ivs.subarray(0, IV_BYTES)
+  ivs = ivs.subarray(IV_BYTES)
+  return iv
+}
+
+/** Wraps a queue, unless there are no keys. What is plain, because it was stored before, is read as it is. */
+export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Clock): Queue {
+  if (seals === undefined) return queue
+  const open = <Stored extends StoredBytes>(stored: Stored): Stored => changeStored(stored, seals.tryOpen)
+  const opened = async <Stored extends StoredBytes>(list: () => Promise<readonly Stored[]>) => {
+    await seals.waitToOpen()
+    return (await list()).map(open)
+  }
+  const openState = ({ id, retryState }: ClaimedJob) => open({ id, retryState })
+  const { log } = queue
+  return {
+    ...queue,
+    async push(jobs, options) {
+      if (!seals.canSeal()) await seals.waitToSeal()
+      const sealed = jobs.map((job) => changeStored(job, seals.seal))
+      return queue.push(sealed, options)
+    },
+    work(handle, options) {
+      const { runsAlone, room } = options
+      const wake = queue.work(sealHandler(handle, options, seals, clock), {
+        ...options,
+        ...(!seals.canOpen() && { room: createRoom(room, seals, clock, () => wake()) }),
+        ...(runsAlone && { runsAlone: (job) => runsAlone(job.retryState ? { ...job, ...openState(job) } : job) }),
+      })
+      return wake
+    },
+    deadLetters: (page) => opened(() => queue.deadLetters(page)),
+    async drop(which) {
+      if (!isFilter(which) || which.matches === undefined) return queue.drop(which)
+      const { matches } = which
+      await seals.waitToOpen()
+      return queue.drop({ ...which, matches: (letter) => matches(open(letter)) })
+    },
+    async forget(matches) {
+      await seals.waitToOpen()
+      return queue.forget((job) => matches(open(job)))
+    },
+    close: async (options) => (await queue.close(options)).map(open),
+    ...(log && { log: { list: (page) => opened(() => log.list(page)) } }),
+  }
+}
+
+/** There is no room for jobs before all keys are there: one that is claimed without its key would have to be given back. */
+function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: () => void): Room {
+  const warn = createWarning('encryption.keys', 'HOOKLINE_ENCRYPTION')
+  return {
+    count() {
+      if (seals.canOpen()) return room?.count() ?? Number.POSITIVE_INFINITY
+      seals.waitToOpen().then(wake, warn)
+      return 0
+    },
+    nextAt: () => (seals.canOpen() ? room?.nextAt() : new Date(clock.now() + ASK_AGAIN_MS)),
+  }
+}
+
+/** Opens what a handler gets, and seals what it stores. A job that cannot be opened becomes a dead letter as it is. */
+function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
+  const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>() // A transaction completes jobs of other calls, too.
+  return async (job, signal, save, begin) => {
+    if (!seals.canOpen()) await seals.waitToOpen()
+    const { id, body, retryState } = job
+    const sealState = (state: Uint8Array): Uint8Array => seals.seal('retryState', id, state)
+    let opened: ClaimedJob
+    try {
+      opened = changeStored(job, seals.open)
+      sealedJobs.set(opened, job)
+    } catch (error) {
+      const reason = describeError(error)
+      onUnreadable?.({ id, body, retryState, reason, failedAt: new Date(clock.now()) })
+      return { deadLetter: reason, ...(retryState && { retryState }) }
+    }
+    const beginSealed: typeof begin =
+      begin &&
+      (async (timeoutMs) => {
+        const transaction = await begin(timeoutMs)
+        const commit: typeof transaction.commit = (completions) =>
+          transaction.commit(
+            completions.map(({ claim, log }) => ({
+              claim: sealedJobs.get(claim) ?? claim,
+              log: log && seals.seal('note', claim.id, log),
+            })),
+          )
+        return { ...transaction, commit }
+      })
+    const outcome = await handle(opened, signal, save && ((state) => save(sealState(state))), beginSealed)
+    if ('complete' in outcome) return { ...outcome, ...(outcome.log && { log: seals.seal('note', id, outcome.log) }) }
+    return { ...outcome, ...(outcome.retryState && { retryState: sealState(outcome.retryState) }) }
+  }
+}
+
+/** What was encrypted anew. */
+export interface Reencrypted {
+  /** How many dead letters and messages of the history. */
+  readonly count: number
+  /** How many messages are still under other keys, by the id of the key; `''` is the id of none. */
+  readonly left: Readonly<Record<string, number>>
+}
+
+/** Seals with the first key what the engine can change in place, and counts what is left. */
+export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
+  await seals.waitToOpen()
+  const count = (await queue.rewrite?.(seals.reseal)) ?? 0
+  const left: Record<string, number> = {}
+  await queue.forget(({ body }) => {
+    const id = sealedWith(body) ?? ''
+    if (!seals.isCurrent(body)) left[id] = (left[id] ?? 0) + 1
+    return false // It reads all, and deletes nothing.
+  })
+  return { count, left }
+}

@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, type Mock, onTestFinished, vi } from 'vitest'
+import { createReceiver, type Message, type MessageType, type Receiver } from '../../src/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { sqliteQueue } from '../../src/queues-sqlite.ts'
+import { type BatchHandler, BatchRoom } from '../../src/receive/message-batches.ts'
+import type { Queue } from '../../src/store/queue-types.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { testMessageBatches } from '../contracts/message-batches.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
+
+testMessageBatches('memory', () => memoryQueue(), {}, true)
+testMessageBatches('a SQLite file', createFile, {}, true)
+
+function createFile() {
+  const directory = mkdtempSync(join(tmpdir(), 'hookline-message-batches-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 9 }))
+  return sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' })
+}
+
+const away = (): Promise<never> => Promise.reject(new Error('away'))
+
+describe('a handler of batches', () => {
+  it('needs an inbox, and is registered before start', () => {
+    expect(() => setUp().receiver.onBatch('*', () => {})).toThrow('`onBatch` needs an inbox.')
+    const { receiver } = setUpInbox()
+    receiver.on('*', () => {}).start()
+    expect(() => receiver.onBatch('*', () => {})).toThrow('`onBatch` must come before `start()`')
+  })
+
+  it.each<[string, object]>([
+    ['maxMessages', { maxMessages: 0 }],
+    ['maxWaitMs', { maxWaitMs: -1 }],
+    ['maxBytes', { maxBytes: 0.5 }],
+    ['name', { name: 'Rows' }],
+    ['inbox.timeoutMs', { maxWaitMs: 2_000 }],
+    ['maxMessage', { maxMessage: 1 }],
+  ])('refuses wrong options, and names them: %s', (name, options) => {
+    const { receiver } = setUpInbox({ timeoutMs: 2_000 })
+    expect(() => receiver.onBatch('*', () => {}, options)).toThrow(`\`${name}\``)
+    expect(() => receiver.onBatch('track', 'Order Completed', () => {}, options)).toThrow(TypeError)
+  })
+
+  it('gets the messages of an event or of a list of types, and is removed by off', async () => {
+    const { receiver, clock } = setUpInbox()
+    const [orders, users, removed] = [vi.fn(), vi.fn(), vi.fn()]
+    receiver.onBatch('track', 'Order Completed', orders, { name: 'orders' })
+    receiver.onBatch(['identify', 'page'], users).onBatch('track', removed).off('track', removed)
+    receiver.start()
+
+    for (const message of [fixtures.track, fixtures.identify, fixtures.page]) await deliver(receiver, message)
+    await clock.advance(1_000)
+
+    const types = (handler: Mock) => handler.mock.calls.map(([messages]) => messages.map(({ type }: Message) => type))
+    expect([orders, users, removed].map(types)).toEqual([[['track']], [['identify', 'page']], []])
+  })
+
+  it('runs beside others of its batch, so that its run is told with its name', async () => {
+    const { receiver, clock } = setUpInbox()
+    const handled = vi.fn()
+    receiver.observe({ handled })
+    receiver.onBatch('track', () => {}, { name: 'rows' }).start()
+
+    await deliver(receiver, fixtures.track)
+    await clock.advance(1_000)
+
+    expect(handled.mock.calls).toMatchObject([[{ runs: [{ on: 'track', name: 'rows', durationMs: 1_000 }] }]])
+  })
+
+  it('that refuses an index of no message has failed', async () => {
+    const { receiver, clock, errors } = setUpInbox({ retries: [] })
+    receiver.onBatch('track', (_messages, _deliveries, { fail }) => fail(1, new Error('bad row'))).start()
+
+    await deliver(receiver, fixtures.track)
+    await clock.advance(1_000)
+
+    expect(errors[0]).toMatchObject({ cause: { errors: [{ message: expect.stringContaining('`fail: index`') }] } })
+  })
+
+  it('that hangs has failed at the deadline of its messages, and its signal fires', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [], timeoutMs: 5_000 })
+    const hangs = vi.fn((..._given: Parameters<BatchHandler>) => new Promise(() => {}))
+    receiver.onBatch('track', hangs).start()
+
+    await deliver(receiver, fixtures.track)
+    await clock.advance(4_999)
+    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(false)
+    await clock.advance(1)
+
+    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(true)
+    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_timeout' }])
+  })
+
+  it('waits for no other message while one runs alone, because a process died while it handled it', async () => {
+    const batches: number[] = []
+    const clock = manualClock()
+    const memory = memoryQueue({ clock })
+    const work: Queue['work'] = (handle, options) =>
+      memory.work((job, ...more) => handle({ ...job, claimCount: 2 }, ...more), options)
+    const { receiver } = setUp({ clock, inbox: { queue: { ...memory, work } } })
+    receiver.onBatch('track', (messages) => void batches.push(messages.length)).start()
+
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+
+    expect(batches).toEqual([1])
+  })
+
+  it('gets no message whose attempt has ended while it waited', async () => {
+    const { receiver, clock, queue } = setUpInbox()
+    const handler = vi.fn()
+    receiver.onBatch('track', handler).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(500)
+
+    const closing = receiver.close({ graceMs: 0 })
+    await clock.advance(1_000)
+
+    expect(await closing).toHaveLength(1)
+    expect(handler).not.toHaveBeenCalled()
+    await expect(queue.counts()).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('that fails as often as it may leaves a dead letter for each message, with the error of each', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [10] })
+    receiver
+      .on('track', () => {}, { name: 'mail' })
+      .onBatch('*', away, { name: 'rows' })
+      .start()
+
+    await deliver(receiver, fixtures.track)
+    await clock.advance(10_000)
+
+    const handlers = { done: ['mail'], failed: ['rows'] }
+    const error = { causes: [{ message: 'away' }] }
+    expect(await receiver.deadLetters()).toMatchObject([{ attempts: 2, handlers, error }])
+  })
+})
+
+describe('the room of batches', () => {
+  it('is as many messages of the latest size as fit, and none while one waits for a place', async () => {
+    const wake = vi.fn()
+    const room = new BatchRoom(1, 1_000_000, wake)
+    expect(room.count()).toBe(2) // As large as they can be.
+    const [first, second] = [room.enter(1_000, true), room.enter(1_000, true)]
+    expect([room.count(), first.place, second.place]).toEqual([0, undefined, expect.any(Promise)])
+
+    first.leavePlace()
+    first.leave()
+    await second.place
+    second.leave()
+
+    expect(wake).toHaveBeenCalledTimes(1)
+    for (let count = 0; count < 400; count += 1) room.enter(1_000, false).leave()
+    expect(room.count()).toBe(1_000)
+    room.enter(2_000_000, false)
+    expect(room.count()).toBe(0)
+  })
+
+  it('gives a place that was left twice to one message only', async () => {
+    const room = new BatchRoom(1, 1_000_000, () => {})
+    const first = room.enter(1, true)
+    first.leavePlace()
+    first.leave()
+
+    const [second, third] = [room.enter(1, true), room.enter(1, true)]
+
+    expect([second.place, third.place]).toEqual([undefined, expect.any(Promise)])
+  })
+})
+
+describe('in an inbox with transactions', () => {
+  const setUpTransactional = () => {
+    const clock = manualClock()
+    const queue = { ...memoryQueue({ clock }), isTransactional: true }
+    return createReceiver({ secret, clock, inbox: { queue, transactional: true } })
+  }
+  type Register = (receiver: Receiver) => Receiver
+  const batchOf =
+    (...types: readonly MessageType[]): Register =>
+    (receiver) =>
+      receiver.onBatch(types, () => {})
+  const ordersInBatches: Register = (receiver) => receiver.onBatch('track', 'Order Completed', () => {})
+
+  it.each<[string, Register, Register]>([
+    ['of its type', batchOf('page', 'track'), (receiver) => receiver.on('track', () => {})],
+    ['of any type', batchOf('page'), (receiver) => receiver.on('*', () => {})],
+    ['of its event', ordersInBatches, (receiver) => receiver.on('track', 'Order Completed', () => {})],
+    ['of the type of its event', ordersInBatches, (receiver) => receiver.on(['track', 'page'], () => {})],
+    ['of batches, too', ordersInBatches, batchOf('track')],
+    ['of an audience', batchOf('identify'), (receiver) => receiver.onAudience('vip', { exited: () => {} })],
+    ['of an audience in events', batchOf('track'), (receiver) => receiver.onAudience('vip', { entered: () => {} })],
+  ])('a handler of batches shares no message with one %s', (_what, one, other) => {
+    const advice = 'must not share messages'
+    expect(() => other(one(setUpTransactional()))).toThrow(advice)
+    expect(() => one(other(setUpTransactional()))).toThrow(advice)
+  })
+
+  it('handlers of other messages stay possible', () => {
+    const receiver = ordersInBatches(setUpTransactional())
+    receiver.on('track', 'Order Refunded', () => {}).on('page', () => {})
+    receiver.on('page', () => {}).onAudience('vip', { entered: () => {} })
+    expect(() => receiver.onBatch('alias', () => {}).off('page', () => {})).not.toThrow()
+  })
+})

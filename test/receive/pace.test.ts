@@ -1,0 +1,257 @@
+/** The pace of an inbox and of its handlers, its pauses, and the chance in its retries. */
+
+import { describe, expect, it } from 'vitest'
+import { smallerRoom } from '../../src/receive/pace.ts'
+import type { HandlerOptions } from '../../src/receive/selection.ts'
+import type { Outcome, Queue } from '../../src/store/queue-types.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, setUp } from '../support/receive.ts'
+
+type Set = ReturnType<typeof setUpInbox>
+
+async function send({ receiver }: Pick<Set, 'receiver'>, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    await deliver(receiver, { ...fixtures.track, messageId: `message-${index}` })
+  }
+}
+
+/** Records when a handler is called, in milliseconds since the start. */
+function recordTimes({ clock }: Set) {
+  const start = clock.now()
+  const times: number[] = []
+  return { times, handler: async () => void times.push(clock.now() - start) }
+}
+
+/** An inbox that records the outcomes of its claims. */
+function setUpOutcomes(inbox: Parameters<typeof setUpInbox>[0] = {}) {
+  const outcomes: Outcome[] = []
+  const set = setUpInbox({ concurrency: 100, ...inbox })
+  const { work } = set.queue
+  const recordingWork: Queue['work'] = (handle, how) =>
+    work(async (...claimed) => {
+      const outcome = await handle(...claimed)
+      outcomes.push(outcome)
+      return outcome
+    }, how)
+  Object.assign(set.queue, { work: recordingWork })
+  return { ...set, outcomes }
+}
+
+describe('inbox.maxPerSecond', () => {
+  it('spreads the messages: a tenth of a second at once, and the others one after the other', async () => {
+    const set = setUpInbox({ maxPerSecond: 20, concurrency: 100 })
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', handler)
+    await send(set, 10)
+    set.receiver.start()
+    await set.clock.advance(1000)
+    expect(times).toEqual([0, 0, 50, 100, 150, 200, 250, 300, 350, 400])
+  })
+
+  it('holds no claim while it waits', async () => {
+    const set = setUpInbox({ maxPerSecond: 1 })
+    set.receiver.on('*', () => {})
+    await send(set, 3)
+    set.receiver.start()
+    await set.clock.advance(500)
+    expect(await set.queue.counts()).toMatchObject({ waiting: 2, active: 0 })
+  })
+})
+
+describe('maxPerSecond of a handler', () => {
+  it('gives it its messages in turn, each back once and without an attempt, while another gets all of them at once', async () => {
+    const set = setUpOutcomes()
+    const { receiver, clock, outcomes } = set
+    const [crm, mail] = [recordTimes(set), recordTimes(set)]
+    const attempts: number[] = []
+    receiver.on('*', crm.handler, { name: 'crm', maxPerSecond: 10 })
+    receiver.on('*', mail.handler, { name: 'mail' })
+    receiver.observe({ handled: ({ attempt }) => attempts.push(attempt) })
+    await send(set, 5)
+    receiver.start()
+    await clock.advance(0)
+    expect(mail.times).toEqual([0, 0, 0, 0, 0])
+    expect(await set.queue.counts()).toMatchObject({ waiting: 4, active: 0 })
+    await clock.advance(1000)
+    expect(crm.times).toEqual([0, 100, 200, 300, 400])
+    expect(mail.times).toHaveLength(5)
+    expect(attempts).toEqual([1, 1, 1, 1, 1])
+    expect(outcomes.filter((outcome) => 'retryAt' in outcome)).toHaveLength(4)
+    expect(await set.queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+
+  it('lets a new message wait behind those that have a turn, and counts no wait as a lost claim', async () => {
+    const set = setUpOutcomes()
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', handler, { name: 'constructor', maxPerSecond: 1 })
+    await send(set, 20)
+    set.receiver.start()
+    await set.clock.advance(500)
+    await deliver(set.receiver, fixtures.page)
+    await set.clock.advance(30_000)
+    expect(times).toEqual(Array.from({ length: 21 }, (_, index) => index * 1000))
+    expect(set.outcomes).toHaveLength(21 + 20)
+  })
+
+  it('keeps the pace after a pause in which many turns have passed', async () => {
+    const set = setUpOutcomes()
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', handler, { name: 'crm', maxPerSecond: 10 })
+    await send(set, 60)
+    set.receiver.start()
+    await set.clock.advance(0)
+    await set.receiver.pause()
+    await set.clock.advance(60_000)
+    set.receiver.resume()
+    await set.clock.advance(10_000)
+    expect(times).toHaveLength(60)
+    const within = (from: number) => times.filter((at) => at >= from && at < from + 1000).length
+    expect(Math.max(...times.map(within))).toBeLessThanOrEqual(20) // The tokens of a second, and a second more.
+    expect(set.outcomes.length).toBeLessThanOrEqual(60 * 3)
+  })
+
+  it('takes a turn for each retry, and keeps the turns of others when one fails', async () => {
+    const set = setUpOutcomes({ retries: [100, 100] })
+    const { receiver, clock, errors } = set
+    const { times, handler } = recordTimes(set)
+    let failures = 0
+    receiver.on('*', handler, { name: 'crm', maxPerSecond: 1 })
+    receiver.on(
+      '*',
+      () => {
+        failures += 1
+        if (failures === 2) throw new Error('no')
+      },
+      { name: 'mail' },
+    )
+    await send(set, 2)
+    receiver.start()
+    await clock.advance(5000)
+    expect(times).toEqual([0, 1000])
+    expect(failures).toBe(3)
+    expect(errors).toHaveLength(1)
+    expect(await set.queue.counts()).toMatchObject({ waiting: 0, deadLetters: 0 })
+  })
+
+  it.each([
+    [{ maxPerSecond: 5 }, {}, 'needs a `name`'],
+    [{ name: 'crm', maxPerSecond: 0 }, {}, 'must be a whole number from 1 to'],
+    [{ name: 'crm', maxPerSecond: 5 }, { inbox: undefined }, 'needs an inbox'],
+  ] satisfies [HandlerOptions, object, string][])('%o with %o is a TypeError', (options, more, text) => {
+    const { receiver } = 'inbox' in more ? setUp() : setUpInbox()
+    for (const register of [
+      () => receiver.on('*', () => {}, options),
+      () => receiver.onAudience('vip', { entered() {} }, options),
+    ]) {
+      expect(register).toThrow(new RegExp(`^\`on(Audience)?: maxPerSecond\` ${text}`))
+    }
+    receiver.on('*', () => {}, { name: 'crm' }) // The refused handler has not taken the name.
+  })
+
+  it('cannot be combined with a transactional inbox', () => {
+    const { receiver } = setUpInbox({ transactional: true }, {}, { isTransactional: true })
+    const register = () => receiver.on('*', () => {}, { name: 'crm', maxPerSecond: 5 })
+    expect(register).toThrow(
+      '`on: maxPerSecond` cannot be combined with `inbox.transactional`. Pass `inbox.maxPerSecond`.',
+    )
+  })
+})
+
+describe('pause', () => {
+  it('resolves when no handler runs any more; requests are stored until resume', async () => {
+    const set = setUpInbox()
+    const { receiver, clock, queue } = set
+    const ends: (() => void)[] = []
+    receiver.on('*', () => new Promise<void>((resolve) => ends.push(resolve)))
+    receiver.start()
+    await send(set, 1)
+    await clock.advance(0)
+    let isPaused = false
+    const pausing = receiver.pause().then(() => {
+      isPaused = true
+    })
+    await deliver(receiver, fixtures.page)
+    await clock.advance(1000)
+    expect([isPaused, ends.length]).toEqual([false, 1])
+    expect(await receiver.health()).toMatchObject({ paused: true, ready: true, status: 'ok', waiting: 1, active: 1 })
+    ends[0]?.()
+    await pausing
+    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0 })
+    receiver.resume()
+    await clock.advance(0)
+    expect(ends).toHaveLength(2)
+    expect(await receiver.health()).toMatchObject({ paused: false, active: 1 })
+  })
+
+  it('resolves when resume is called, and when the receiver is closed', async () => {
+    for (const end of ['resume', 'close'] as const) {
+      const set = setUpInbox()
+      set.receiver.on('*', () => new Promise(() => {}))
+      set.receiver.start()
+      await send(set, 1)
+      await set.clock.advance(0)
+      const pausing = set.receiver.pause()
+      const ending = end === 'resume' ? set.receiver.resume() : set.receiver.close({ graceMs: 0 })
+      await set.clock.advance(1000)
+      await Promise.all([pausing, ending])
+    }
+  })
+
+  it('before start, lets nothing be handled until resume', async () => {
+    const set = setUpInbox()
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', handler)
+    await set.receiver.pause()
+    set.receiver.start()
+    await send(set, 1)
+    await set.clock.advance(1000)
+    set.receiver.resume()
+    await set.clock.advance(0)
+    expect(times).toEqual([1000])
+  })
+
+  it('needs an inbox, as resume does', async () => {
+    const { receiver } = setUp()
+    await expect(receiver.pause()).rejects.toThrow('`pause` needs an inbox.')
+    expect(() => receiver.resume()).toThrow('`resume` needs an inbox.')
+  })
+})
+
+describe('inbox.random', () => {
+  it('spreads the default retries from 0 to their longest delays', async () => {
+    for (const [random, delays] of [
+      [0.25, [500, 2500, 15_000]],
+      [0.999_999, [2000, 10_000, 60_000]],
+    ] as const) {
+      const set = setUpInbox({ random: () => random })
+      const { times, handler } = recordTimes(set)
+      set.receiver.on('*', () => handler().then(() => Promise.reject(new Error('no'))))
+      set.receiver.start()
+      await send(set, 1)
+      await set.clock.advance(80_000)
+      expect(times.slice(1, 4).map((at, index) => at - (times[index] ?? 0))).toEqual(delays)
+    }
+  })
+
+  it('leaves a list as it is', async () => {
+    const set = setUpInbox({ retries: [1000, 3000], random: () => 0 })
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', () => handler().then(() => Promise.reject(new Error('no'))))
+    set.receiver.start()
+    await send(set, 1)
+    await set.clock.advance(10_000)
+    expect(times).toEqual([0, 1000, 4000])
+  })
+})
+
+it('of two rooms, the smaller one says how much is claimed, and when there is room again', () => {
+  const ends = new Date(1)
+  const batches = { count: () => 0, nextAt: () => undefined }
+  const paced = { count: () => 3, nextAt: () => ends }
+
+  const [full, free] = [smallerRoom(batches, paced), smallerRoom({ ...batches, count: () => 5 }, paced)]
+
+  expect([full?.count(), full?.nextAt()]).toEqual([0, undefined])
+  expect([free?.count(), free?.nextAt()]).toEqual([3, ends])
+})

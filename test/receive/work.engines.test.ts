@@ -1,0 +1,55 @@
+/** A function on AWS Lambda stores, another process works: on Redis and on PostgreSQL. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { serve } from '../../adapters/lambda.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signed } from '../contracts/adapter.ts'
+import { useServers } from '../store/on-servers.ts'
+import { clientOfLambda, GATEWAYS } from '../support/lambda.ts'
+import { needs } from '../support/needs.ts'
+import { secret } from '../support/receive.ts'
+
+const servers = useServers()
+
+describe.each(['Redis', 'PostgreSQL'] as const)('on %s', (server) => {
+  it(
+    'what a function stores is handled by the work of another, again and again, and given back at its end',
+    needs(server),
+    async () => {
+      const name = randomUUID()
+      const create = () => {
+        const queue = server === 'Redis' ? servers.onBullmq(name) : servers.onPgBoss(name)
+        const receiver = createReceiver({ secret, inbox: { queue, concurrency: 2 }, onError: () => {} })
+        onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+        return receiver
+      }
+      const [storing, working] = [create(), create()]
+      const leftOf = (count: number): unknown => (server === 'Redis' ? count : expect.any(Number)) // pg-boss counts now and then.
+      const attempts: number[] = []
+      let isSlow = false
+      working.observe({ handled: ({ attempt }) => attempts.push(attempt) })
+      working.on('*', async () => {
+        if (isSlow) await new Promise(() => {})
+      })
+      const { send } = clientOfLambda(serve(storing), GATEWAYS['HTTP API'], true)
+      const store = async (count: number) => {
+        for (let index = 0; index < count; index += 1) {
+          const reply = await send(signed(JSON.stringify({ ...fixtures.track, messageId: randomUUID() })))
+          expect(reply?.status).toBe(200)
+        }
+      }
+
+      await store(3)
+      expect(await working.work({ until: 'empty', forMs: 20_000 })).toEqual({ handled: 3, failed: 0, left: leftOf(0) })
+      await store(2)
+      isSlow = true
+      expect(await working.work({ forMs: 1500 })).toEqual({ handled: 0, failed: 0, left: leftOf(2) })
+      expect(await storing.health()).toMatchObject(server === 'Redis' ? { waiting: 2, active: 0 } : { status: 'ok' })
+      isSlow = false
+      expect(await working.work({ until: 'empty', forMs: 20_000 })).toEqual({ handled: 2, failed: 0, left: leftOf(0) })
+      expect(attempts).toEqual([1, 1, 1, 1, 1])
+    },
+  )
+})

@@ -1,0 +1,559 @@
+/** What a queue stores encrypted: with its keys, without them, and when someone has changed it. */
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { afterAll, describe, expect, it, onTestFinished, test } from 'vitest'
+import { inspectQueue } from '../../src/observe/inspect-queue.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { sqliteQueue } from '../../src/queues-sqlite.ts'
+import { createReceiver } from '../../src/receive/create-receiver.ts'
+import type { InboxOptions } from '../../src/receive/inbox-options.ts'
+import type { DeadLetterMessage } from '../../src/receive/stored-message.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import { type EncryptionKey, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
+import type { ClaimedJob, Completion, HandleJob, Queue, WorkOptions } from '../../src/store/queue-types.ts'
+import { capture, fixtures, manualClock } from '../../src/testing.ts'
+import { testDurableQueue, testQueue } from '../contracts/queue.ts'
+import { jobOf } from '../support/queues.ts'
+import { deliver, secret, watchWarnings } from '../support/receive.ts'
+import { testedSqliteQueue } from '../support/sqlite.ts'
+import { until } from '../support/until.ts'
+import { testEncryption } from './encrypted-cases.ts'
+import { newFile } from './sqlite/set-up.ts'
+
+const k1: EncryptionKey = { id: 'k1', key: randomBytes(32) }
+const k2: EncryptionKey = { id: 'k2', key: randomBytes(32) }
+const sealsOf = (...keys: readonly EncryptionKey[]): Seals => readSeals('encryption', { keys }) as Seals
+const history = { maxAgeMs: 3_600_000 }
+
+async function list<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const listed: Item[] = []
+  for await (const item of items) listed.push(item)
+  return listed
+}
+
+function createInMemory() {
+  const clock = manualClock()
+  const queue = encryptQueue(memoryQueue({ clock }), sealsOf(k1), clock)
+  const close: Queue['close'] = async (options) =>
+    (await queue.close(options)).map((job) => ({ ...job, body: new Uint8Array(job.body) })) // They were Buffers.
+  const { now, advance } = clock
+  return { queue: { ...queue, close }, now, advance, dedupeWindowMs: 24 * 60 * 60_000 }
+}
+
+const createOnDisk = () =>
+  testedSqliteQueue((options) => encryptQueue(sqliteQueue(options), sealsOf(k1), options.clock ?? manualClock()))
+
+testQueue('an encrypted queue in memory', createInMemory, { isDurable: false })
+testQueue('an encrypted SQLite file', createOnDisk)
+testDurableQueue('an encrypted SQLite file', createOnDisk)
+
+describe('an encrypted SQLite file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-encrypted-'))
+  const pathOf = (name: string): string => join(folder, name)
+  afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }))
+  testEncryption({
+    open: (name) => sqliteQueue({ path: pathOf(name), name }),
+    read: async (name) => {
+      const files = readdirSync(folder).filter((file) => file.startsWith(name))
+      return files.map((file) => readFileSync(pathOf(file), 'latin1')).join('\n')
+    },
+    rewritesLog: true,
+  })
+})
+
+/** A receiver on a file, whose handler fails for pages, with another one for each set of keys. */
+function setUpFile() {
+  const path = newFile()
+  const errors: HooklineError[] = []
+  const letters: DeadLetterMessage[] = []
+  const seen: string[] = []
+  const openRaw = () => sqliteQueue({ path, name: 'inbox' })
+  function open(keys: readonly EncryptionKey[] | undefined, more: Partial<InboxOptions> = {}) {
+    const inbox = { queue: openRaw(), history, retries: [0], ...(keys && { encryption: { keys } }), ...more }
+    const receiver = createReceiver({
+      secret,
+      inbox,
+      onError: (error) => errors.push(error),
+      onDeadLetter: (letter) => void letters.push(letter),
+    })
+    receiver.on(
+      '*',
+      ({ type }) => {
+        seen.push(type)
+        if (type === 'page') throw new Error('the CRM of Ada is down')
+      },
+      { name: 'crm' },
+    )
+    onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+    return { receiver, queue: inbox.queue }
+  }
+  return { open, openRaw, errors, letters, seen }
+}
+
+describe('an inbox with keys', () => {
+  it('stores nothing that tells of a message, and shows its owner all of it', async () => {
+    const { open, openRaw } = setUpFile()
+    const { receiver, queue } = open([k1])
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.page)
+    receiver.start()
+    await queue.drain()
+
+    const [letter] = await receiver.deadLetters()
+    const [handled] = await list(receiver.history())
+    expect(letter).toMatchObject({
+      message: fixtures.page,
+      reason: 'handler_failed',
+      attempts: 2,
+      verified: 'signature',
+    })
+    expect(letter?.error.message).toContain('the CRM of Ada is down')
+    expect(handled).toMatchObject({ message: fixtures.track, handlers: ['crm'] })
+    const raw = openRaw()
+    const stored = [...(await raw.deadLetters()), ...((await raw.log?.list()) ?? [])]
+    await raw.close({ graceMs: 0 })
+    const values = stored.flatMap((each) => [each.body, 'note' in each ? each.note : (each.retryState as Uint8Array)])
+    expect(values).toHaveLength(4)
+    for (const value of values) {
+      expect(value[0]).toBe(0xff)
+      expect(`${Buffer.from(value)}`).not.toMatch(/CRM of Ada|handlers|attempts|Order Completed|user-1/)
+    }
+  })
+
+  it('handles what was stored before, and replays, redrives, forgets and drops by what is inside', async () => {
+    const { open, seen } = setUpFile()
+    const before = open(undefined)
+    await deliver(before.receiver, fixtures.group)
+    await before.receiver.close({ graceMs: 0 })
+    const { receiver, queue } = open([k1])
+    receiver.start()
+    for (const message of [fixtures.track, fixtures.page]) await deliver(receiver, message)
+    await queue.drain()
+    expect(await receiver.replay({ event: fixtures.track.event })).toMatchObject({ count: 1 })
+    await queue.drain()
+    expect(seen.toSorted()).toEqual(['group', 'page', 'page', 'track', 'track'])
+    expect(await receiver.redrive({ type: 'page', handler: 'crm' })).toBe(1)
+    await queue.drain()
+    expect(await receiver.drop({ type: 'track' })).toBe(0)
+    expect(await receiver.forget('user-1')).toEqual({ deleted: 3, active: 0 })
+  })
+
+  it('returns what it has in memory, readable, when it closes', async () => {
+    const receiver = createReceiver({ secret, inbox: { queue: memoryQueue(), encryption: { keys: [k1] } } })
+    await deliver(receiver, fixtures.track)
+
+    const [left] = await receiver.close({ graceMs: 0 })
+
+    expect(JSON.parse(`${Buffer.from(left?.bytes ?? '')}`)).toEqual(fixtures.track)
+  })
+})
+
+describe('a message whose key is not listed', () => {
+  it('is a dead letter that no handler saw, and is handled once the key is back', async () => {
+    const { open, errors, letters, seen } = setUpFile()
+    const before = open([k1])
+    await deliver(before.receiver, fixtures.track)
+    await before.receiver.close({ graceMs: 0 })
+
+    const without = open([k2])
+    without.receiver.start()
+    await without.queue.drain()
+    const [letter] = await without.receiver.deadLetters()
+    await without.receiver.close({ graceMs: 0 })
+
+    expect(seen).toEqual([])
+    expect(letter).toMatchObject({ reason: 'unreadable', message: undefined })
+    expect(letter?.error.message).toMatch(/'k1'.*encryption\.keys/)
+    expect(errors).toMatchObject([{ code: 'internal', message: expect.stringMatching(/'k1'.*encryption\.keys/) }])
+    expect(letters).toMatchObject([{ id: letter?.id, reason: 'unreadable' }])
+    const again = open([k2, k1])
+    again.receiver.start()
+    expect(await again.receiver.redrive({ reason: 'unreadable' })).toBe(1)
+    await again.queue.drain()
+    expect(seen).toEqual(['track'])
+    expect(await list(again.receiver.history())).toMatchObject([{ message: fixtures.track }])
+  })
+
+  it('is said to be sealed by a receiver without keys, too', async () => {
+    const { open, errors } = setUpFile()
+    const before = open([k1])
+    await deliver(before.receiver, fixtures.track)
+    await before.receiver.close({ graceMs: 0 })
+
+    const { receiver, queue } = open(undefined)
+    receiver.start()
+    await queue.drain()
+
+    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'unreadable', attempts: 0 }])
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/'k1'.*encryption\.keys/) }])
+  })
+
+  it('keeps its reason and its time in the lists of those who have no key', async () => {
+    const { open, openRaw } = setUpFile()
+    const { receiver, queue } = open([k1])
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.page)
+    receiver.start()
+    await queue.drain()
+    const [{ id, failedAt } = { id: '', failedAt: new Date(0) }] = await receiver.deadLetters()
+    await receiver.close({ graceMs: 0 })
+    const raw = openRaw()
+    onTestFinished(async () => void (await raw.close({ graceMs: 0 })))
+
+    for (const inspected of [inspectQueue(raw), inspectQueue(raw, { encryption: { keys: [k2] } })]) {
+      const [letter, ...others] = await list(inspected.deadLetters({ reason: 'handler_failed' }))
+      expect(others).toEqual([])
+      expect(letter).toMatchObject({ id, failedAt, reason: 'handler_failed', message: undefined })
+      expect(letter).toMatchObject({ error: { message: expect.stringContaining("'k1'") } })
+      expect(await inspected.redrive('all', { dryRun: true })).toEqual({ count: 1, reasons: { handler_failed: 1 } })
+      expect(await list(inspected.history())).toMatchObject([{ receivedAt: undefined, message: undefined }])
+      expect(await inspected.replay()).toMatchObject({ count: 0, types: { unreadable: 1 } })
+    }
+    const inspected = inspectQueue(raw, { encryption: { keys: [k1] } })
+    expect(await list(inspected.deadLetters({ handler: 'crm' }))).toMatchObject([{ message: fixtures.page }])
+    expect(await inspected.replay({ dryRun: true })).toMatchObject({ types: { track: 1 } })
+  })
+
+  it('of a destination is a dead letter that no URL saw, whose error names the key', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const { dispatcher, requests } = capture()
+    const webhooks = [{ url: 'https://shop.example/webhooks' }]
+    await encryptQueue(queue, sealsOf(k1), clock).push([jobOf(JSON.stringify(fixtures.track))])
+
+    const options = { webhooks, dispatcher, queue, clock, onAttempt: () => {} }
+    const destination = createDestination({ ...options, encryption: { keys: [k2] } })
+    await clock.advance(0)
+
+    expect(requests).toEqual([])
+    expect(await destination.deadLetters()).toMatchObject([
+      { reason: 'unreadable', message: undefined, error: expect.stringMatching(/'k1'.*encryption\.keys/) },
+    ])
+    await destination.close({ graceMs: 0 })
+  })
+})
+
+describe('a sealed value', () => {
+  const seals = sealsOf(k1)
+  const id = randomUUID()
+  const body = Buffer.from('{"type":"track"}')
+  const sealed = seals.seal('body', id, body)
+
+  it('is opened where it was sealed, and is another one each time', () => {
+    expect(seals.open('body', id, sealed)).toEqual(body)
+    expect(seals.seal('body', id, body)).not.toEqual(sealed)
+    const many = Array.from(
+      { length: 600 },
+      () =>
+        `${Buffer.from(seals.seal('body', id, body))
+          .subarray(5, 17)
+          .toString('hex')}`,
+    )
+    expect(new Set(many).size).toBe(600)
+  })
+
+  it('is opened at no other place, and not when any of its bytes was changed or is missing', () => {
+    expect(() => seals.open('body', randomUUID(), sealed)).toThrow(HooklineError)
+    expect(() => seals.open('retryState', id, sealed)).toThrow(HooklineError)
+    for (let at = 1; at < sealed.length; at += 1) {
+      const changed = Buffer.from(sealed)
+      changed[at] = (changed[at] ?? 0) ^ 1
+      expect(() => seals.open('body', id, changed), `byte ${at}`).toThrow(HooklineError)
+      expect(() => seals.open('body', id, sealed.subarray(0, at)), `the first ${at}`).toThrow(HooklineError)
+    }
+  })
+
+  it('is not opened by another key of its id', () => {
+    const others = sealsOf({ id: 'k1', key: randomBytes(32) })
+    expect(() => others.open('body', id, sealed)).toThrow(/'k1'/)
+    expect(others.tryOpen('body', id, sealed)).toBe(sealed)
+    expect(others.reseal('body', id, sealed)).toBe(sealed)
+  })
+
+  it('is sealed anew with the first key, once, as is what was plain', () => {
+    const both = sealsOf(k2, k1)
+    for (const given of [sealed, body]) {
+      const again = both.reseal('body', id, given)
+      expect(sealsOf(k2).open('body', id, again)).toEqual(body)
+      expect(both.reseal('body', id, again)).toBe(again)
+    }
+    expect(both.reseal('note', id, new Uint8Array())).toEqual(new Uint8Array())
+  })
+})
+
+/** Has an inbox work on a queue that only remembers what it was given. */
+function setUpWork(keys: readonly EncryptionKey[]) {
+  const clock = manualClock()
+  let given: { readonly handle: HandleJob; readonly options: WorkOptions } | undefined
+  const memory = memoryQueue({ clock })
+  const work: Queue['work'] = (handle, options) => {
+    given = { handle, options }
+    return () => {}
+  }
+  const queue = { ...memory, work, isTransactional: true }
+  const receiver = createReceiver({
+    secret,
+    clock,
+    onError: () => {},
+    inbox: { queue, transactional: true, history, encryption: { keys } },
+  })
+  receiver.on(
+    '*',
+    ({ type }) => {
+      if (type === 'page') throw new Error('no')
+    },
+    { name: 'crm' },
+  )
+  receiver.start()
+  const { handle, options } = given as unknown as NonNullable<typeof given>
+  async function claim(message: object, more: Partial<ClaimedJob> = {}): Promise<ClaimedJob> {
+    await deliver(receiver, message)
+    const [job] = await memory.close({ graceMs: 0 })
+    return {
+      ...(job as { id: string; body: Uint8Array }),
+      claimCount: 1,
+      firstAt: new Date(5),
+      retryState: undefined,
+      ...more,
+    }
+  }
+  return { handle, options, claim, clock }
+}
+
+const signal = new AbortController().signal
+
+test('a note that a transaction commits is sealed', async () => {
+  const { handle, claim } = setUpWork([k1])
+  const completed: Completion[] = []
+  const commit = async (completions: readonly Completion[]) => void completed.push(...completions)
+  const job = await claim(fixtures.track)
+
+  const outcome = await handle(job, signal, undefined, async () => ({ db: {}, commit, rollback: async () => {} }))
+
+  expect(outcome).toEqual({ complete: true, log: expect.anything() })
+  const [{ claim: completedJob, log: note = new Uint8Array() }] = completed as [Completion]
+  expect(completedJob).toBe(job)
+  expect(JSON.parse(`${Buffer.from(sealsOf(k1).open('note', job.id, note))}`)).toEqual({ handlers: ['crm'] })
+  expect(note[0]).toBe(0xff)
+})
+
+test('whether a job runs alone is decided by its retry state', async () => {
+  const { handle, options, claim } = setUpWork([k1])
+  const job = await claim(fixtures.page)
+  const begin = async () => ({ db: {}, commit: async () => {}, rollback: async () => {} })
+
+  const { retryState } = (await handle(job, signal, undefined, begin)) as { retryState: Uint8Array }
+
+  expect(options.runsAlone?.({ ...job, retryState, claimCount: 2 })).toBe(false)
+  expect(options.runsAlone?.({ ...job, retryState, claimCount: 3 })).toBe(true)
+  expect(options.room).toBeUndefined()
+})
+
+test('a state that is saved while a message is handled is sealed', async () => {
+  const { handle, claim } = setUpWork([k1])
+  const job = await claim(fixtures.page)
+  const begin = async () => ({ db: {}, commit: async () => {}, rollback: async () => {} })
+  const { retryState } = (await handle(job, signal, undefined, begin)) as { retryState: Uint8Array }
+  const saved: Uint8Array[] = []
+
+  await handle({ ...job, retryState }, signal, async (state) => void saved.push(state), begin) // It was redriven.
+
+  expect(saved.map((state) => state[0])).toEqual([0xff])
+  const [state] = saved as [Uint8Array]
+  expect(JSON.parse(`${Buffer.from(sealsOf(k1).open('retryState', job.id, state))}`)).toMatchObject({ attempts: 0 })
+})
+
+describe('a key that a function returns', () => {
+  it('is asked for once, and refuses messages and claims nothing until it is there', async () => {
+    const warn = watchWarnings()
+    const clock = manualClock()
+    const memory = memoryQueue({ clock })
+    await memory.push([jobOf('{"hookline":1}')]) // It is no envelope: a claim would make it a dead letter.
+    let calls = 0
+    let answer = (): Promise<Uint8Array> => {
+      throw new Error('the KMS is down')
+    }
+    const key = () => {
+      calls += 1
+      return answer()
+    }
+    const errors: HooklineError[] = []
+    const onError = (error: HooklineError) => void errors.push(error)
+    const inbox = { queue: memory, encryption: { keys: [{ id: 'kms', key }] } }
+    const receiver = createReceiver({ secret, clock, inbox, onError }).on('*', () => {})
+    expect(calls).toBe(0)
+
+    const refused = await deliver(receiver, fixtures.track)
+    receiver.start()
+    await clock.advance(10_000)
+
+    expect(refused).toMatchObject({
+      status: 503,
+      error: { code: 'inbox_unavailable', cause: { code: 'queue_unavailable' } },
+    })
+    expect(inspect(errors)).toContain('the KMS is down')
+    expect(await receiver.health()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+    await expect(receiver.deadLetters()).rejects.toMatchObject({ code: 'queue_unavailable' })
+    await expect(receiver.forget('user-1')).rejects.toMatchObject({ code: 'queue_unavailable' })
+    expect(warn).toHaveBeenCalledWith(
+      'encryption.keys failed',
+      expect.objectContaining({ code: 'HOOKLINE_ENCRYPTION' }),
+    )
+    expect(calls).toBeLessThan(40) // Once a second, and for each call.
+    answer = () => Promise.reject(new Error('the KMS is still down'))
+    await clock.advance(1_000)
+    const asked = calls
+    answer = async () => k1.key as Uint8Array
+    await clock.advance(1_000)
+    const accepted = await Promise.all([deliver(receiver, fixtures.track), deliver(receiver, fixtures.group)])
+    await clock.advance(0)
+
+    expect(accepted).toMatchObject([{ status: 200 }, { status: 200 }])
+    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
+    expect(calls).toBe(asked + 1)
+  })
+
+  it('holds what would be claimed while it fails, and no push, when another key is the first', async () => {
+    watchWarnings()
+    const { handle, options, claim } = setUpWork([k1, { id: 'old', key: () => Promise.reject(new Error('disabled')) }])
+    const job = await claim(fixtures.track)
+
+    expect(options.room?.count()).toBe(0)
+    await expect(handle(job, signal)).rejects.toMatchObject({ code: 'queue_unavailable' })
+  })
+
+  it('leaves the room to the owner of the queue once it is there', async () => {
+    const clock = manualClock()
+    let options: WorkOptions | undefined
+    let woken = 0
+    const work: Queue['work'] = (_handle, given) => {
+      options = given
+      return () => {
+        woken += 1
+      }
+    }
+    const seals = sealsOf({ id: 'kms', key: async () => k1.key as Uint8Array })
+    const room = { count: () => 3, nextAt: () => new Date(7) }
+    encryptQueue({ ...memoryQueue(), work }, seals, clock).work(async () => ({ complete: true }), {
+      concurrency: 9,
+      room,
+    })
+    const given = options as WorkOptions | undefined
+
+    expect([given?.room?.count(), given?.room?.nextAt()?.getTime()]).toEqual([0, clock.now() + 1_000])
+    await until(() => woken === 1)
+    expect([given?.room?.count(), given?.room?.nextAt()]).toEqual([3, new Date(7)])
+  })
+
+  it('seals nothing before it is there', () => {
+    expect(() =>
+      sealsOf({ id: 'kms', key: () => k1.key as Uint8Array }).seal('body', randomUUID(), Buffer.from('a')),
+    ).toThrow()
+  })
+
+  it('must return 32 bytes', async () => {
+    const text = 'c2VjcmV0IGtleSBvZiB0aGlydHktdHdvIGJ5dGVzISE='
+    for (const wrong of [text, randomBytes(31), undefined]) {
+      const seals = sealsOf({ id: 'kms', key: () => wrong as Uint8Array })
+      const error = await seals.waitToSeal().catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ code: 'queue_unavailable', cause: expect.any(TypeError) })
+      expect(inspect(error)).not.toContain(text)
+    }
+  })
+})
+
+describe('the options', () => {
+  const text = randomBytes(32).toString('base64')
+  const wrong: readonly (readonly [option: string, encryption: unknown])[] = [
+    ['encryption', null],
+    ['encryption', text],
+    ['key', { key: k1.key }],
+    ['encryption.keys', {}],
+    ['encryption.keys', { keys: [] }],
+    ['encryption.keys[0]', { keys: [null] }],
+    ['secret', { keys: [{ ...k1, secret: text }] }],
+    ['encryption.keys[0].id', { keys: [{ key: k1.key }] }],
+    ['encryption.keys[0].id', { keys: [{ id: 'with space', key: k1.key }] }],
+    ['encryption.keys[0].id', { keys: [{ id: 'k'.repeat(41), key: k1.key }] }],
+    ['encryption.keys[1].id', { keys: [k1, { id: 'k1', key: k2.key }] }],
+    ['encryption.keys[0].key', { keys: [{ id: 'k1' }] }],
+    ['encryption.keys[0].key', { keys: [{ id: 'k1', key: text }] }],
+    ['encryption.keys[1].key', { keys: [k1, { id: 'k2', key: randomBytes(16) }] }],
+  ]
+
+  test.each(wrong)('`%s` is a TypeError that names it: %#', (option, encryption) => {
+    const create = [
+      () => createReceiver({ secret, inbox: { queue: memoryQueue(), encryption: encryption as never } }),
+      () => createDestination({ webhooks: [{ url: 'https://shop.example' }], encryption: encryption as never }),
+      () => inspectQueue(memoryQueue(), { encryption: encryption as never }),
+    ]
+    for (const call of create) {
+      expect(call).toThrow(TypeError)
+      expect(call).toThrow(option)
+      expect(call).not.toThrow(text)
+    }
+  })
+
+  it('are shown nowhere', async () => {
+    const receiver = createReceiver({ secret, inbox: { queue: memoryQueue(), encryption: { keys: [k1] } } })
+    const inspected = inspectQueue(memoryQueue(), { encryption: { keys: [k1] } })
+    const shown = inspect([receiver, inspected, sealsOf(k1)], { depth: 20, showHidden: true, maxArrayLength: 1_000 })
+    for (const form of ['hex', 'base64'] as const)
+      expect(shown).not.toContain(Buffer.from(k1.key as Uint8Array).toString(form))
+    expect(shown).not.toContain([...(k1.key as Uint8Array)].slice(0, 6).join(', '))
+    await receiver.close({ graceMs: 0 })
+  })
+})
+
+describe('rewrite', () => {
+  it('seals dead letters and the history anew, with what they had, and counts what is left', async () => {
+    const { open, openRaw, seen } = setUpFile()
+    for (const keys of [undefined, [k1]]) {
+      const { receiver, queue } = open(keys)
+      receiver.start()
+      for (const message of [fixtures.track, fixtures.page])
+        await deliver(receiver, { ...message, messageId: `${keys}` })
+      await queue.drain()
+      await receiver.close({ graceMs: 0 })
+    }
+    const last = open([k1])
+    await deliver(last.receiver, fixtures.group)
+    const lettersBefore = await last.receiver.deadLetters()
+    const historyBefore = await list(last.receiver.history())
+    await last.receiver.close({ graceMs: 0 })
+
+    const raw = openRaw()
+    const inspected = inspectQueue(raw, { encryption: { keys: [k2, k1] } })
+    expect(await inspected.rewrite()).toEqual({ count: 4, left: { k1: 1 } })
+    expect(await inspected.rewrite()).toEqual({ count: 0, left: { k1: 1 } })
+    await raw.close({ graceMs: 0 })
+
+    const after = open([k2])
+    expect(await after.receiver.deadLetters()).toEqual(lettersBefore)
+    expect(await list(after.receiver.history())).toEqual(historyBefore)
+    seen.length = 0
+    after.receiver.start()
+    await after.queue.drain()
+    expect(await after.receiver.redrive({ reason: 'handler_failed' })).toBe(2)
+    await after.queue.drain()
+    expect(seen).toEqual(['page', 'page', 'page', 'page'])
+    expect(await after.receiver.deadLetters({ reason: 'unreadable' })).toHaveLength(1) // It waited under the other key.
+    expect((await after.receiver.forget('user-1')).deleted).toBe(4)
+  })
+
+  it('changes nothing where the engine cannot, and says what is left', async () => {
+    const queue = memoryQueue()
+    await queue.push([jobOf('plain')])
+    await encryptQueue(queue, sealsOf(k1), manualClock()).push([jobOf('sealed'), jobOf('sealed')])
+
+    const { rewrite } = inspectQueue(queue, { encryption: { keys: [k2, k1] } })
+
+    expect(await rewrite()).toEqual({ count: 0, left: { '': 1, k1: 2 } })
+    await expect(inspectQueue(queue).rewrite()).rejects.toThrow(TypeError)
+  })
+})
