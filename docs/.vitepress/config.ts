@@ -1,9 +1,6 @@
-/**
- * The site: the guides in the order in which they are needed, the API reference that typedoc writes into `api/`, and the demo that
- * `tools/inspector/demo` writes into `public/`.
- */
+/** The site: the guides in the order in which they are needed, the reference, and the demo that `tools/inspector/demo` writes into `public/`. */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type DefaultTheme, defineConfig } from 'vitepress'
 import { checkSite } from './check.ts'
 import { linkToRepository, REPOSITORY, slugOf, version } from './links.ts'
@@ -15,9 +12,15 @@ const LATEST = '/hookline/'
 /** The majors before this one, each of which is a site of its own: `1` is at `/hookline/v1/`. */
 const EARLIER: readonly number[] = []
 
-/** Written by typedoc; `npm run docs` runs it before the site is built. */
-const reference = new URL('../api/typedoc-sidebar.json', import.meta.url)
-const api: DefaultTheme.SidebarItem[] = existsSync(reference) ? JSON.parse(readFileSync(reference, 'utf8')) : []
+const { exports }: { readonly exports: object } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/** The pages that `.ci/reference.ts` writes, one for each subpath. */
+const reference = Object.keys(exports)
+  .filter((subpath) => subpath !== './package.json')
+  .map((subpath) => {
+    const name = subpath === '.' ? 'hookline' : subpath.slice(2).replace('/', '-')
+    return { text: subpath.replace('.', 'hookline'), link: `/reference/${name}` }
+  })
 
 export default defineConfig({
   title: 'Hookline',
@@ -35,7 +38,7 @@ export default defineConfig({
   themeConfig: {
     nav: [
       { text: 'Guide', link: '/start' },
-      { text: 'API', link: '/api/' },
+      { text: 'Reference', link: '/reference/' },
       { text: 'Demo', link: '/demo/', target: '_self' },
       {
         text: `v${version}`,
@@ -54,73 +57,41 @@ export default defineConfig({
     outline: [2, 3],
     sidebar: [
       {
-        text: 'Start',
+        text: 'Core',
         items: [
           { text: 'Getting started', link: '/start' },
-          { text: 'Move to Hookline', link: '/moving' },
-          { text: 'How it compares', link: '/compare' },
-        ],
-      },
-      {
-        text: 'Receive',
-        items: [
+          { text: 'Signatures and secrets', link: '/signatures' },
           { text: 'Typed events', link: '/typed-events' },
-          { text: 'Types from a plan or traffic', link: '/types' },
-          { text: 'Secrets', link: '/secrets' },
-          { text: 'Raw bodies', link: '/raw-bodies' },
-          { text: 'Hosts', link: '/hosts' },
           { text: 'Errors', link: '/errors' },
-          { text: 'Batches', link: '/batches' },
-          { text: 'Known senders', link: '/senders' },
-        ],
-      },
-      {
-        text: 'Make it durable',
-        items: [
-          { text: 'The inbox', link: '/inbox' },
-          { text: 'Queues', link: '/queues' },
-          { text: 'Write your own engine', link: '/engines' },
-        ],
-      },
-      {
-        text: 'Test',
-        items: [
+          { text: 'Where it runs', link: '/hosts' },
           { text: 'Testing', link: '/testing' },
           { text: 'The command', link: '/command' },
-          { text: 'The cases of a check', link: '/checks' },
         ],
       },
       {
-        text: 'Find out what is wrong',
+        text: 'When you need more',
         items: [
-          { text: 'Troubleshooting', link: '/troubleshooting' },
-          { text: 'My signature does not match', link: '/signatures' },
-        ],
-      },
-      { text: 'Send', items: [{ text: 'Sending', link: '/sending' }] },
-      { text: 'Collect', items: [{ text: 'Collecting', link: '/collector' }] },
-      { text: 'Record', items: [{ text: 'Recording', link: '/client' }] },
-      {
-        text: 'Run it in production',
-        items: [
+          { text: 'The inbox', link: '/inbox' },
+          { text: 'Guarantees', link: '/guarantees' },
+          { text: 'Queues', link: '/queues' },
+          { text: 'Write your own engine', link: '/engines' },
           { text: 'Deploy', link: '/deploy' },
           { text: 'Serverless', link: '/serverless' },
-          { text: 'Scaling', link: '/scaling' },
+          { text: 'Known senders', link: '/senders' },
+          { text: 'Sending', link: '/sending' },
+          { text: 'Collecting and recording', link: '/collector' },
           { text: 'The inspector', link: '/inspector' },
           { text: 'Observability', link: '/observability' },
-          { text: 'Security', link: '/security' },
-          { text: 'Runtimes', link: '/runtimes' },
-          { text: 'Module settings', link: '/modules' },
-          { text: 'Bundlers', link: '/bundlers' },
+          { text: 'Move to Hookline', link: '/moving' },
         ],
       },
       {
         text: 'Reference',
         items: [
+          { text: 'Exports and options', link: '/reference/', collapsed: true, items: reference },
+          { text: 'The specification', link: '/specification' },
           { text: 'Versions and promises', link: '/versions' },
-          { text: 'Conformance', link: '/conformance' },
-          { text: 'Architecture', link: '/architecture' },
-          { text: 'API', link: '/api/', collapsed: true, items: api },
+          { text: 'How it compares', link: '/compare' },
         ],
       },
     ],

@@ -1,4 +1,4 @@
-/** The site as text: each page as Markdown beside it, and all guides in `llms.txt` and `llms-full.txt` (https://llmstxt.org). */
+/** The site as text: each page as Markdown beside it, and all of them in `llms.txt` and `llms-full.txt` (https://llmstxt.org). */
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -21,17 +21,17 @@ export async function writeText({ srcDir, outDir, pages, site }: Site, origin: s
     await writeFile(path, text)
   }
 
-  const index = [`# ${title}`, `> ${description}`, `All guides in one file: [llms-full.txt](${start}llms-full.txt)`]
+  const index = [`# ${title}`, `> ${description}`, `All pages in one file: [llms-full.txt](${start}llms-full.txt)`]
   const whole: string[] = []
   const listed = new Set<string>()
   for (const { text: section, items = [] } of themeConfig.sidebar as DefaultTheme.SidebarItem[]) {
     const lines: string[] = []
-    for (const { text: name, link = '' } of items) {
+    for (const { text: name, link = '' } of items.flatMap((item) => [item, ...(item.items ?? [])])) {
       const page = `${link.slice(1)}${link.endsWith('/') ? 'index' : ''}.md`
       const markdown = await read(page)
       listed.add(page)
       lines.push(`- [${name}](${start}${page})${firstSentence(markdown)}`)
-      if (!link.startsWith('/api/')) whole.push(withSource(markdown, `${start}${page}`))
+      whole.push(withSource(markdown, `${start}${page}`))
     }
     index.push(`## ${section}`, lines.join('\n'))
   }

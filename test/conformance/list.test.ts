@@ -1,10 +1,10 @@
-/** Each row of docs/conformance.md names the test that proves it. */
+/** Each row of docs/specification.md names the test that proves it. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const root = new URL('../../', import.meta.url)
-const page = read('docs/conformance.md')
+const page = read('docs/specification.md')
 const rows = page.split(/^### /m).flatMap((section) =>
   [...section.matchAll(/^\| (.+?) \| (`\S+\.test\.ts` · .+) \|$/gm)].map(([, rule, cell = '']) => ({
     rule: `${section.split('\n', 1)} · ${rule}`,
@@ -12,10 +12,10 @@ const rows = page.split(/^### /m).flatMap((section) =>
   })),
 )
 
-test('both documents have their rows, each once', () => {
+test('both parts have their rows, each once', () => {
   const listed = page.split('## Outbound event delivery')[1]?.match(/^\| (?!rule |-)/gm) ?? []
 
-  expect(rows.length).toBeGreaterThan(90)
+  expect(rows.length).toBeGreaterThan(60)
   expect(rows).toHaveLength(listed.length)
   expect(new Set(rows.map(({ rule }) => rule)).size).toBe(rows.length)
 })

@@ -1,4 +1,4 @@
-/** Rules of docs/conformance.md that need the whole path: client → collector → destination → what arrives. */
+/** Rules of docs/specification.md that need the whole path: client → collector → destination → what arrives. */
 
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'

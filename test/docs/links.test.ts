@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 import { anchorsOf, targetsOf } from '../../docs/.vitepress/links.ts'
 
 const root = new URL('../../', import.meta.url)
-const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
+const guides = ['', 'reference/'].flatMap((folder) =>
+  readdirSync(new URL(`docs/${folder}`, root)).map((name) => `${folder}${name}`),
+)
 const PAGES = [
   'README.md',
   'CHANGELOG.md',
@@ -14,7 +16,7 @@ const PAGES = [
   'bench/README.md',
   'bench/METHOD.md',
   'skills/hookline/SKILL.md',
-  ...guides.map((name) => `docs/${name}`),
+  ...guides.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
 ]
 const links = PAGES.flatMap((page) => targetsOf(read(new URL(page, root))).map((target) => ({ page, target })))
 const [external = [], internal = []] = [true, false].map((is) =>

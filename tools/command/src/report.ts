@@ -31,6 +31,8 @@ export interface Result {
 /** With `--strict`, a run is good only when all pass. */
 type Verdict = keyof typeof STYLES
 
+const SPECIFICATION = 'https://hookline.github.io/hookline/specification'
+
 const STYLES = { pass: 'green', fail: 'red', warn: 'yellow', skip: 'dim' } as const
 
 export interface ReportOptions {
@@ -127,6 +129,7 @@ export function openReport(
       const interrupted = isInterrupted
         ? `Interrupted: ${results.length} of ${counted(cases.length, 'case')} ran. `
         : ''
+      if (failed + warned > 0) note(`The sections are those of the specification: ${SPECIFICATION}`)
       note(`${interrupted}${count('pass')} passed, ${failed} failed, ${warned} warned, ${skipped} skipped.`)
       file?.write(results, strict)
       const isBad = isInterrupted || failed > 0 || (strict && warned + skipped > 0)

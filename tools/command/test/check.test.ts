@@ -85,6 +85,21 @@ it('the ids and sections that are printed are those that the guide lists', () =>
   expect(new Set(all.map(({ id }) => id)).size).toBe(expected.length)
 })
 
+it('the section of each case is one of the specification, with its rule', () => {
+  const page = readFileSync(new URL('../../../docs/specification.md', import.meta.url), 'utf8').replaceAll('`', '')
+  const [, outbound = ''] = page.split(/^## (?:Outbound event delivery|Go client library)$/m)
+  const sections = outbound.split(/^### /m).map((text) => ({ name: text.split('\n')[0], text }))
+
+  const cited = new Set([...ENDPOINT_CASES, ...SENDER_CASES].map(({ section }) => section))
+  const missing = [...cited].filter((section) => {
+    const [, name, rule = ''] = /^(.*?)(?:(?:: | (?=\d))(.*))?$/.exec(section) ?? []
+    return !sections.some((each) => each.name === name && each.text.includes(`\n| ${rule}`))
+  })
+
+  expect(cited.size).toBeGreaterThan(10)
+  expect(missing).toEqual([])
+})
+
 it('--list prints all cases, and nothing is sent', async () => {
   const { code, stdout } = await hookline(['check', '--list'])
 
@@ -115,6 +130,7 @@ it('the summary is by cause, with what was answered', async () => {
   const [, summary] = stdout.split('\n\n')
   expect(summary).toMatch(/^fail .*\n.*signature-forged, body-changed\n.*tea\\u\{1b\}\[2J\n$/)
   expect(stderr).toContain('1 passed, 2 failed')
+  expect(stderr).toContain('https://hookline.github.io/hookline/specification')
   expect(code).toBe(1)
 })
 

@@ -43,7 +43,7 @@ Examples:
   hookline check http://localhost:3000/webhooks --as customer.io --method PUT
       Sends the cases as Customer.io's Data Pipelines send messages.
   hookline check --list
-      Prints the cases.`
+      Prints the cases, each with its section of https://hookline.github.io/hookline/specification.`
 
 async function check(url: URL | undefined, options: Options): Promise<void> {
   const request = readForm(options)
