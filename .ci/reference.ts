@@ -12,6 +12,8 @@ const FOLDER = 'docs/reference'
 const WIDTH = 140
 const TYPE_WIDTH = 90
 
+const ERRORS = /\b(Type|Range|Hookline)Error\b/g
+
 interface Page {
   /** The name that users import: `hookline/queues/sqlite`. */
   readonly subpath: string
@@ -34,6 +36,8 @@ const homes = new Map<ts.Symbol, Page>()
 for (const page of pages) {
   for (const symbol of page.exported.values()) if (!homes.has(symbol)) homes.set(symbol, page)
 }
+/** The types that no page exports, but whose members exported types have. */
+const hidden = new Map(pages.map((page) => [page, findHidden(page)] as const))
 
 const texts = new Map([['index.md', writeIndex()], ...pages.map((page) => [page.file, writePage(page)] as const)])
 finish()
@@ -80,6 +84,20 @@ function readPage(subpath: string): Page {
   return { subpath: subpath.replace('.', 'hookline'), file: `${name}.md`, source, exported: new Map(declared) }
 }
 
+function findHidden(page: Page): readonly ts.Symbol[] {
+  const own = [...homes].filter(([, home]) => home === page).flatMap(([{ declarations = [] }]) => declarations)
+  const parents = own.filter(ts.isInterfaceDeclaration).flatMap(parentsOf)
+  const found = parents.filter((symbol) => !homes.has(symbol) && symbol.declarations?.some(ts.isInterfaceDeclaration))
+  for (const symbol of found) homes.set(symbol, page)
+  return [...new Set(found)]
+}
+
+/** The interfaces of this package that an interface extends, as they are. */
+function parentsOf({ heritageClauses = [] }: ts.InterfaceDeclaration | { heritageClauses?: undefined }): ts.Symbol[] {
+  const parents = heritageClauses.flatMap(({ types }) => types)
+  return parents.flatMap(({ expression }) => (ts.isIdentifier(expression) ? (resolveName(expression) ?? []) : []))
+}
+
 function writeIndex(): string {
   const rows = pages.map((page) => {
     const names = [...page.exported].filter(([, symbol]) => isValue(symbol)).map(([name]) => code(name))
@@ -87,7 +105,9 @@ function writeIndex(): string {
   })
   return join2([
     '# Reference',
-    'This part lists everything that the package exports: a page for each import. An option is described by one sentence here; your editor shows all of its comment. The guides say when to use it.',
+    wrap(
+      'Everything that the package exports, a page for each import, written from the types. An option has one sentence here: your editor shows all of its comment, and the guides say when to use it.',
+    ),
     ['| import | functions and values | |', '|---|---|---|', ...rows].join('\n'),
   ])
 }
@@ -104,8 +124,10 @@ function writePage(page: Page): string {
     for (const each of options) shown.add(each)
     return [writeFunction(page, name, symbol), ...options.flatMap((each) => writeType(page, each.name, each))].flat()
   })
-  sections.sort((one, other) => Number(hasOptions(other)) - Number(hasOptions(one)))
-  const types = own.filter(([, symbol]) => !isValue(symbol) && !shown.has(symbol)).sort(([one], [other]) => (one < other ? -1 : 1))
+  sections.sort((one, other) => rankOf(one) - rankOf(other))
+  const unexported = (hidden.get(page) ?? []).map((symbol) => [symbol.name, symbol] as const)
+  const types = [...own, ...unexported].filter(([, symbol]) => !isValue(symbol) && !shown.has(symbol))
+  types.sort(([one], [other]) => (one < other ? -1 : 1))
 
   const imported = [...page.exported].filter(([, symbol]) => isValue(symbol)).map(([name]) => name)
   const others = elsewhere.map(([name, symbol]) => linkTo(page, name, symbol)).sort()
@@ -120,8 +142,10 @@ function writePage(page: Page): string {
   ])
 }
 
-function hasOptions(section: readonly string[]): boolean {
-  return section.some((part) => part.startsWith('### '))
+/** Functions with options come first, then others, then classes and constants. */
+function rankOf(section: readonly string[]): number {
+  if (section.some((part) => part.startsWith('### '))) return 0
+  return section.some((part) => /^```ts\n\w+(<.*>)?\(/.test(part)) ? 1 : 2
 }
 
 /** The text at the top of the source, without its tag. */
@@ -151,15 +175,18 @@ function formsOf(symbol: ts.Symbol): readonly ts.FunctionDeclaration[] {
 
 /** The types of the parameters that are options. */
 function optionsOf(symbol: ts.Symbol): readonly ts.Symbol[] {
-  const found = formsOf(symbol).flatMap(({ parameters }) => parameters.flatMap(({ type }) => (type ? namedIn(type) : [])))
+  const found = formsOf(symbol).flatMap(({ parameters }) =>
+    parameters.flatMap(({ type }) => (type ? namedIn(type) : [])),
+  )
   return [...new Set(found)].filter(({ name }) => name.endsWith('Options'))
 }
 
-/** The exported types that a type names. */
+/** The types with a section that a type names, but for those of which it takes a part. */
 function namedIn(node: ts.Node): ts.Symbol[] {
   const found: ts.Symbol[] = []
   const visit = (each: ts.Node): void => {
     if (ts.isTypeReferenceNode(each)) {
+      if (/^(Pick|Omit)$/.test(each.typeName.getText())) return
       const symbol = resolveName(each.typeName)
       if (symbol !== undefined && homes.has(symbol)) found.push(symbol)
     }
@@ -184,7 +211,7 @@ function writeFunction(page: Page, name: string, symbol: ts.Symbol): string[] {
     .map(({ text }) => text.replace(/^(\S+) *-? */, (_, parameter) => `- ${code(parameter)}: `))
   const returned = tags.find(({ name }) => name === 'returns')?.text
   const result = returned === undefined ? resultOf(page, documented) : `**Returns** ${lowerFirst(returned)}`
-  const thrown = tags.filter(({ name }) => name === 'throws').map(({ text }) => `**Throws** ${throwText(text)}`)
+  const thrown = tags.filter(({ name }) => name === 'throws').map(({ text }) => `**Throws** ${text}`)
   const examples = tags.filter(({ name }) => name === 'example').map(({ text }) => fence(text))
   return [
     `## ${name}`,
@@ -198,13 +225,10 @@ function writeFunction(page: Page, name: string, symbol: ts.Symbol): string[] {
 
 /** Links to the type that a function returns, where it has a section. */
 function resultOf(page: Page, { type }: ts.SignatureDeclaration): string {
-  const [symbol] = type === undefined ? [] : namedIn(type)
-  if (type === undefined || symbol === undefined) return ''
+  if (type === undefined || !ts.isTypeReferenceNode(type)) return ''
+  const [symbol] = namedIn(type)
+  if (symbol === undefined) return ''
   return `**Returns** ${/^Promise</.test(type.getText()) ? 'a promise of ' : ''}${linkTo(page, symbol.name, symbol)}.`
-}
-
-function throwText(text: string): string {
-  return text.replace(/^(TypeError|HooklineError|RangeError|Error)\b/, '`$1`')
 }
 
 /** A signature without its type parameters, which are inferred. */
@@ -214,13 +238,16 @@ function signatureOf(name: string, form: ts.SignatureDeclaration): string {
     return `${parameter.dotDotDotToken ? '...' : ''}${parameter.name.getText()}${mark}: ${typeText(parameter.type)}`
   })
   const generic = form.typeParameters?.map((each) => each.name.text) ?? []
-  const elide = (text: string): string => {
-    const list = generic.join('|')
-    return list === '' ? text : text.replaceAll(new RegExp(`<(?:${list})(?:, (?:${list}))*>`, 'g'), '')
-  }
+  const elide = (text: string): string => withoutArguments(text, generic)
   const [start, list, end] = [name, parameters.map(elide), `: ${elide(typeText(form.type))}`]
   const isGeneric = generic.filter((each) => [...list, end].some((text) => new RegExp(`\\b${each}\\b`).test(text)))
   return wrapList(`${start}${isGeneric.length > 0 ? `<${isGeneric.join(', ')}>` : ''}(`, list, `)${end}`)
+}
+
+/** Leaves out type arguments that are type parameters themselves. */
+function withoutArguments(text: string, generic: readonly string[]): string {
+  const list = generic.join('|')
+  return list === '' ? text : text.replaceAll(new RegExp(`<(?:${list})(?:, (?:${list}))*>`, 'g'), '')
 }
 
 /** A constant or a class. */
@@ -228,7 +255,9 @@ function writeValue(page: Page, name: string, symbol: ts.Symbol): string[] {
   const [declaration] = symbol.declarations ?? []
   if (declaration !== undefined && ts.isClassDeclaration(declaration)) {
     const isPublic = (member: ts.ClassElement): boolean =>
-      member.name !== undefined && !ts.isPrivateIdentifier(member.name) && ts.getCombinedModifierFlags(member) !== ts.ModifierFlags.Private
+      member.name !== undefined &&
+      !ts.isPrivateIdentifier(member.name) &&
+      ts.getCombinedModifierFlags(member) !== ts.ModifierFlags.Private
     const members = declaration.members.filter(isPublic).filter((member) => !ts.isConstructorDeclaration(member))
     return [`## ${name}`, ...paragraphs(page, symbolDoc(symbol)), tableOf(page, 'property', members, false)]
   }
@@ -239,7 +268,9 @@ function writeValue(page: Page, name: string, symbol: ts.Symbol): string[] {
 
 function writeType(page: Page, name: string, symbol: ts.Symbol): string[] {
   const [declaration] = symbol.declarations ?? []
-  const head = [`### ${name}`, ...paragraphs(page, symbolDoc(symbol))]
+  const isHidden = hidden.get(page)?.includes(symbol) === true
+  const doc = `${symbolDoc(symbol)}${isHidden ? ' This type is not exported.' : ''}`
+  const head = [`### ${name}`, ...paragraphs(page, doc)]
   const examples = declaration === undefined ? [] : tagsOf(declaration).filter((tag) => tag.name === 'example')
   const end = examples.map(({ text }) => fence(text))
   if (declaration === undefined) return head
@@ -250,7 +281,8 @@ function writeType(page: Page, name: string, symbol: ts.Symbol): string[] {
   }
   const parameters = declaration.typeParameters?.map((each) => each.name.text).join(', ')
   const text = formatType(declaration.type)
-  return [...head, fence(`type ${name}${parameters ? `<${parameters}>` : ''} = ${text}`), ...end]
+  const start = `type ${name}${parameters ? `<${parameters}>` : ''} =`
+  return [...head, fence(text.startsWith('|') ? `${start}\n  ${text}` : `${start} ${text}`), ...end]
 }
 
 function writeInterface(page: Page, symbol: ts.Symbol, declaration: ts.InterfaceDeclaration): string[] {
@@ -260,30 +292,40 @@ function writeInterface(page: Page, symbol: ts.Symbol, declaration: ts.Interface
     .getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))
     .flatMap(({ declarations = [] }) => declarations.slice(0, 1))
     .filter((each) => ts.isTypeElement(each) && !own.includes(each as ts.TypeElement)) as ts.TypeElement[]
-  const isInput = symbol.name.endsWith('Options') || own.some((member) => defaultOf(docOf(member)).found !== undefined)
+  const isObject = !own.some(ts.isMethodSignature)
+  const isInput =
+    symbol.name.endsWith('Options') || (isObject && own.some((member) => defaultOf(member).found !== undefined))
   const members = isInput ? [...inherited, ...own] : own
-  const named = parents.map((parent) => {
+  const named = parents.flatMap((parent) => {
+    if (parent.typeArguments !== undefined) return code(oneLine(parent.getText()))
     const found = ts.isIdentifier(parent.expression) ? resolveName(parent.expression) : undefined
-    return found !== undefined && homes.has(found) && parent.typeArguments === undefined
-      ? linkTo(page, found.name, found)
-      : code(oneLine(parent.getText()))
+    return found !== undefined && homes.has(found) ? linkTo(page, found.name, found) : []
   })
   const rest = isInput || named.length === 0 ? [] : [`It also has the members of ${named.join(' and ')}.`]
-  const heading = members.some(ts.isMethodSignature) && !isInput ? 'member' : isInput ? 'option' : 'property'
+  const heading = symbol.name.endsWith('Options') ? 'option' : isObject ? 'property' : 'member'
   return [...rest, ...(members.length === 0 ? [] : [tableOf(page, heading, members, isInput)])]
 }
 
 type Member = ts.TypeElement | ts.ClassElement
 
 function tableOf(page: Page, heading: string, members: readonly Member[], isInput: boolean): string {
-  const head = isInput ? `| ${heading} | type | default | |\n|---|---|---|---|` : `| ${heading} | type | |\n|---|---|---|`
+  const head = isInput
+    ? `| ${heading} | type | default | |\n|---|---|---|---|`
+    : `| ${heading} | type | |\n|---|---|---|`
   const rows = members.map((member) => {
-    const { name, type } = memberOf(member)
-    const { found, rest } = defaultOf(docOf(member))
-    const text = cell(textOf(page, inShort(rest)))
-    if (text === '') faults.push(`${placeOf(member)}: ${name} needs a comment.`)
-    if (!isInput) return `| ${code(name)} | ${typeCell(page, type, member)} | ${cell(textOf(page, inShort(docOf(member))))} |`
+    const { name: bare, type } = memberOf(member)
     const isOptional = 'questionToken' in member && member.questionToken !== undefined
+    const name = isOptional && !isInput && !ts.isMethodSignature(member) ? `${bare}?` : bare
+    const { found, rest } = defaultOf(member)
+    if (!isInput) {
+      const [thrown] = tagsOf(member).flatMap(
+        (tag) => (tag.name === 'throws' ? sentencesOf(tag.text)[0] : undefined) ?? [],
+      )
+      const all = [inShort(docOf(member)), thrown && `*Throws* ${thrown}`].filter(Boolean).join(' ')
+      return `| ${code(name)} | ${typeCell(page, type, member)} | ${cell(textOf(page, all))} |`
+    }
+    const text = cell(textOf(page, inShort(rest)))
+    if (text === '' && heading === 'option') faults.push(`${placeOf(member)}: ${name} needs a comment.`)
     const given = found === undefined ? (isOptional ? '' : '*required*') : cell(textOf(page, found))
     return `| ${code(name)} | ${typeCell(page, type, member)} | ${given} | ${text} |`
   })
@@ -295,14 +337,20 @@ function memberOf(member: Member): { readonly name: string; readonly type: strin
   const name = member.name?.getText() ?? ''
   if (!ts.isMethodSignature(member) && !ts.isMethodDeclaration(member)) {
     const { type } = member as ts.PropertySignature
-    return { name, type: typeText(type).replace(/ \| undefined$/, '') }
+    return { name, type: type === undefined ? inferredType(member) : typeText(type).replace(/ \| undefined$/, '') }
   }
   const parameters = member.parameters.map((parameter) => {
     const { type } = parameter
     if (type !== undefined && ts.isLiteralTypeNode(type)) return type.getText()
     return `${parameter.name.getText()}${parameter.questionToken === undefined ? '' : '?'}`
   })
-  return { name: `${name}(${parameters.join(', ')})`, type: typeText(member.type) }
+  const owner = member.parent
+  const generic = 'typeParameters' in owner ? (owner.typeParameters ?? []).map((each) => each.name.text) : []
+  return { name: `${name}(${parameters.join(', ')})`, type: withoutArguments(typeText(member.type), generic) }
+}
+
+function inferredType(member: Member): string {
+  return checker.typeToString(checker.getTypeAtLocation(member))
 }
 
 /** A type, as a link if it is the name of one. */
@@ -319,18 +367,27 @@ function typeCell(page: Page, type: string, member: Member): string {
 }
 
 function typeText(node: ts.TypeNode | undefined): string {
-  return node === undefined ? 'unknown' : oneLine(withoutComments(node.getText())).replaceAll('readonly ', '')
+  return node === undefined ? 'unknown' : inOneLine(withoutComments(node.getText()).replaceAll('readonly ', ''))
+}
+
+/** Joins the lines of a type: members have no semicolon at the end of a line. */
+function inOneLine(type: string): string {
+  return type
+    .replaceAll(/(?<=[\w\]})>'"])\n\s*(?=[\w['"])/g, '; ')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\( | \)|, \)|^\| /g, (found) => found.replace(/[, |]/g, ''))
+    .trim()
 }
 
 /** A type in several lines, as its source has it. */
 function formatType(node: ts.TypeNode): string {
   const text = withoutComments(node.getText()).replaceAll('readonly ', '')
-  const short = oneLine(text)
+  const short = inOneLine(text)
   return short.length <= 100 ? short : text.replaceAll(/\n\s*\n/g, '\n')
 }
 
 function withoutComments(text: string): string {
-  return text.replaceAll(/\/\*\*[\s\S]*?\*\/\s*/g, '').replaceAll(/^\s*\/\/.*\n/gm, '')
+  return text.replaceAll(/\s*\/\*\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*\n/gm, '')
 }
 
 function shorten(type: string): string {
@@ -341,13 +398,17 @@ function shorten(type: string): string {
 
 function linkTo(page: Page, name: string, symbol: ts.Symbol): string {
   const home = homes.get(symbol)
-  return home === undefined ? code(name) : `[${code(name)}](${home === page ? '' : home.file}#${anchorOf(home, symbol)})`
+  return home === undefined
+    ? code(name)
+    : `[${code(name)}](${home === page ? '' : home.file}#${anchorOf(home, symbol)})`
 }
 
 /** GitHub numbers headings that are the same but for their case: a function comes before its type. */
 function anchorOf(page: Page, symbol: ts.Symbol): string {
   const slug = symbol.name.toLowerCase()
-  const same = [...page.exported.values()].filter((each) => homes.get(each) === page && each.name.toLowerCase() === slug)
+  const same = [...page.exported.values()].filter(
+    (each) => homes.get(each) === page && each.name.toLowerCase() === slug,
+  )
   const ordered = same.sort((one, other) => Number(isValue(other)) - Number(isValue(one)))
   const index = ordered.indexOf(symbol)
   return index > 0 ? `${slug}-${index}` : slug
@@ -375,7 +436,10 @@ function tagsOf(node: ts.Node): readonly Tag[] {
     const text = plain(ts.getTextOfJSDocComment(tag.comment))
     const parameter = ts.isJSDocParameterTag(tag) ? `${tag.name.getText()} ` : ''
     const type = ts.isJSDocThrowsTag(tag) && tag.typeExpression ? `${tag.typeExpression.getText()} ` : ''
-    return { name: tag.tagName.text, text: tag.tagName.text === 'example' ? text : `${parameter}${type}${oneLine(text)}` }
+    return {
+      name: tag.tagName.text,
+      text: tag.tagName.text === 'example' ? text : `${parameter}${type}${oneLine(text)}`,
+    }
   })
 }
 
@@ -383,17 +447,24 @@ function plain(text: string | undefined): string {
   return (text ?? '').replaceAll('\r', '').trim()
 }
 
-/** Parts a comment into what it says of the default, and the rest. */
-function defaultOf(doc: string): { readonly found?: string; readonly rest: string } {
+/** Parts the comment of a member into what it says of the default, and the rest. */
+function defaultOf(member: Member): { readonly found?: string; readonly rest: string } {
+  const doc = docOf(member)
+  const tag = tagsOf(member).find(({ name }) => name === 'default')
+  if (tag !== undefined) return { found: asValue(tag.text), rest: doc }
   const sentences = sentencesOf(doc)
   const index = sentences.findIndex((sentence) => /^Default(:|\s+[`'[\d]|\s+(true|false|null)\b)/.test(sentence))
   const sentence = sentences[index]
   if (sentence === undefined) return { rest: doc }
   const [, colon, value = ''] = /^Default(:?)\s+([\s\S]*?)\.?$/.exec(sentence) ?? []
-  const [found = '', ...more] = colon ? [value] : value.split('; ')
+  const [found = '', ...more] = colon || value.length < 50 ? value.split(colon ? '\n' : '; ') : value.split(/[;:] /)
   const added = more.map((part) => `${part.charAt(0).toUpperCase()}${part.slice(1)}.`)
   const rest = [...sentences.slice(0, index), ...added, ...sentences.slice(index + 1)]
-  return { found: found.replace(/^(true|false|null)$/, '`$1`'), rest: rest.join(' ') }
+  return { found: asValue(found), rest: rest.join(' ') }
+}
+
+function asValue(text: string): string {
+  return text.replace(/^(true|false|null)(?=$|[:,;])/, '`$1`')
 }
 
 /** The first sentence of a comment, and those that say with what it goes together. */
@@ -403,7 +474,9 @@ function inShort(doc: string): string {
 }
 
 function sentencesOf(doc: string): readonly string[] {
-  return oneLine(doc.split(/\n *\n/).join(' ')).split(/(?<=[.!?]\)?) +(?=[A-Z`'"([\d{])/).filter((sentence) => sentence !== '')
+  return oneLine(doc.split(/\n *\n/).join(' '))
+    .split(/(?<=[.!?]\)?) +(?=[A-Z`'"([\d{])/)
+    .filter((sentence) => sentence !== '')
 }
 
 function paragraphs(page: Page, doc: string): string[] {
@@ -421,7 +494,10 @@ function paragraphs(page: Page, doc: string): string[] {
 
 /** Resolves the links of a comment, and escapes what Markdown would read as HTML. */
 function textOf(page: Page, text: string): string {
-  const linked = text.replaceAll(/\{@link\s+([\w.]+)(?:\s*\|\s*([^}]*))?\}/g, (_, target: string, label?: string) => {
+  const cited = text.replaceAll(/"(Outbound event delivery|Go client library)"/g, (_, part: string) => {
+    return `[${part}](../specification.md#${part.toLowerCase().replaceAll(' ', '-')})`
+  })
+  const linked = cited.replaceAll(/\{@link\s+([\w.]+)(?:\s*\|\s*([^}]*))?\}/g, (_, target: string, label?: string) => {
     const [name = '', member] = target.split('.')
     const symbol = page.exported.get(name) ?? [...homes.keys()].find((each) => each.name === name)
     if (symbol === undefined && /^[A-Z]/.test(name)) faults.push(`${page.subpath}: {@link ${target}} leads nowhere.`)
@@ -430,7 +506,7 @@ function textOf(page: Page, text: string): string {
   })
   return linked
     .split(/(`[^`]*`)/)
-    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '\\<')))
+    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '\\<').replaceAll(ERRORS, '`$&`')))
     .join('')
 }
 

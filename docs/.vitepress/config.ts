@@ -1,7 +1,7 @@
 /** The site: the guides in the order in which they are needed, the reference, and the demo that `tools/inspector/demo` writes into `public/`. */
 
 import { readFileSync } from 'node:fs'
-import { type DefaultTheme, defineConfig } from 'vitepress'
+import { defineConfig } from 'vitepress'
 import { checkSite } from './check.ts'
 import { linkToRepository, REPOSITORY, slugOf, version } from './links.ts'
 import { writeText } from './text.ts'
@@ -12,7 +12,9 @@ const LATEST = '/hookline/'
 /** The majors before this one, each of which is a site of its own: `1` is at `/hookline/v1/`. */
 const EARLIER: readonly number[] = []
 
-const { exports }: { readonly exports: object } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+const { exports }: { readonly exports: object } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+)
 
 /** The pages that `.ci/reference.ts` writes, one for each subpath. */
 const reference = Object.keys(exports)

@@ -60,7 +60,7 @@ export const RETRY_WINDOW_MS = 4 * 60 * 60_000
 /** The name of the destination in an integrations object. Outbound event delivery, "What the service does" 3. */
 export const INTEGRATION_NAME = 'Webhooks'
 
-/** The default `User-Agent` of a sender, and that of a client. Outbound event delivery, "Interface". */
+/** The default `User-Agent` of a sender, and that of a client. Outbound event delivery, "Outbound delivery". */
 export const USER_AGENT = 'Hookline/1.0'
 
 /** Most bytes of one call: 32 KB. Go client library, "Limits". */

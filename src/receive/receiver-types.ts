@@ -303,7 +303,7 @@ export interface Receiver<
   health(): Promise<ReceiverHealth>
 
   /**
-   * Answers every later request 503 with `Retry-After`. As long as the grace lasts, waits until all earlier requests are
+   * Closes the receiver: answers every later request 503 with `Retry-After`. As long as the grace lasts, waits until all earlier requests are
    * answered, then for the handlers of the inbox or of claimed messages; then their `signal` fires, and their messages are
    * released for another attempt. Closes the inbox or the store of `dedupe`; with an engine that does not answer, that takes up to
    * a second more, and requests that wait for it are answered 503. Do not await it in a handler: it would wait for itself.

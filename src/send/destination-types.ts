@@ -67,12 +67,14 @@ export interface DestinationHealth extends Health {
 
 /** The settings that {@link Destination.update} changes. */
 export interface DestinationChanges {
+  /** The URLs from now on, one to five. */
   readonly webhooks?: readonly Webhook[]
   /**
-   * Null sends unsigned from now on. The type admits undefined so that `process.env.X` compiles; a secret that is given as
+   * The shared secret from now on; null sends unsigned. The type admits undefined so that `process.env.X` compiles; a secret that is given as
    * undefined or empty is a TypeError.
    */
   readonly sharedSecret?: string | null | undefined
+  /** Whether messages are queued and sent from now on. */
   readonly enabled?: boolean
 }
 

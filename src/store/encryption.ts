@@ -23,7 +23,7 @@ export interface EncryptionKey {
 
 /** How a queue encrypts messages, what is stored of their attempts, and the history. */
 export interface EncryptionOptions {
-  /** The first key encrypts. Each of them decrypts what it has encrypted. */
+  /** The keys: the first one encrypts, and each decrypts what it has encrypted. */
   readonly keys: readonly EncryptionKey[]
 }
 

@@ -200,7 +200,7 @@ export interface LogPage {
 
 /** How long the entries of a log are kept. */
 export interface HistoryOptions {
-  /** In milliseconds, from when they were handled. Older ones are dropped once a minute. */
+  /** How long messages stay in the history, in milliseconds from when they were handled. Older ones are dropped once a minute. */
   readonly maxAgeMs: number
   /** The most bytes of bodies, of all processes together: past that the oldest are dropped. Default: as many as there is room for. */
   readonly maxBytes?: number

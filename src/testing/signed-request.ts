@@ -27,6 +27,7 @@ export interface SignedRequestOptions {
 
 /** With `as: 'rudderstack'`, which does not sign. */
 export interface HeaderRequestOptions extends Pick<SignedRequestOptions, 'method'> {
+  /** The service that sends the secret as a header. */
   readonly as: 'rudderstack'
   /** The header with the secret. Default `x-webhook-key`. */
   readonly header?: string

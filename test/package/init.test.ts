@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import manifest from '../../package.json' with { type: 'json' }
 import { listen } from '../../src/testing/server.ts'
 import { FRAMEWORKS } from '../../tools/command/src/init/templates.ts'
+import { uncomment } from '../../tools/command/test/uncomment.ts'
 import { until } from '../support/until.ts'
 import { createProject, type Project } from './project.ts'
 import { run } from './run.ts'
@@ -57,9 +58,13 @@ describe('a project of TypeScript', () => {
       const program = join(directory(), 'node_modules/hookline/dist/cli.js')
       await run(process.execPath, [program, 'init', name, '--no-install'], folder)
       const written = await readdir(folder, { recursive: true })
-      files.push(...written.filter((path) => path.endsWith('.ts')).map((path) => join(folder, path)))
+      const paths = written.filter((path) => path.endsWith('.ts')).map((path) => join(folder, path))
+      const [receiver = ''] = paths.filter((path) => !path.endsWith('.test.ts'))
+      const whole = receiver.replace(/\.ts$/, '-uncommented.ts')
+      await writeFile(whole, uncomment(await readFile(receiver, 'utf8')))
+      files.push(...paths, whole)
     }
-    expect(files).toHaveLength(2 * Object.keys(FRAMEWORKS).length)
+    expect(files).toHaveLength(3 * Object.keys(FRAMEWORKS).length)
     const options: ts.CompilerOptions = {
       ...settings,
       strict: true,

@@ -1,13 +1,19 @@
 /** `hookline init`: the test that it writes passes at once, its server starts, and it runs a package manager. */
 
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { fixtures, signedRequest } from 'hookline/testing'
 import { afterAll, describe, expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
+import { startNode } from '../../../test/docs/child.ts'
+import { needs } from '../../../test/support/needs.ts'
+import { freePort } from '../../../test/support/redis.ts'
+import { until } from '../../../test/support/until.ts'
 import { FRAMEWORKS } from '../src/init/templates.ts'
 import { createFolder, hookline, root } from './command.ts'
+import { uncomment } from './uncomment.ts'
 
 const run = promisify(execFile)
 
@@ -70,6 +76,39 @@ describe.concurrent('its test passes at once', { timeout: 60_000 }, () => {
       expect(await runTests(await initProject(files, name))).toMatch(PASSED)
     },
   )
+})
+
+/** The frameworks whose receiver is a server, in both module systems. */
+const SERVERS = Object.entries(FRAMEWORKS)
+  .filter(([, { isServer }]) => isServer)
+  .map(([name], index) => ({ name, files: { 'package.json': index % 2 === 0 ? MODULE : {} } }))
+
+describe.concurrent('its inbox, health and end work when they are uncommented', { timeout: 60_000 }, () => {
+  it.for(SERVERS)('for $name, with $files', needs('POSIX'), async ({ name, files }, { expect, onTestFinished }) => {
+    const cwd = await initProject(files, name)
+    const path = join(cwd, 'webhooks.js')
+    const code = await readFile(path, 'utf8')
+    await writeFile(path, uncomment(code))
+    expect(await runTests(cwd)).toMatch(PASSED)
+
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const server = startNode(['webhooks.js'], { cwd, env: { HOOKLINE_SECRET: 'secret', PORT: String(port) } })
+    onTestFinished(() => server.kill('SIGKILL'))
+    await until(() =>
+      fetch(`${url}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    )
+    const answer = await fetch(`${url}/webhooks`, signedRequest(fixtures.track, 'secret'))
+    await server.printed(/track .*Order Completed/s)
+    server.kill('SIGTERM')
+
+    expect(answer.status).toBe(200)
+    expect(await server.exit).toBe(0)
+    expect(await readdir(cwd)).toContain('inbox.sqlite')
+  })
 })
 
 it('its test passes beside another test runner, which does not find it', async () => {

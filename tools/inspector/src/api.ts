@@ -56,6 +56,7 @@ export interface InspectorOptions {
    * of your own, `process.env.INSPECTOR_TOKEN` for instance, lets an open page go on when the app was started again.
    */
   readonly token?: string | undefined
+  /** How much of the messages is kept. */
   readonly keep?: KeepOptions
   /** The clock of the parts, which the page goes by. Default: that of the machine. */
   readonly clock?: Clock
@@ -65,7 +66,7 @@ export interface InspectorOptions {
 
 /** Where the page is served by itself. */
 export interface ListenOptions {
-  /** 0: any free port. */
+  /** The port; 0 is any free one. */
   readonly port: number
   /** The address to listen on. Default `127.0.0.1`, which other machines do not reach. */
   readonly host?: string

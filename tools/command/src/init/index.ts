@@ -247,7 +247,9 @@ function printNext(
     ...(isTypeScript && !isModule && !isNext
       ? ['Compile with "module": "nodenext" or "preserve": older settings find no types.']
       : []),
-    `Before production: ${GUIDES}/deploy.md`,
+    framework.isServer
+      ? `Before production, uncomment the inbox in ${receiver}: ${GUIDES}/deploy.md`
+      : `Before production: ${GUIDES}/deploy.md`,
   ]
   print(`\nNext:\n${steps.map((step) => `  ${step}`).join('\n')}`)
 }

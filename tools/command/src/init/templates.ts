@@ -10,7 +10,7 @@ export interface Framework {
   readonly imports: string
   /** A function, where a build imports the module without the environment. */
   readonly secret: string
-  /** What follows the handlers. */
+  /** What follows the handlers. Lines that begin with a comment in lower case are code to uncomment. */
   readonly mount: string
   /** The name that `mount` exports. */
   readonly exported: string
@@ -19,6 +19,8 @@ export interface Framework {
   /** Whether it is a program that listens on `PORT`. */
   readonly isServer: boolean
 }
+
+const STOP = '// At a deploy or a restart, answers what has arrived, and gives handlers ten seconds:'
 
 const server = {
   path: 'webhooks',
@@ -45,7 +47,19 @@ const app = express()
 // Before any body parser: the signature covers the exact bytes.
 app.post('/webhooks', serve(receiver))
 
-export const server = app.listen(process.env.PORT ?? 3000)`,
+// Whether to send traffic, for a load balancer:
+// app.get('/readyz', async (_request, response) => {
+//   const { ready, status } = await receiver.health()
+//   response.status(ready ? 200 : 503).send(status)
+// })
+
+export const server = app.listen(process.env.PORT ?? 3000)
+
+${STOP}
+// process.once('SIGTERM', async () => {
+//   server.close()
+//   await receiver.close()
+// })`,
   },
   koa: {
     ...server,
@@ -61,7 +75,21 @@ const app = new Koa()
 // Before any body parser: the signature covers the exact bytes.
 app.use(serve(receiver, { path: '/webhooks' }))
 
-export const server = app.listen(process.env.PORT ?? 3000)`,
+// Whether to send traffic, for a load balancer:
+// app.use(async (context, next) => {
+//   if (context.path !== '/readyz') return next()
+//   const { ready, status } = await receiver.health()
+//   context.status = ready ? 200 : 503
+//   context.body = status
+// })
+
+export const server = app.listen(process.env.PORT ?? 3000)
+
+${STOP}
+// process.once('SIGTERM', async () => {
+//   server.close()
+//   await receiver.close()
+// })`,
   },
   fastify: {
     ...server,
@@ -75,7 +103,20 @@ import { serve } from 'hookline/fastify'`,
 export const app = Fastify()
 
 app.register(serve(receiver), { path: '/webhooks' })
-app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })`,
+
+// Whether to send traffic, for a load balancer:
+// app.get('/readyz', async (_request, reply) => {
+//   const { ready, status } = await receiver.health()
+//   return reply.code(ready ? 200 : 503).send(status)
+// })
+
+app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })
+
+${STOP}
+// process.once('SIGTERM', async () => {
+//   await app.close()
+//   await receiver.close()
+// })`,
     exported: 'app',
     post: `
   const { method, headers, body } = signedRequest(fixtures.track, secret)
@@ -90,7 +131,23 @@ import { createServer } from 'node:http'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'`,
     mount: `
-export const server = createServer(serve(receiver, { path: '/webhooks' })).listen(process.env.PORT ?? 3000)`,
+const webhooks = serve(receiver, { path: '/webhooks' })
+
+export const server = createServer(async (request, response) => {
+  // Whether to send traffic, for a load balancer:
+  // if (request.url === '/readyz') {
+  //   const { ready, status } = await receiver.health()
+  //   response.writeHead(ready ? 200 : 503).end(status)
+  //   return
+  // }
+  webhooks(request, response)
+}).listen(process.env.PORT ?? 3000)
+
+${STOP}
+// process.once('SIGTERM', async () => {
+//   server.close()
+//   await receiver.close()
+// })`,
   },
   next: {
     path: 'app/api/webhooks/route',
@@ -101,6 +158,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fetch'`,
     secret: '() => process.env.HOOKLINE_SECRET',
     mount: `
+// To answer at once and handle messages afterwards: https://hookline.github.io/hookline/serverless
 export const POST = serve(receiver)`,
     exported: 'POST',
     isServer: false,
@@ -138,6 +196,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/lambda'`,
     secret: 'process.env.HOOKLINE_SECRET',
     mount: `
+// To answer at once and handle messages afterwards: https://hookline.github.io/hookline/serverless
 export const handler = serve(receiver)`,
     exported: 'handler',
     isServer: false,
@@ -153,20 +212,36 @@ export type FrameworkName = keyof typeof FRAMEWORKS
 
 /** The receiver, as an ES module or in CommonJS. */
 export function receiverOf(framework: Framework, isModule: boolean): string {
-  const code = `${framework.imports.trim()}
-
-const receiver = createReceiver({ secret: ${framework.secret} })
+  const { imports, secret, mount, exported, isServer } = framework
+  const [imported, option, started] = isServer ? INBOX : ['', '', '']
+  const options = isServer ? `{\n  secret: ${secret},\n  ${option}\n}` : `{ secret: ${secret} }`
+  const code = `${imports.trim()}
+${imported}
+const receiver = createReceiver(${options})
 
 receiver.on('track', (message) => console.log('track', message))
 receiver.on('delete', (message) => console.log('forget', message))
-
-${framework.mount.trim()}
+${started}
+${mount.trim()}
 `
-  return isModule ? code : toCommonJs(code, framework.exported)
+  return isModule ? code : toCommonJs(code, exported)
 }
 
+/** The lines of an inbox, which are to be uncommented: its import, its option, its start. */
+const INBOX = [
+  `
+// An inbox stores each message, answers, and then calls the handlers, with retries. To use it, uncomment the code in this file:
+// import { sqliteQueue } from 'hookline/queues/sqlite'
+// const queue = sqliteQueue({ path: \`\${process.env.STATE_DIRECTORY ?? '.'}/inbox.sqlite\`, name: 'webhooks' })
+`,
+  '// inbox: { queue, history: { maxAgeMs: 7 * 24 * 60 * 60_000 } },',
+  '// receiver.start()\n',
+] as const
+
 function toCommonJs(code: string, exported: string): string {
-  const body = code.replace(/^import (.+) from (.+)$/gm, 'const $1 = require($2)').replace(/^export /gm, '')
+  const body = code
+    .replace(/^((?:\/\/ )?)import (.+) from (.+)$/gm, '$1const $2 = require($3)')
+    .replace(/^export /gm, '')
   return `${body}\nmodule.exports = { ${exported} }\n`
 }
 
