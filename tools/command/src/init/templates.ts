@@ -20,7 +20,7 @@ export interface Framework {
   readonly isServer: boolean
 }
 
-const STOP = '// At a deploy or a restart, answers what has arrived, and gives handlers ten seconds:'
+const STOP = '// At the end, answers what has arrived, and gives the handlers ten seconds:'
 
 const server = {
   path: 'webhooks',
@@ -56,10 +56,8 @@ app.post('/webhooks', serve(receiver))
 export const server = app.listen(process.env.PORT ?? 3000)
 
 ${STOP}
-// process.once('SIGTERM', async () => {
-//   server.close()
-//   await receiver.close()
-// })`,
+// server.once('close', () => receiver.close())
+// process.once('SIGTERM', () => server.close())`,
   },
   koa: {
     ...server,
@@ -86,10 +84,8 @@ app.use(serve(receiver, { path: '/webhooks' }))
 export const server = app.listen(process.env.PORT ?? 3000)
 
 ${STOP}
-// process.once('SIGTERM', async () => {
-//   server.close()
-//   await receiver.close()
-// })`,
+// server.once('close', () => receiver.close())
+// process.once('SIGTERM', () => server.close())`,
   },
   fastify: {
     ...server,
@@ -110,13 +106,11 @@ app.register(serve(receiver), { path: '/webhooks' })
 //   return reply.code(ready ? 200 : 503).send(status)
 // })
 
-app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })
-
 ${STOP}
-// process.once('SIGTERM', async () => {
-//   await app.close()
-//   await receiver.close()
-// })`,
+// app.addHook('onClose', async () => void (await receiver.close()))
+// process.once('SIGTERM', () => app.close())
+
+app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })`,
     exported: 'app',
     post: `
   const { method, headers, body } = signedRequest(fixtures.track, secret)
@@ -144,10 +138,8 @@ export const server = createServer(async (request, response) => {
 }).listen(process.env.PORT ?? 3000)
 
 ${STOP}
-// process.once('SIGTERM', async () => {
-//   server.close()
-//   await receiver.close()
-// })`,
+// server.once('close', () => receiver.close())
+// process.once('SIGTERM', () => server.close())`,
   },
   next: {
     path: 'app/api/webhooks/route',
