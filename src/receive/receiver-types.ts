@@ -19,7 +19,7 @@ import type { AudienceHandlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { DeadLetterReason } from './inbox-state.ts'
 import type { BatchHandler, BatchOptions } from './message-batches.ts'
-import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
+import type { CustomOf, CustomOption, EventName, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
 import type { ReceiverWorkOptions, WorkResult } from './work.ts'
@@ -129,7 +129,7 @@ export interface Receiver<
   Custom extends CustomOption = any,
 > extends Endpoint {
   /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
-  on<const Event extends (keyof Events & string) | (string & {})>(
+  on<const Event extends EventName<Events>>(
     type: 'track',
     event: Event,
     handler: Handler<TrackOf<Event, Events>>,
@@ -163,7 +163,7 @@ export interface Receiver<
    * @example
    * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
    */
-  onBatch<const Event extends (keyof Events & string) | (string & {})>(
+  onBatch<const Event extends EventName<Events>>(
     type: 'track',
     event: Event,
     handler: BatchHandler<TrackOf<Event, Events>>,
