@@ -32,10 +32,10 @@ export function createReceiver<
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   const Traits extends TraitSchemas = {},
   const Custom extends CustomOption = undefined,
-  const Strict extends boolean = false,
+  const Strict extends boolean = boolean,
 >(
   options: ReceiverOptions<Events, Traits, Custom, Strict>,
-): Receiver<Strict extends true ? ClosedEvents<Events> : Events, Traits, Custom> {
+): Receiver<[Strict] extends [true] ? ClosedEvents<Events> : Events, Traits, Custom> {
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
   const handlers = new Handlers(Object.keys(options.events ?? {}), settings)
@@ -131,7 +131,7 @@ export function createReceiver<
     },
   }
   rememberOptions(receiver, { ...options } as ReceiverOptions)
-  return receiver as Receiver<Strict extends true ? ClosedEvents<Events> : Events, Traits, Custom>
+  return receiver as Receiver<[Strict] extends [true] ? ClosedEvents<Events> : Events, Traits, Custom>
 
   function requireInbox(call: string): Inbox {
     if (inbox !== undefined) return inbox

@@ -70,16 +70,18 @@ export interface ReceiverCloseOptions {
 
 /** The message of a type, with the output of its schema. */
 export type MessageOfType<
-  Type extends ReceivedMessage['type'],
+  Type extends ReceivedMessage['type'] | '*',
   Traits extends TraitSchemas,
   Custom = undefined,
-> = Type extends 'identify'
-  ? IdentifyMessage<SchemaOutput<Traits['identify']>>
-  : Type extends 'group'
-    ? GroupMessage<SchemaOutput<Traits['group']>>
-    : Type extends 'custom'
-      ? CustomOf<Custom>
-      : Extract<Message, { type: Type }>
+> = Type extends '*'
+  ? MessageOfType<TypeOf<Custom>, Traits, Custom>
+  : Type extends 'identify'
+    ? IdentifyMessage<SchemaOutput<Traits['identify']>>
+    : Type extends 'group'
+      ? GroupMessage<SchemaOutput<Traits['group']>>
+      : Type extends 'custom'
+        ? CustomOf<Custom>
+        : Extract<Message, { type: Type }>
 
 /** The types that a receiver has handlers for. */
 export type TypeOf<Custom> = MessageType | CustomOf<Custom>['type']
@@ -136,22 +138,16 @@ export interface Receiver<
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
   /**
-   * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
-   * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
-   * answered 200, and completed in an inbox.
+   * Calls `handler` for every message of a type, of any of a list of types, or, for `'*'`, of all types. All handlers of a message
+   * run, at the same time; when one fails, the message is retried and all run again. A message that no handler matches is not
+   * wanted: it is answered 200, and completed in an inbox.
    *
    * @throws TypeError for anything but the seven types and, with the option, `custom`; and after {@link start} for a type, event or audience that never had
    *   a handler, because its messages may be completed already.
    */
-  on<const Type extends TypeOf<Custom>>(
+  on<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
     handler: Handler<MessageOfType<Type, Traits, Custom>>,
-    options?: HandlerOptions,
-  ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` for every message, whatever its type. */
-  on(
-    type: '*',
-    handler: Handler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
 
@@ -169,16 +165,10 @@ export interface Receiver<
     handler: BatchHandler<TrackOf<Event, Events>>,
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` with many messages of a type, or of any of a list of types, at a time. */
-  onBatch<const Type extends TypeOf<Custom>>(
+  /** Calls `handler` with many messages of a type, of any of a list of types, or, for `'*'`, of all types, at a time. */
+  onBatch<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
     handler: BatchHandler<MessageOfType<Type, Traits, Custom>>,
-    options?: BatchOptions,
-  ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` with many messages of any type at a time. */
-  onBatch(
-    type: '*',
-    handler: BatchHandler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
 
