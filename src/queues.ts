@@ -26,6 +26,7 @@ export type {
   ClaimedJob,
   CloseOptions,
   Complete,
+  Completion,
   DeadLetter,
   DeadLetterFilter,
   DeadLetterPage,
