@@ -32,8 +32,7 @@ export function createHarness(blocks: readonly Block[], files: ReadonlySet<strin
   const directory = mkdtempSync(join(cache, 'docs-'))
   const pathOf = (block: Block): string => join(directory, fileName(block))
   const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
-  for (const block of blocks) {
-    if (kindOf(block) === 'example') continue
+  for (const block of blocks.filter((each) => kindOf(each) !== 'example')) {
     mkdirSync(dirname(pathOf(block)), { recursive: true })
     writeFileSync(pathOf(block), block.code)
   }

@@ -85,7 +85,7 @@ it('the peers and their ranges are those of package.json', () => {
 })
 
 it('the runtimes are those of package.json and of the table of runtimes', () => {
-  const [heads = ''] = /^\| .*Node.*$/m.exec(read('docs/runtimes.md')) ?? []
+  const [heads = ''] = /^\| {2}\| .*Node.*$/m.exec(read('docs/hosts.md')) ?? []
   const nodes = [...heads.matchAll(/Node (\d+)/g)].map(([, line]) => line)
   const [first, ...others] = nodes
   expect(rowOf(page, 'Node')).toContain([`${first} from ${engines.node.replace('>=', '')}`, ...others].join(', '))
