@@ -59,7 +59,7 @@ export function checkPage(page: URL): void {
     const text = await readFile(page, 'utf8')
     const lines = text.split('\n')
     const table = toTable()
-    const start = lines.findIndex((line) => line === table[0])
+    const start = lines.indexOf(table[0] ?? '')
     expect(lines.slice(start, start + table.length)).toEqual(table)
     for (const sentence of sentences) expect(text.replace(/\s+/g, ' ')).toContain(sentence)
   })
