@@ -80,8 +80,10 @@ export type {
   TypeOf,
 } from './receive/receiver-types.ts'
 export type {
+  ClosedEvents,
   CustomOf,
   CustomOption,
+  EventName,
   EventSchemas,
   OutputOf,
   Schema,

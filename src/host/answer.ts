@@ -18,7 +18,7 @@ export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"dupli
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
 const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
 const headerChallenge = { 'www-authenticate': 'Header realm="webhooks"' }
-// The rest of the body is not read, so the connection cannot carry another request.
+// The rest of the body is not read, or the process ends: the connection must not carry another request.
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
 
@@ -30,7 +30,7 @@ type CodeOf<Status> = {
 
 /** The headers of each code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Record<CodeOf<401>, Headers>> = {
-  shutting_down: retryLater,
+  shutting_down: { ...retryLater, ...closeConnection },
   queue_full: retryLater,
   queue_unavailable: retryLater,
   inbox_unavailable: retryLater,

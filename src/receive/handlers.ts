@@ -41,6 +41,7 @@ const MAX_WARNED = 20
 const MAX_NAME = 100
 
 interface HandlersSettings {
+  readonly strictEvents: boolean
   readonly takesCustom: boolean
   readonly clock: Clock
   readonly inbox: { readonly transactional: boolean } | undefined
@@ -203,6 +204,7 @@ export class Handlers {
 
   #add(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
     const registry = by === 'type' ? this.#byType : this.#byEvent
+    if (by === 'event' && this.#settings.strictEvents) this.#requirePlanned(call, keys)
     const onOf = (key: string): string => (by === 'type' ? key : `track ${key}`)
     for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart(call, key)
     for (const key of keys) this.#refuseMixed(call, onOf(key), registered.batched !== undefined)
@@ -218,6 +220,15 @@ export class Handlers {
     if (other === undefined) return
     const rule = 'must not share messages with a handler of batches in an inbox with `transactional`'
     throw invalidOption(call, rule, `handlers for ${show(on)} and ${show(other.on)}`, 'Do both in the one `onBatch`.')
+  }
+
+  #requirePlanned(call: string, events: ReadonlySet<string>): void {
+    for (const event of events) {
+      if (this.#schemas.includes(event)) continue
+      const near = nearest(event, this.#schemas)
+      const advice = near === undefined ? 'Add a schema for it to `events`.' : `Did you mean ${show(near)}?`
+      throw invalidOption(`${call}: event`, 'must be in `events`, because of `strictEvents`', show(event), advice)
+    }
   }
 
   #createPace(call: string, maxPerSecond: number | undefined): Pace | undefined {

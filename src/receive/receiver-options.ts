@@ -38,6 +38,7 @@ export interface ReceiverOptions<
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   Traits extends TraitSchemas = {},
   Custom extends CustomOption = undefined,
+  Strict extends boolean = boolean,
 > {
   /**
    * The shared secret of the destination; several while one replaces another; a function that returns it, called on the
@@ -55,6 +56,11 @@ export interface ReceiverOptions<
   readonly allowUnsigned?: boolean
   /** Schemas of track properties by event name: any that implement Standard Schema. */
   readonly events?: Events
+  /**
+   * Allows handlers for events in `events` only: `on('track', event, …)` for another event does not compile, and throws. Needs `events`.
+   * Messages of other events are received as without it. Default false.
+   */
+  readonly strictEvents?: Strict
   /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
   readonly traits?: Traits
   /**
@@ -143,6 +149,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
   header: anything,
   allowUnsigned: anything,
   events: anything,
+  strictEvents: requireBoolean,
   traits: anything,
   custom: anything,
   methods: requireDeliveryMethods,
@@ -179,8 +186,9 @@ export function readOptions(options: ReceiverOptions) {
   if (onDeadLetter !== undefined && inbox === undefined) {
     throw invalidOption('onDeadLetter', 'needs an `inbox`', undefined, 'Pass a queue as `inbox`.')
   }
-  if (onUnplanned !== undefined && events === undefined) {
-    throw invalidOption('onUnplanned', 'needs `events`', undefined, 'Pass schemas by event name as `events`.')
+  for (const name of ['onUnplanned', 'strictEvents'] as const) {
+    if (events !== undefined || !options[name]) continue
+    throw invalidOption(name, 'needs `events`', undefined, 'Pass schemas by event name as `events`.')
   }
   const { report, log } = createReport<FailedRequest>(options, clock)
   const tap = new Tap(report, onDeadLetter, clock)
@@ -188,6 +196,7 @@ export function readOptions(options: ReceiverOptions) {
     findKeys: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
     validate: createValidate(events, options.traits, options.custom),
+    strictEvents: options.strictEvents ?? false,
     takesCustom: options.custom !== undefined && options.custom !== false,
     methods: options.methods ?? POST_ONLY,
     limit: options.limit ?? BODY_LIMIT,

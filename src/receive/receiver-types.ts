@@ -19,7 +19,7 @@ import type { AudienceHandlers } from './handlers.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import type { DeadLetterReason } from './inbox-state.ts'
 import type { BatchHandler, BatchOptions } from './message-batches.ts'
-import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
+import type { CustomOf, CustomOption, EventName, EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
 import type { ReceiverWorkOptions, WorkResult } from './work.ts'
@@ -70,16 +70,18 @@ export interface ReceiverCloseOptions {
 
 /** The message of a type, with the output of its schema. */
 export type MessageOfType<
-  Type extends ReceivedMessage['type'],
+  Type extends ReceivedMessage['type'] | '*',
   Traits extends TraitSchemas,
   Custom = undefined,
-> = Type extends 'identify'
-  ? IdentifyMessage<SchemaOutput<Traits['identify']>>
-  : Type extends 'group'
-    ? GroupMessage<SchemaOutput<Traits['group']>>
-    : Type extends 'custom'
-      ? CustomOf<Custom>
-      : Extract<Message, { type: Type }>
+> = Type extends '*'
+  ? MessageOfType<TypeOf<Custom>, Traits, Custom>
+  : Type extends 'identify'
+    ? IdentifyMessage<SchemaOutput<Traits['identify']>>
+    : Type extends 'group'
+      ? GroupMessage<SchemaOutput<Traits['group']>>
+      : Type extends 'custom'
+        ? CustomOf<Custom>
+        : Extract<Message, { type: Type }>
 
 /** The types that a receiver has handlers for. */
 export type TypeOf<Custom> = MessageType | CustomOf<Custom>['type']
@@ -129,29 +131,23 @@ export interface Receiver<
   Custom extends CustomOption = any,
 > extends Endpoint {
   /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
-  on<const Event extends (keyof Events & string) | (string & {})>(
+  on<const Event extends EventName<Events>>(
     type: 'track',
     event: Event,
     handler: Handler<TrackOf<Event, Events>>,
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
   /**
-   * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
-   * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
-   * answered 200, and completed in an inbox.
+   * Calls `handler` for every message of a type, of any of a list of types, or, for `'*'`, of all types. All handlers of a message
+   * run, at the same time; when one fails, the message is retried and all run again. A message that no handler matches is not
+   * wanted: it is answered 200, and completed in an inbox.
    *
    * @throws TypeError for anything but the seven types and, with the option, `custom`; and after {@link start} for a type, event or audience that never had
    *   a handler, because its messages may be completed already.
    */
-  on<const Type extends TypeOf<Custom>>(
+  on<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
     handler: Handler<MessageOfType<Type, Traits, Custom>>,
-    options?: HandlerOptions,
-  ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` for every message, whatever its type. */
-  on(
-    type: '*',
-    handler: Handler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
 
@@ -163,22 +159,16 @@ export interface Receiver<
    * @example
    * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
    */
-  onBatch<const Event extends (keyof Events & string) | (string & {})>(
+  onBatch<const Event extends EventName<Events>>(
     type: 'track',
     event: Event,
     handler: BatchHandler<TrackOf<Event, Events>>,
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` with many messages of a type, or of any of a list of types, at a time. */
-  onBatch<const Type extends TypeOf<Custom>>(
+  /** Calls `handler` with many messages of a type, of any of a list of types, or, for `'*'`, of all types, at a time. */
+  onBatch<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
     handler: BatchHandler<MessageOfType<Type, Traits, Custom>>,
-    options?: BatchOptions,
-  ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` with many messages of any type at a time. */
-  onBatch(
-    type: '*',
-    handler: BatchHandler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
 

@@ -39,6 +39,16 @@ export interface TraitSchemas {
 /** The option of a receiver that accepts more than the seven messages: any other JSON (`true`), or JSON that matches a schema. */
 export type CustomOption = boolean | Schema | undefined
 
+declare const closed: unique symbol
+
+/** The schemas of a receiver with `strictEvents`: its handlers are for these events only. */
+export type ClosedEvents<Events> = Events & { readonly [closed]?: true }
+
+/** The names of events that handlers of a receiver may be for. An editor suggests those with a schema. */
+export type EventName<Events> = typeof closed extends keyof Events
+  ? keyof Events & string
+  : (keyof Events & string) | (string & {})
+
 /** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
 export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
 

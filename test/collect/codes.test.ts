@@ -64,7 +64,7 @@ const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfAQueue 
   call_too_large: { status: 413, path: '/v1/identify', body: { userId: 'u'.repeat(32 * 1024) } },
   queue_full: { status: 503, submit: fails('queue_full'), headers: { 'retry-after': '5' } },
   queue_unavailable: { status: 503, submit: fails('queue_unavailable'), headers: { 'retry-after': '5' } },
-  shutting_down: { status: 503, submit: fails('shutting_down'), headers: { 'retry-after': '5' } },
+  shutting_down: { status: 503, submit: fails('shutting_down'), headers: { 'retry-after': '5', connection: 'close' } },
   internal: { status: 500, submit: () => Promise.reject(new Error('no')) },
 }
 

@@ -98,6 +98,8 @@ const conditions: Readonly<Record<string, Condition>> = {
 
 /** The conditions for an older major of a framework. */
 const SMOKE = ['letters beyond ASCII', 'a chunked body over the limit', 'a forged signature']
+/** The codes whose answers close a connection of HTTP/1. */
+const CLOSING: readonly Outcome[] = ['body_too_large', 'body_timeout', 'shutting_down']
 
 /** A request without a body. */
 const empty: Wire = { headers: {}, chunks: [] }
@@ -149,7 +151,7 @@ export function adapterContract(host: Host, turn: number): void {
     expect('www-authenticate' in headers).toBe(reply?.status === 401)
     expect(headers.allow).toBe(code === 'method_not_allowed' ? 'POST' : undefined)
     if (host.http !== 1) expect(headers.connection).toBeUndefined()
-    else if (code === 'body_too_large' || code === 'body_timeout') expect(headers.connection).toBe('close')
+    else if (CLOSING.includes(code)) expect(headers.connection).toBe('close')
     expect(reply?.text).not.toContain(secret)
   }
 

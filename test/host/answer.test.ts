@@ -45,7 +45,7 @@ const answers: Readonly<Record<HooklineErrorCode, readonly [status: number, head
   queue_full: [503, later],
   queue_unavailable: [503, later],
   lease_lapsed: [503],
-  shutting_down: [503, later],
+  shutting_down: [503, { ...later, ...close }],
   internal: [500],
 }
 

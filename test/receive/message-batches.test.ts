@@ -6,7 +6,7 @@ import { createReceiver, type Message, type MessageType, type Receiver } from '.
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { type BatchHandler, BatchRoom } from '../../src/receive/message-batches.ts'
-import type { Queue } from '../../src/store/queue-types.ts'
+import type { JobTransaction, Queue } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testMessageBatches } from '../contracts/message-batches.ts'
@@ -185,6 +185,41 @@ describe('in an inbox with transactions', () => {
     (receiver) =>
       receiver.onBatch(types, () => {})
   const ordersInBatches: Register = (receiver) => receiver.onBatch('track', 'Order Completed', () => {})
+
+  it('a batch completes in one transaction those that did not fail, and writes nothing when it throws', async () => {
+    const clock = manualClock()
+    const memory = memoryQueue({ clock })
+    const commits: number[] = []
+    const transaction: JobTransaction = {
+      db: {},
+      commit: async (completions) => void commits.push(completions.length),
+      rollback: async () => {},
+    }
+    const work: Queue['work'] = (handle, options) =>
+      memory.work((job, signal, save) => handle(job, signal, save, async () => transaction), options)
+    const queue: Queue = { ...memory, isTransactional: true, work }
+    const { receiver } = setUp({ clock, inbox: { queue, transactional: true, retries: [] } })
+    let isDown = false
+    receiver.onBatch('track', (_messages, _deliveries, { db, fail }) => {
+      expect(db).toBe(transaction.db)
+      if (isDown) throw new Error('down')
+      fail(1, new Error('bad row'))
+    })
+    receiver.start()
+    const deliverThree = async () => {
+      for (const messageId of ['1', '2', '3'])
+        await deliver(receiver, { ...fixtures.track, messageId: `${isDown}-${messageId}` })
+      await clock.advance(1_000)
+    }
+
+    await deliverThree()
+    expect(await receiver.deadLetters()).toHaveLength(1)
+    isDown = true
+    await deliverThree()
+
+    expect(commits).toEqual([2])
+    expect(await receiver.deadLetters()).toHaveLength(4)
+  })
 
   it.each<[string, Register, Register]>([
     ['of its type', batchOf('page', 'track'), (receiver) => receiver.on('track', () => {})],

@@ -66,6 +66,8 @@ const mistakes: readonly (readonly [option: string, options: object | undefined]
   ['onDeadLetter', { onDeadLetter: call }],
   ['onUnplanned', { events: {}, onUnplanned: 'log' }],
   ['onUnplanned', { onUnplanned: call }],
+  ['strictEvents', { events: {}, strictEvents: 'yes' }],
+  ['strictEvents', { strictEvents: true }],
   ['logger.error', { logger: {} }],
   ['inbox', { inbox: null }],
   ['inbox', { inbox: {} }],

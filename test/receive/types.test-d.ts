@@ -253,6 +253,25 @@ test('mistakes do not compile', () => {
   createReceiver({ secret: 's', events: { e: {} } })
 })
 
+test('with strictEvents, handlers are for the events with a schema only', () => {
+  const events = { 'Order Completed': z.object({ total: z.number() }) }
+  const strict = createReceiver({ secret: 's', events, strictEvents: true })
+  strict
+    .on('track', 'Order Completed', ({ properties }) => expectTypeOf(properties).toEqualTypeOf<{ total: number }>())
+    .on('track', ({ event }) => expectTypeOf(event).toEqualTypeOf<string>())
+    .off('track', 'Order Completed', () => {})
+  expectTypeOf<MessageOf<typeof strict, 'track', 'Order Completed'>['properties']>().toEqualTypeOf<{ total: number }>()
+  // @ts-expect-error
+  strict.on('track', 'Order Complete', () => {})
+  // @ts-expect-error
+  strict.onBatch('track', 'Order Complete', () => {})
+  const receivers: Receiver[] = [strict]
+  for (const each of receivers) each.on('track', 'Order Complete', () => {})
+
+  createReceiver({ secret: 's', events, strictEvents: false }).on('track', 'Order Complete', () => {})
+  createReceiver({ secret: 's', events, strictEvents: Math.random() > 0.5 }).on('track', 'Order Complete', () => {})
+})
+
 test('a custom message is what its schema makes of it', async () => {
   const any = createReceiver({ secret: 's', custom: true })
   any

@@ -107,7 +107,7 @@ const SENTENCES = {
   body_percent_encoded:
     'The signature must cover the body as it is sent. Got a signature of the percent-encoded body. Sign the bytes that are sent.',
   body_first_element:
-    'The signature must cover the whole body. Got a signature of the first element of the list alone. Turn batching off at the sender: nothing proves its other elements. See docs/batches.md of hookline.',
+    'The signature must cover the whole body. Got a signature of the first element of the list alone. Turn batching off at the sender: nothing proves its other elements. See docs/senders.md of hookline.',
   body_reserialised: `The body must be the bytes that were signed. Got the same JSON, written differently. ${SEND_AS_SIGNED}`,
 }
 

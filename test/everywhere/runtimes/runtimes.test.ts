@@ -307,6 +307,6 @@ describe('workerd', () => {
   refuse('sqlite', ['queue'], /(?<=^HooklineError: .*: )this runtime has no SQLite\. .* another engine\.$/)
 })
 
-describe('docs/runtimes.md', () => {
-  checkPage(new URL('../../../docs/runtimes.md', import.meta.url))
+describe('docs/hosts.md', () => {
+  checkPage(new URL('../../../docs/hosts.md', import.meta.url))
 })

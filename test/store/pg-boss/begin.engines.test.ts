@@ -301,7 +301,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       await db?.query(`INSERT INTO ${schema.name}.effects SELECT unnest($1::text[])`, [ids])
     }
     const history = { maxAgeMs: 60_000 }
-    const batchOf = (maxMessages: number) => ({ name: 'rows', maxMessages, maxWaitMs: 100 })
+    const batchOf = (maxMessages: number, maxWaitMs = 20_000) => ({ name: 'rows', maxMessages, maxWaitMs })
 
     it('commit what they write, and the end of all messages', async () => {
       const { receiver, start, expectEffects } = setUp({ retries: [], history })
@@ -331,7 +331,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
           await writeAll(good, deliveries, batch)
           if (good !== messages) batch.fail(0, new Error('later'))
         },
-        batchOf(2),
+        batchOf(2, 100),
       )
 
       await start('one', 'two')
@@ -399,7 +399,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
           await writeAll(messages, deliveries, batch)
           await once(batch.signal, 'abort')
         },
-        batchOf(2),
+        batchOf(2, 100),
       )
 
       await start('one', 'two')

@@ -53,7 +53,7 @@ it('send reads stdin, and ends with 1 on Ctrl-C', needs('POSIX'), async () => {
   const { stdin, ended, interrupt } = spawnHookline(['send', '-', '--to', endpoint.url], { env })
 
   stdin.write(`${JSON.stringify(fixtures.track)}\n`.repeat(2)) // It stays open.
-  await endpoint.received(2)
+  await endpoint.received(2, { timeoutMs: 60_000 })
   interrupt()
 
   expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted/) })

@@ -37,7 +37,8 @@ describe('the guides', () => {
 })
 
 it('the file that the guide of types shows is what the command writes', needs('POSIX'), async () => {
-  const guide = extractBlocks('docs/types.md', readFileSync(new URL('docs/types.md', root), 'utf8'))
+  const page = 'docs/typed-events.md'
+  const guide = extractBlocks(page, readFileSync(new URL(page, root), 'utf8'))
   const { stdout } = await shell.run('npx hookline types .hookline/listen.sqlite')
   expect(guide.find(({ file }) => file === 'events.ts')?.code).toBe(stdout)
 })
