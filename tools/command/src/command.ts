@@ -1,4 +1,4 @@
-/** The command `hookline`: finds the subcommand, and loads only that. */
+/** The command `hookline`: finds the subcommand and loads only that one. */
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -6,13 +6,13 @@ import { nearest } from '../../../src/internals.ts'
 import { escaped, fail, requireNode } from './terminal.ts'
 
 export async function run(given: readonly string[]): Promise<void> {
-  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // --help loads the subcommand first.
+  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // `--help` loads the subcommand first.
   try {
     requireNode(manifest.engines.node.replace('>=', ''))
     await createProgram(args).parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) fail(error)
-    else process.exitCode = error.exitCode === 0 ? 0 : 2 // It has printed what is wrong.
+    else process.exitCode = error.exitCode === 0 ? 0 : 2 // Commander has printed the error.
   }
 }
 
@@ -53,7 +53,7 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** What is wrong with the arguments, on one line, without values that may hold a secret: of a misspelt `--secret`, of a URL. */
+/** Removes values from an error of commander, such as those of a misspelt `--secret` or of a URL. They may be secrets. */
 function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line

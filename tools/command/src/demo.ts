@@ -1,4 +1,4 @@
-/** `hookline demo`: every part of Hookline on this machine, and the page that shows them. */
+/** `hookline demo`: runs every part of Hookline on this machine, and the page that shows them. */
 
 import type { Command } from 'commander'
 import { whole } from './arguments.ts'
@@ -31,7 +31,7 @@ Examples:
   hookline demo --once --port 0
       Sends ten messages through them, and ends.`
 
-/** Runs the example as it is: it reads these. */
+/** Runs the example unchanged. It reads these variables. */
 async function demo({ port, data, once = false }: Options): Promise<void> {
   if (port !== undefined) process.env.PORT = String(port)
   if (data !== undefined) process.env.DATA = data

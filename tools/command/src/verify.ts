@@ -1,11 +1,11 @@
-/** `hookline verify`: tells whether a signature is right, and what broke it. */
+/** `hookline verify`: says whether a signature is right, and what broke it. */
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** For a longer body, the search ends before it has tried a serialiser of each language. */
+/** In a longer body, the search ends before it has tried a serialiser of each language. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {
@@ -44,7 +44,7 @@ async function verify(options: Options): Promise<void> {
   print(options.json ? JSON.stringify(explanation) : linesOf(explanation).join('\n'))
 }
 
-/** The verdict, then a line for each finding. Nothing in them comes from the body, the signature or the secret. */
+/** Writes the verdict, and a line for each finding. They contain nothing of the body, the signature or the secret. */
 function linesOf({ verdict, message, causes, tried, expected }: SignatureExplanation): string[] {
   const lines = message.split('\n')
   const last = expected === undefined ? [] : ['', `Expected: ${expected}`]

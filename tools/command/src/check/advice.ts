@@ -1,4 +1,4 @@
-/** What is probably wrong with an endpoint that answers a case otherwise, and what to do. */
+/** The likely causes when an endpoint answers a case wrongly, and what to do. */
 
 const PARSE = 'Catch the error of the parser, and answer 400.'
 const MALFORMED = 'Check that the header has 40 hex digits before anything else is done with it.'

@@ -1,4 +1,4 @@
-/** What an answer means: right or wrong for its case, what it does to real messages, and what to do. */
+/** Judges an answer: whether it is right for its case, what it does to real messages, and what to do. */
 
 import { sign } from 'hookline'
 import type { Exchange } from '../../../../src/internals.ts'
@@ -7,7 +7,7 @@ import { adviceOf } from './advice.ts'
 import type { EndpointCase, Expectation } from './cases.ts'
 import type { CaseRequest } from './message.ts'
 
-/** What came back. `broken`: no answer, or none that is HTTP. */
+/** The kind of an answer. `broken`: the connection closed without a valid HTTP answer. */
 export type Kind = 'success' | 'redirect' | 'refusal' | 'failure' | 'timeout' | 'broken'
 
 export function kindOf({ status, error }: Exchange): Kind {
@@ -27,7 +27,7 @@ const LOST = {
     'A sender sends such a message again for up to four hours. Answer every request, also when handling it fails.',
 }
 
-/** What an answer means that is wrong: those that are right have no meaning here. */
+/** The consequence of each wrong answer. Right answers have no entry. */
 const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string }>> = {
   taken: LOST,
   refused: {
@@ -47,7 +47,7 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
   not_taken: { success: 'A 2xx takes it.' },
 }
 
-/** What it means for a correct message. */
+/** Returns what such an answer does to a correct message. */
 export function lossOf(exchange: Exchange): string {
   return MEANINGS.taken[kindOf(exchange)] ?? ''
 }
@@ -56,7 +56,7 @@ export interface Sent {
   readonly found: EndpointCase
   readonly requests: readonly CaseRequest[]
   readonly exchanges: readonly Exchange[]
-  /** Whether nothing responds at the address since then. */
+  /** Whether the address no longer responds. */
   readonly isDown: boolean
 }
 
@@ -64,11 +64,11 @@ export interface Known {
   readonly secret: string
   /** The status of the answer to a forged message. */
   readonly forgedStatus: number | undefined
-  /** What changes the body before it is verified: a sentence. */
+  /** A sentence that says what changes the body before it is verified. */
   readonly culprit: string | undefined
 }
 
-/** So many bytes of an answer are shown. */
+/** The most bytes of an answer that are shown. */
 const MAX_QUOTED = 200
 
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
@@ -111,7 +111,7 @@ const UNVERIFIED = 'Each message with a forged signature gets the same: verify i
 const LIMITED = 'It limits how many requests it takes: a sender may post many messages in a short time.'
 const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
 
-/** What is probably wrong, and what to do. */
+/** Returns the likely cause, and what to do. */
 function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exchange, known: Known): readonly string[] {
   const { forgedStatus, culprit } = known
   const { status } = exchange
@@ -132,7 +132,7 @@ function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exch
   return [culprit ?? `It re-serialises or decodes the body before it verifies it. ${advice}`, USE_BYTES]
 }
 
-/** What came back, in a few words. It quotes no more of the endpoint than where it redirects to. */
+/** Describes an answer in a few words. Of its contents, only the target of a redirect is quoted. */
 export function describe({ status, headers, reason, error }: Exchange): string {
   if (error === 'timeout') return 'no complete answer within 5 s'
   if (error === 'reset') return 'no answer: the connection was closed'

@@ -1,4 +1,4 @@
-/** Finds the plain message that an endpoint accepts, which all other cases change; or why it accepts none. */
+/** Finds a plain message that the endpoint accepts, which all other cases change, or explains why it accepts none. */
 
 import type { Exchange } from '../../../../src/internals.ts'
 import { describe, kindOf, lossOf } from './judge.ts'
@@ -6,7 +6,7 @@ import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plai
 import { listMistakes } from './mistakes.ts'
 
 export interface Found {
-  /** Undefined when no plain message is accepted: no other case says anything then. */
+  /** Undefined when no plain message is accepted. The other cases then prove nothing. */
   readonly form?: Form
   readonly isGood: boolean
   readonly sentence: string
@@ -14,10 +14,10 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, and what it means when the form before was refused and this one is accepted. */
+/** A form to try, and what it means that this form is accepted but the previous one was refused. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
-/** Where the signature was refused, and not the content. */
+/** The form to try first when the signature was refused. */
 const SPACED: Try = [
   { isSpaced: true },
   false,
@@ -52,7 +52,7 @@ const OF_STATUS: Readonly<Record<number, string>> = {
   429: 'It limits how many requests it takes. Let it take those of a check, and those of a sender.',
 }
 
-/** Sends the plain message in its forms until one is accepted. */
+/** Sends the plain message in one form after another until one is accepted. */
 export async function findPlain(
   send: (request: CaseRequest) => Promise<Exchange>,
   given: Omit<Base, 'form'>,
@@ -83,7 +83,7 @@ export async function findPlain(
     return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
   }
 
-  /** Says why no plain message is accepted, as far as other signatures show it. */
+  /** Explains why no plain message is accepted, as far as other signatures show it. */
   async function findReason(): Promise<string> {
     const { status = 0, headers } = exchange
     const meaning = lossOf(exchange)

@@ -1,4 +1,4 @@
-/** `hookline queue`: what waits in a queue, its dead letters, and trying them again. */
+/** `hookline queue`: counts what waits in a queue, lists its dead letters, and retries them. */
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -119,7 +119,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const given = { until: new Date(), ...options } // The same messages are counted, replayed and gone on with.
+        const given = { until: new Date(), ...options } // The same messages are counted, replayed and continued with.
         const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
@@ -139,7 +139,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   }
 }
 
-/** The command that goes on with a replay, with times in place of ages. A location of the environment stays there. */
+/** Returns the command that continues a replay. It has times in place of ages, and no location that the environment sets. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -154,10 +154,10 @@ function commandOf(location: string, { shown }: Place, ids: readonly string[], o
 
 function quote(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
-  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // No path of Windows has a quotation mark.
+  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows have no quotation marks.
 }
 
-/** Options of calls that the command names otherwise. */
+/** The names of options as flags of the command. */
 const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
@@ -221,7 +221,7 @@ const LETTERS = ['dead', 'redrive', 'drop'] as const
 const CHANGES = ['replay', 'redrive', 'drop'] as const
 const FILTERED = ['history', 'replay', ...LETTERS] as const
 
-/** What an option is for: elsewhere it would change nothing, and let more happen than was meant. */
+/** The subcommands that use each option. Elsewhere an option would be ignored, and more would happen than intended. */
 const USES = {
   since: FILTERED,
   until: FILTERED,

@@ -1,4 +1,4 @@
-/** `hookline replay`: sends kept requests again, the identical bytes. */
+/** `hookline replay`: sends the identical bytes of stored requests again. */
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -58,7 +58,7 @@ async function replay(references: readonly string[], { to, store: path, yes = fa
   await forwarder.close()
 }
 
-/** Whether this is a file or a URL, as `hookline queue` takes them, and no id of a request. */
+/** Returns whether the text is a file or a URL, as `hookline queue` accepts them, and not the id of a request. */
 function isPlace(reference: string): boolean {
   return /^[a-z+]+:\/\//i.test(reference) || existsSync(reference)
 }

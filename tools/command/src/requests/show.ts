@@ -1,4 +1,4 @@
-/** `hookline show`: one kept request, in full. */
+/** `hookline show`: shows one stored request in full. */
 
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'

@@ -1,4 +1,4 @@
-/** `hookline send`: sends messages to an endpoint, signed as the destination signs them. */
+/** `hookline send`: signs messages as the destination does, and sends them to an endpoint. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -65,7 +65,7 @@ Examples:
   hookline send order.json --as customer.io --method PUT --to http://localhost:3000/webhooks
       Sends any JSON, as a webhook of Customer.io's Data Pipelines whose data is mapped.`
 
-/** Posts no faster than messages are read. When the user ends it, the attempts under way are given up. */
+/** Sends messages no faster than they are read. When the user stops it, running attempts are aborted. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** What a late timer may make up for. */
+/** The most time that a late timer may catch up. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

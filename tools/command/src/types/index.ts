@@ -1,4 +1,4 @@
-/** `hookline types`: writes the schemas of events and traits from tracking plans and from messages, or compares the two. */
+/** `hookline types`: writes the schemas of events and traits from tracking plans and messages, or compares the two. */
 
 import { globSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { FORMATS, type Format, MARK, printRules } from './print.ts'
 import { type Finding, mergeRules, type Rule } from './rule.ts'
 import { openTraffic, type Seen, type Traffic } from './traffic.ts'
 
-/** The most bytes of a file of a plan. */
+/** The largest file of a plan, in bytes. */
 const PLAN_LIMIT = 50_000_000
 const PLAN_FILES = '**/*.{json,yaml,yml,tf}'
-/** So many places of one finding are named. */
+/** The most places that are listed for one finding. */
 const NAMED_PLACES = 8
 
 interface Options {
@@ -105,7 +105,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   else await write(options.out, text, rules)
 }
 
-/** @throws UsageError for what nests deeper than the stack. */
+/** @throws UsageError when the nesting exceeds the stack. */
 function attempt<T>(step: () => T): T {
   try {
     return step()
@@ -137,7 +137,7 @@ async function open(sources: readonly string[], options: Options): Promise<Sourc
   return { traffic, files }
 }
 
-/** The files of plans in a folder; undefined for anything else. */
+/** Lists the files of plans in a folder; undefined for anything else. */
 async function listFolder(source: string): Promise<readonly string[] | undefined> {
   const isFolder = await stat(source).then(
     (found) => found.isDirectory(),
@@ -162,7 +162,7 @@ async function readAll(traffic: readonly Traffic[], add: (seen: Seen) => void): 
   for (const [reason, count] of skipped) note(`${counted(count, 'message')} left out: ${escaped(reason)}`)
 }
 
-/** Each finding once, with its places. */
+/** Prints each finding once, with its places. */
 function noteAll(findings: readonly Finding[]): void {
   for (const [text, found] of Map.groupBy(findings, ({ text }) => text)) {
     const places = [...new Set(found.map(({ place }) => place))]
@@ -171,7 +171,7 @@ function noteAll(findings: readonly Finding[]): void {
   }
 }
 
-/** @throws UsageError for a file that a person wrote, and for what is no plain file. */
+/** @throws UsageError for a file that was not generated, and for anything but a regular file. */
 async function write(path: string, text: string, rules: readonly Rule[]): Promise<void> {
   requirePlain('--out', path)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-/** Writes rules as a file: code of a schema library, types, or JSON Schema. */
+/** Writes rules as a file: code of a schema library, TypeScript types, or JSON Schema. */
 
 import { comment, escapeUnits, keyOf } from './code.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule, titleOf } from './rule.ts'
@@ -10,7 +10,7 @@ import { toZod, zodLimits } from './zod.ts'
 export const FORMATS = ['zod', 'valibot', 'typescript', 'json-schema'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** The first words of each file: what begins otherwise was written by a person. */
+/** The first words of each generated file. A file without them was written by a person. */
 export const MARK = 'Written by `hookline types`.'
 const HEADER = `/** ${MARK} Run it again instead of editing this file. */\n`
 
@@ -18,7 +18,7 @@ interface Library {
   readonly limits: Limits
   readonly import: string
   readonly toCode: (shape: Shape, indent: string) => string
-  /** Any object. */
+  /** The code that accepts any object. */
   readonly anything: string
 }
 
@@ -69,7 +69,7 @@ function nameOf({ type, event }: Rule): string {
   return keyOf(event ?? type)
 }
 
-/** One schema of whole messages. `hookline types` reads it, too. */
+/** Writes one schema of whole messages, which `hookline types` can read again. */
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]

@@ -1,15 +1,15 @@
-/** Reads tracking plans of RudderStack's command: YAML files that refer to events, properties and types of each other. */
+/** Reads tracking plans of RudderStack's command: YAML files that refer to each other's events, properties and types. */
 
 import { isObject } from '../../../json.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule } from './rule.ts'
 import { normalise, text } from './schema.ts'
 
-/** Whether a document is one of its files, of `rudder/v1` or older. */
+/** Returns whether a document is one of these files, in `rudder/v1` or an older version. */
 export function isRudderStack(value: unknown): value is JsonSchema {
   return isObject(value) && /^rudder\/v?[01]/.test(String(value.version)) && text(value.kind) !== undefined
 }
 
-/** Reads the tracking plans among its files. */
+/** Reads the tracking plans in these files. */
 export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): Rule[] {
   const specs = files.map(({ kind, spec }) => ({ kind, spec: isObject(spec) ? spec : {} }))
   const catalog = { event: indexOf('events'), property: indexOf('properties'), type: indexOf('types') }
@@ -50,7 +50,7 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
     return [{ type, event: name, schema: normalise(written, addTo), version: undefined }]
   }
 
-  /** @param types The custom types that it is within. */
+  /** @param types The custom types that contain it. */
   function objectOf(
     { properties, variants }: JsonSchema,
     isOpen: boolean,
@@ -124,7 +124,7 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
   }
 }
 
-/** `#event:order_paid`, or `#/events/shop/order_paid` of older files. */
+/** References: `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
 const REFERENCES = {
   event: /^#(?:\/events\/[^/]+\/|event:)(.+)$/,
   property: /^#(?:\/properties\/[^/]+\/|property:)(.+)$/,
@@ -135,13 +135,13 @@ function describe({ description }: JsonSchema): JsonSchema {
   return text(description) === undefined ? {} : { description }
 }
 
-/** `string`, `string, null` or a list. */
+/** Reads types: `string`, `string, null` or a list. */
 function typesOf(types: unknown): string[] {
   const list = Array.isArray(types) ? types.map(String) : typeof types === 'string' ? types.split(',') : []
   return list.map((type) => type.trim()).filter(Boolean)
 }
 
-/** `min_length` is `minLength` of older files, and of JSON Schema. */
+/** Renames keys: `min_length` is `minLength` in older files and in JSON Schema. */
 function camelCase(config: unknown): JsonSchema {
   const entries = isObject(config) ? Object.entries(config) : []
   return Object.fromEntries(

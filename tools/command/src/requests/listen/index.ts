@@ -1,4 +1,4 @@
-/** `hookline listen`: an endpoint for development, which shows, keeps, passes on and refuses requests. */
+/** `hookline listen`: an endpoint for development that shows, stores, forwards and refuses requests. */
 
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -90,7 +90,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
       count[request.verification] += 1
       try {
         if (!existsSync(path)) {
-          store.close() // What is written to a file that was removed would be lost.
+          store.close() // Writes to a file that was removed would be lost.
           store = createStore(path)
         }
         store.append(request)
@@ -127,7 +127,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
 
 const UNVERIFIED = 'Nothing is verified: no secret was passed. '
 
-/** Notes what is no request: at most once a second. */
+/** Prints what was received but is not HTTP, at most once a second. */
 function noteFaults(server: Server): void {
   let last = Number.NEGATIVE_INFINITY
   server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
@@ -156,7 +156,7 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   return `${parts.join(', ')}.`
 }
 
-/** More than anyone reads. */
+/** More lines a second than a user can read. */
 const LINES_A_SECOND = 100
 
 function createScreen(isTerminal: boolean) {

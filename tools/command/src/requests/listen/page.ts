@@ -1,4 +1,4 @@
-/** `hookline listen --ui`: the requests on a page. */
+/** `hookline listen --ui`: shows the requests on a page. */
 
 import { explainSignature } from 'hookline/testing'
 import { shownUrl } from '../../../../../src/internals.ts'
@@ -8,15 +8,15 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** A tenth of a second's worth, in bytes that are digested or written. */
+/** The work for an explanation: about a tenth of a second, in bytes that are digested or written. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**
- * Serves the page, with the newest requests that are kept already.
+ * Serves the page. It starts with the newest stored requests.
  *
- * @param port True: any free one.
- * @param address Where they arrive; undefined before it is known.
- * @throws UsageError (as a rejection) for a port that cannot be listened on.
+ * @param port True for any free port.
+ * @param address Returns where requests arrive; undefined before that is known.
+ * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function showRequests(
   port: number | true,
@@ -49,7 +49,7 @@ function toListened(request: KeptRequest): ListenedRequest {
     ...{ at, method, path: shownUrl(target), body, bytes, name, user, status, durationMs },
     headers: Object.fromEntries(names.map((name) => [name, headerOf(headers, name)])),
     type: type?.startsWith('batch of ') ? 'batch' : type,
-    // One that was not answered has failed for its sender.
+    // The sender counts a request without an answer as failed.
     state: status === undefined || status >= 500 ? 'failed' : status < 400 ? 'done' : 'refused',
     code: codeOf(request),
     isRefused: verification === 'mismatched',
