@@ -1,5 +1,5 @@
 /**
- * Run as a program, after a build: takes the pictures of the inspector that the guide shows. Chromium opens the real page
+ * Takes the pictures of the inspector in the guide. Run it as a program, after a build: Chromium opens the real page
  * of an app.
  */
 
@@ -12,9 +12,9 @@ import { launchChromium, openPage } from '../test/browser/chromium.ts'
 const FOLDER = join(import.meta.dirname, '../../../docs/pictures')
 const MOST_BYTES = 120_000
 
-const { url } = await tellStory(3000, 4000) // The addresses are in the pictures.
+const { url } = await tellStory(3000, 4000) // The addresses are visible in the pictures.
 await takePictures()
-process.exit() // The clock stands still: nothing else would end.
+process.exit() // The clock stands still, so nothing else ends the process.
 
 async function takePictures(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
@@ -55,7 +55,7 @@ async function takePictures(): Promise<void> {
 }
 
 async function take(page: Page, name: string): Promise<void> {
-  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Its plots and numbers have come.
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Until then, its plots and numbers have loaded.
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75 })
   const bytes = Buffer.from(data, 'base64')

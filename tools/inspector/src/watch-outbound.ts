@@ -1,4 +1,4 @@
-/** Watches what goes out: the requests that a collector accepts, and the messages that a destination delivers. */
+/** Watches outbound traffic: the requests that a collector accepts, and the messages that a destination delivers. */
 
 import type { Message } from 'hookline'
 import type { CollectedEvent, CollectorObserver } from 'hookline/collector'
@@ -15,9 +15,9 @@ interface Observed<Observer> {
   observe(observer: Observer): () => void
 }
 
-/** The most bytes of a call that is parsed for its line. */
+/** The most bytes of a call that are parsed for its line. */
 const MAX_PARSED = 32_768
-/** Clients send 20 calls at a time, or 100. */
+/** The most ids of a request. Clients send 20 or 100 calls at a time. */
 const MAX_IDS = 100
 
 export function watchCollector(
@@ -31,7 +31,7 @@ export function watchCollector(
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     if (journal.isForgotten(at, bytes, source)) return
-    // Write keys are public, but whoever has none of them pushes nothing out.
+    // Write keys are public, but a request without a valid key displaces no others.
     const logged = journal.add(name, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
     logged.type = type
@@ -44,7 +44,7 @@ export function watchCollector(
       messageIds: messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string),
       refusedCalls: refused || undefined,
     }
-    // Fields that are undefined are left out when it is sent.
+    // JSON omits undefined fields.
     const steps = [
       { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress },
       ...(error === undefined ? [{ at: now, what: 'collected', accepted, refused, source }] : []),
@@ -64,8 +64,8 @@ function describeCall(logged: LoggedMessage): void {
 const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
 
 /**
- * Keeps what happens at a destination. A message may be delivered before it is known to be queued, and one that an earlier process
- * queued is known by its first round. Returns what stops that.
+ * Records the events of a destination. A message may be delivered before its `queued` event, and a message of an earlier process
+ * first appears in a round. Returns a function that stops it.
  */
 export function watchDestination(
   name: string,
@@ -87,7 +87,7 @@ export function watchDestination(
     setBody(logged, bytes)
     try {
       describeMessage(logged, read())
-    } catch {} // It is no message: the report says so, too.
+    } catch {} // It is not a message, which the report also says.
     return logged
   }
 
@@ -109,7 +109,7 @@ export function watchDestination(
     if (latest.length === 0) series.failed(name, undefined)
     const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message)
     if (logged === undefined) return
-    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // What is posted, which functions may have made.
+    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // The body that was posted, after `transform`.
     const fields = {
       ...{ state: STATES[status], retryAt, endedAt: now },
       code: reason ?? (status === 'delivered' ? undefined : last?.error),

@@ -1,4 +1,4 @@
-/** Answers of the inspector: the page, the headers of all, and what a refusal looks like. */
+/** Answers of the inspector: the page, the headers of every answer, and refusals. */
 
 import { HooklineError } from 'hookline'
 import type { Problem } from '../wire.ts'
@@ -8,7 +8,7 @@ declare const HOOKLINE_PAGE: string
 
 export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
-/** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
+/** The headers of every answer. The page runs only its own script, is in no frame, and is not stored. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -21,12 +21,12 @@ const HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A request that is refused: thrown by whatever answers it. */
+/** A request that is refused. Any code that answers requests may throw it. */
 export class Refusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  /** @param message What must be so, what was found, what to do. It is answered, so it holds no secret. */
+  /** @param message What must be so, what was found, and what to do. It is sent to the client, so it holds no secret. */
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.status = status
@@ -34,7 +34,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal with the other arguments when it is not so. */
+/** @throws Refusal with the other arguments when the condition is false. */
 export function refuseUnless(isSo: boolean, ...refusal: ConstructorParameters<typeof Refusal>): asserts isSo {
   if (!isSo) throw new Refusal(...refusal)
 }
@@ -55,12 +55,12 @@ export function json(value: unknown): PageAnswer {
 const CONSUMED =
   'The body must not be read before. Got a request without it. Mount the inspector before what reads bodies.'
 
-/** The answer to what was thrown; undefined when that is a fault of the inspector. Renders HTML when `/` is requested. */
+/** Returns the answer for an error; undefined when the error is a fault of the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
-  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // Its body may be unread.
+  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The body may be unread.
   if (path === '/') return answer(status, 'text/html; charset=utf-8', toPage(message), headers)
   return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }

@@ -1,4 +1,4 @@
-/** The endpoint of an inspector: the order in which a request is checked, and its routes. It needs a journal and parts, whatever fills them. */
+/** The endpoint of an inspector: checks each request in order, and routes it. It needs a journal and parts from any source. */
 
 import type { Clock, Message } from 'hookline'
 import type { Sender } from 'hookline/sender'
@@ -20,38 +20,38 @@ import { createStreams } from './stream.ts'
 
 export interface InspectorEndpoint extends Pick<Inspector, 'url' | 'close'> {
   readonly routes: readonly string[]
-  /** Answers a request. Returns undefined for a path that is not one of `routes`. Never rejects. */
+  /** Answers a request. Returns undefined for a path outside `routes`. Never rejects. */
   handle(request: PageRequest): Promise<PageAnswer> | undefined
 }
 
-/** What the endpoint shows, and what it can do. */
+/** The data that the endpoint shows, and the actions that it offers. */
 export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
-  /** Of each receiver. Default: none. */
+  /** The counts of each receiver. Default: none. */
   readonly events?: readonly Pick<EventCounts, 'read'>[]
   readonly parts: readonly WatchedPart[]
-  /** How many messages are kept. */
+  /** The limits on messages. */
   readonly keep: Setup['keep']
   /** The clock of the parts. */
   readonly clock: Clock
-  /** By name. Default: nothing can be sent again. */
+  /** The senders by name. Default: nothing can be sent again. */
   readonly senders?: ReadonlyMap<string, Sender>
-  /** Says why a signature was refused. Default: it cannot. */
+  /** Explains why a signature was refused. Default: no explanations. */
   readonly explain?: (refused: Refused) => Promise<string>
-  /** What serves the page, when it is no app. */
+  /** The command that serves the page; undefined for an app. */
   readonly command?: Setup['command']
-  /** Where requests are listened for, once that is known. */
+  /** Returns the address that receives requests, once it is known. */
   readonly address?: () => string | undefined
 }
 
-/** The most bytes of a body, and how long it may take. */
+/** The most bytes of a body, and the time that it may take. */
 const BODY_LIMIT = 1_000_000
 const BODY_MS = 10_000
 const MAX_MINUTES = 240
 const MAX_SENDING = 4
 
-/** Creates the endpoint. It reads nothing of the parts before the first request. */
+/** Creates the endpoint. It reads no part before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
   const background = inBackground(machine)
@@ -62,7 +62,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const isOpen = (): boolean => streams.isOpen
   const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
   const streams = createStreams(journal, [queues, history], background)
-  const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
+  const stopLooking = journal.onChange(queues.look) // The plots start with the first message, not with the first page.
   let sending = 0
   let isClosed = false
 
@@ -128,7 +128,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     return changed
   }
 
-  /** Sends a kept message with a sender of the app: to its URLs and to no other. */
+  /** Sends a kept message with a sender of the app, only to the URLs of that sender. */
   async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
     const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
     const sender = known(senders.get(name as string), 'The sender must be one that the inspector has')
@@ -139,7 +139,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       const { ok, attempts } = await sender.send(message as Message)
       return { ok, attempts: attempts.map(attemptLine) }
     } catch (thrown) {
-      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is wrong.
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is invalid.
     } finally {
       sending -= 1
     }
@@ -237,7 +237,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   }
 }
 
-/** Sends the browser to the same URL with a slash at its end, to which the links of the page are relative. */
+/** Redirects the browser to the URL with a slash at its end, which relative links of the page need. */
 function redirect({ originalPath, query }: PageRequest): PageAnswer {
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
   return answer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
@@ -262,7 +262,7 @@ function readAfter(query: URLSearchParams): string | undefined {
   return after
 }
 
-/** @throws Refusal for what was not found. */
+/** @throws Refusal when the value is undefined. */
 function known<Found>(found: Found | undefined, rule = 'The message must be one that is kept'): Found {
   refuseUnless(found !== undefined, 404, `${rule}. It may be gone. Reload the page.`)
   return found

@@ -1,4 +1,4 @@
-/** The streams of open pages. A page pulls: what has changed is looked up when it has the last chunk, so a slow one holds a version. */
+/** The streams of open pages. Changes are looked up once a page has read the last chunk, so a slow page only holds a version. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
@@ -8,29 +8,29 @@ import type { StreamEvents } from '../wire.ts'
 import { answer, refuseUnless } from './answers.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
 
-/** What the stream sends, beside rows, whenever it has changed. */
+/** A value that the stream sends whenever it has changed, in addition to rows. */
 export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
-  /** Grows with each change. 0: nothing to send yet. */
+  /** Grows with each change. 0: there is nothing to send yet. */
   readonly version: number
   read(): StreamEvents[Source['name']]
 }
 
 const MAX_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
-/** How long the answer to that may take. */
+/** The timeout of that check. */
 const ANSWER_MS = 10_000
 const MAX_ROWS = 200
-/** Between two looks for changes: at most 5 a second. */
+/** The interval between checks for changes: at most 5 a second. */
 const INTERVAL_MS = 200
 const HEARTBEAT_MS = 15_000
 const TYPE = 'text/event-stream'
-/** No proxy and no compressing middleware may collect an event stream before it passes it on. */
+/** Keeps proxies and compressing middleware from buffering an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
-/** @param clock The clock of the machine, in the background: streams go on while that of the app stands still. */
+/** @param clock The system clock, in the background: streams continue while the clock of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
-  /** The beginning of the ids of events: versions of another process are not those of this one. */
+  /** The beginning of event ids, because versions of another process are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
   const streams = new Set<{ wake(): void; end(): void }>()
   const stopListening = journal.onChange(wake)
@@ -39,7 +39,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     for (const stream of streams) stream.wake()
   }
 
-  /** The version that a page has which lost the stream; undefined for a new page, and for one of another process. */
+  /** Returns the version of a page that lost the stream; undefined for a new page, and after a restart. */
   function readVersion({ headers }: PageRequest): number | undefined {
     const [, known, version] = /^([\w-]+)\.(\d{1,16})$/.exec(String(headers['last-event-id'])) ?? []
     return known === epoch ? Number(version) : undefined
@@ -51,10 +51,10 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     },
     wake,
     /**
-     * Opens one.
+     * Opens a stream.
      *
-     * @param isAllowed Is asked each minute, and ends the stream with anything but true. Undefined: it goes on.
-     * @throws Refusal when too many are open.
+     * @param isAllowed Called every minute. The stream ends unless it returns true. Undefined: the stream stays open.
+     * @throws Refusal when too many streams are open.
      */
     open(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
       if (request.method === 'HEAD') return answer(200, TYPE, '', UNBUFFERED)
@@ -101,7 +101,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
       }
 
-      /** What has changed, else a heartbeat. The last of the rows has the id: a page that lost the stream before gets all of them again. */
+      /** Yields the changes, or a heartbeat. Only the last rows have an id: a page that loses the stream before gets all rows again. */
       function* look(): Generator<string> {
         isChanged = false
         const { rows, isReset, version: latest } = journal.changesSince(version)

@@ -1,4 +1,4 @@
-/** The body of a message: as a tree, as text, as bytes, and what differs from another. */
+/** The body of a message: as a tree, as text, as bytes, and as differences from another body. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { Detail, Row } from '../wire.ts'
@@ -88,7 +88,7 @@ interface BranchProps {
   readonly depth: number
 }
 
-/** JSON as a tree. A branch is built when it is opened. */
+/** Shows JSON as a tree. A branch is rendered when it is opened. */
 function Branch({ name, json, depth }: BranchProps) {
   const size = sizeOf(json)
   const [isOpen, setIsOpen] = useState(depth === 0 || (depth < 4 && size <= 20))
@@ -168,7 +168,7 @@ function Leaf({ json }: { readonly json: Json }) {
 
 const TEXT_PAGE = 64 * 1024
 
-/** All of a text, a piece after the other: a browser is slow with a long line, many lines and many marks. */
+/** Shows a long text piece by piece, because browsers are slow with long lines, many lines and many marks. */
 function Whole({ text }: { readonly text: string }) {
   const [count, setCount] = useState(1)
   const { pieces, left } = useMemo(() => {
@@ -212,7 +212,7 @@ function Bytes({ bytes }: { readonly bytes: Uint8Array }) {
   )
 }
 
-/** `000010  7b 22 …  {"…`. */
+/** Formats a line of bytes: `000010  7b 22 …  {"…`. */
 function lineOf(start: number, bytes: readonly number[]): string {
   const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
   const text = bytes.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '·')).join('')
@@ -235,7 +235,7 @@ interface CompareProps {
   readonly json: Json
 }
 
-/** What differs from the previous message of the same event, unless the reader names another. */
+/** Shows the differences from the previous message of the same event, or from one that the user names. */
 function Compare({ row, json }: CompareProps) {
   const previous = useStore((state) => state.rows.find((other) => isPrevious(other, row))?.id)
   const [chosen, setChosen] = useState<string | undefined>(undefined)

@@ -1,4 +1,4 @@
-/** The plots of a queue: what was done, what failed, how long it took, how much waits. A pointer or the arrow keys read values. */
+/** The plots of a queue: successes, failures, durations and depth. A pointer or the arrow keys read values. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Part, Series } from '../wire.ts'
