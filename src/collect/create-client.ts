@@ -88,7 +88,7 @@ class CallRecorder implements Undelivered {
     clock.clearTimeout(keepAlive)
   }
 
-  /** Posts before the process ends by itself. Calls left after the timeout wait for the next flush, in case the process goes on. */
+  /** Posts before the process exits on its own. Calls left after the timeout wait for the next flush, in case the process continues. */
   async post(): Promise<void> {
     const result = await withTimeout(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
     if (result !== TIMED_OUT) return

@@ -1,4 +1,4 @@
-/** Posts undelivered calls when the process ends by itself, and counts on stderr those that are lost. */
+/** Posts undelivered calls when the process exits on its own, and counts on stderr those that are lost. */
 
 import { writeSync } from 'node:fs'
 import { showCount } from './batch-result.ts'

@@ -6,7 +6,7 @@ import { requireMethods } from './checks.ts'
 import { type Clock, unref } from './clock.ts'
 import { createWarning, escaped } from './warning.ts'
 
-/** What receives the lines of Hookline: pino, or any object of its shape. */
+/** Receives the lines of Hookline's log: pino, or any object of its shape. */
 export interface Logger {
   error(fields: object, text: string): unknown
   warn(fields: object, text: string): unknown

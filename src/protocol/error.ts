@@ -15,7 +15,7 @@ export interface SchemaIssue {
 export interface HooklineErrorOptions {
   /** The field of the message that is at fault, as a dotted path: `properties`. */
   readonly path?: string
-  /** What a schema found. */
+  /** The issues that a schema found. */
   readonly issues?: readonly SchemaIssue[]
   /** The value that a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
   readonly cause?: unknown

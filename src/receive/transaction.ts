@@ -11,7 +11,7 @@ export interface Member {
   begin(): Promise<JobTransaction>
   /** Returns the note of its completion: that its handlers are done, and those with these names. */
   note(...names: readonly string[]): Uint8Array | undefined
-  /** What failed beside the handlers. */
+  /** An error that no handler threw. */
   error?: unknown
   /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
   isUncounted?: true

@@ -14,7 +14,7 @@ export interface ReceiverWorkOptions {
   readonly signal?: AbortSignal
 }
 
-/** What the work did. */
+/** The result of the work. */
 export interface WorkResult {
   /** How many messages were completed. */
   readonly handled: number
@@ -41,7 +41,7 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
   return options
 }
 
-/** What ends the work. */
+/** The conditions that end the work. */
 export interface WorkEnd {
   readonly clock: Clock
   /** On the monotonic clock. */

@@ -38,7 +38,7 @@ export interface CreateQueueOptions {
   readonly deadLetterRetentionMs?: number | undefined
   /**
    * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
-   * tries again by itself. Default: prints a line for each, see `logger`.
+   * retries automatically. Default: prints a line for each, see `logger`.
    */
   readonly onError?: ((error: HooklineError) => unknown) | undefined
   /**

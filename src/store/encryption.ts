@@ -29,7 +29,7 @@ export interface EncryptionOptions {
 
 interface Key {
   readonly id: string
-  /** What the values that it has sealed begin with. */
+  /** The first bytes of the values that it has sealed. */
   readonly head: Buffer
   readonly read: () => unknown
   object?: KeyObject
@@ -279,7 +279,7 @@ function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Se
   }
 }
 
-/** What was encrypted anew. */
+/** The number of values that were encrypted again. */
 export interface Reencrypted {
   /** How many dead letters and messages of the history. */
   readonly count: number

@@ -6,7 +6,7 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 import { isObject } from '../protocol/parse.ts'
 import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
 
-/** What a field of a message is compared with. */
+/** A value to compare a field of a message with. */
 export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match all that is given. */

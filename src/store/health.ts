@@ -8,7 +8,7 @@ import { HooklineError } from '../protocol/error.ts'
 export interface QueueCounts {
   /** Jobs that wait to be claimed, now or later. */
   readonly waiting: number
-  /** Of those, the jobs that were claimed before: they wait for their next attempt. Undefined where the engine cannot say it cheaply. */
+  /** The waiting jobs that were claimed before, and wait for their next attempt. Undefined where the engine cannot count them cheaply. */
   readonly retrying?: number
   /** Jobs that are claimed, by any worker. */
   readonly active: number
@@ -42,7 +42,7 @@ export interface Health {
   readonly reason?: string
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
-  /** Of those, the messages that were tried before. Undefined where the engine of the queue does not say it. */
+  /** The waiting messages that were tried before. Undefined where the engine of the queue does not count them. */
   readonly retrying?: number
   /** Messages that are being handled or sent, by any worker of the queue. */
   readonly active: number

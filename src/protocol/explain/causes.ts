@@ -10,7 +10,7 @@ export type SignatureCauseCode = keyof typeof SENTENCES
 export interface SignatureCause {
   /** Names the deviation. */
   readonly code: SignatureCauseCode
-  /** What is wrong, what was found, what to do. Holds nothing of the secret, the body or a digest. */
+  /** Says what is wrong, what was found, and what to do. Contains nothing of the secret, the body or a digest. */
   readonly message: string
   /** Every serialiser, with its settings, that writes exactly the bytes that were signed. Only `body_reserialised` has them. */
   readonly writers?: readonly string[]

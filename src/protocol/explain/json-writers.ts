@@ -90,7 +90,7 @@ const strings = {
 interface NumberForm {
   /** Floats from this size on have an exponent, as have those below 0.0001. */
   readonly exponentFrom: number
-  /** What stands between a single digit and its exponent. */
+  /** The text between a single digit and its exponent. */
   readonly fraction?: string
   readonly exponentDigits?: number
   isInteger?(token: string): boolean

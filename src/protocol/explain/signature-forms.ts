@@ -6,9 +6,9 @@ export type HashName = 'md5' | 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512
 
 export interface Reading {
   readonly hash: HashName
-  /** What is wrong with the form, with the hash, and with what was signed before the body. */
+  /** The deviations in the form, in the hash, and in what was signed before the body. */
   readonly causes: readonly SignatureCause[]
-  /** What was signed before the body: a timestamp and what separates the two, or nothing. */
+  /** The text that was signed before the body: a timestamp with its separator, or nothing. */
   readonly prefix: string
   fits(digest: string): boolean
 }

@@ -158,7 +158,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
     // A silent connection ends, and with it all calls that wait on it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    disconnectTimeout: 100, // For as long, a timer of ioredis keeps the process alive.
+    disconnectTimeout: 100, // A timer of ioredis keeps the process alive this long.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
     replyMapping: 'legacy', // BullMQ reads replies in this form. The options of a user may ask for another.

@@ -17,7 +17,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** What `bullmqQueue` takes. */
+/** Options of `bullmqQueue`. */
 export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger'> {
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
@@ -56,7 +56,7 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
-   * queue tries again by itself. Default: prints a line for each, see `logger`.
+   * queue retries automatically. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

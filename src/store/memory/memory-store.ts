@@ -19,7 +19,7 @@ interface Entry extends Waiting {
   firstAt: Date
 }
 
-/** What `memoryQueue` takes. */
+/** Options of `memoryQueue`. */
 export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
   /** Names the queue in its errors. Default `memory`. */
   readonly name?: string

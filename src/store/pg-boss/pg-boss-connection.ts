@@ -199,7 +199,7 @@ export class Connection {
     this.#listening?.catch(() => {}) // It is tried again at the next start only.
   }
 
-  /** Reports an error of pg-boss, but not those after which it tries again by itself. */
+  /** Reports an error of pg-boss, but not those after which it retries automatically. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
