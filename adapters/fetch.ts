@@ -62,7 +62,7 @@ class FetchRequest implements EndpointRequest {
   async readBody(limit: number): Promise<EndpointBody> {
     const { body, bodyUsed, headers } = this.#request
     if (bodyUsed || body?.locked) {
-      throw bodyConsumed('a web request that was read or is being read', 'Pass it on unread, and read a clone of it.')
+      throw bodyConsumed('a web request whose body was read or is being read', 'Pass it on unread, and read a clone of it.')
     }
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }
     this.#reader = body.getReader()

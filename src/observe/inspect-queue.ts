@@ -110,7 +110,7 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 
   function logFor(call: string): QueueLog {
     if (queue.log !== undefined) return queue.log
-    throw new TypeError(`\`${call}\` needs an engine with a log, and this queue has no log. Use a queue of Hookline.`)
+    throw new TypeError(`\`${call}\` needs an engine with a log. Use a queue of Hookline.`)
   }
 
   return {

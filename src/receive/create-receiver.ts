@@ -77,7 +77,7 @@ export function createReceiver<
     start() {
       const startedInbox = requireHandling('start')
       if (handling === 'started')
-        throw new TypeError('`start` can be called once, and was called before. Remove one of the two calls.')
+        throw new TypeError('`start` was called before. Call it once.')
       if (handling !== undefined) throw new TypeError(`\`start\` ${NOT_BOTH}`)
       startedInbox.start()
       handlers.start()
@@ -88,7 +88,7 @@ export function createReceiver<
       const workedInbox = requireHandling('work')
       if (handling === 'started') throw new TypeError(`\`work\` ${NOT_BOTH}`)
       if (handling === 'working')
-        throw new TypeError('`work` can be called once at a time, and is under way. Await the call before.')
+        throw new TypeError('`work` is running. Await the previous call first.')
       handlers.start()
       handling = 'working'
       try {
@@ -138,7 +138,7 @@ export function createReceiver<
   /** Returns the inbox, for what handles its messages. */
   function requireHandling(call: string): Inbox {
     if (closed !== undefined) {
-      throw new TypeError(`\`${call}\` needs an open receiver, and this one is closed. Create a new receiver.`)
+      throw new TypeError(`\`${call}\` needs an open receiver. This one is closed. Create a new receiver.`)
     }
     const found = requireInbox(call)
     if (handlers.size > 0) return found

@@ -94,7 +94,7 @@ export class Handlers {
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
     if (this.#isStarted)
       throw new TypeError(
-        '`onBatch` must come before `start()`: how much the inbox claims follows from it. Move it there.',
+        '`onBatch` must come before `start()`, because it decides how many jobs the inbox claims. Move it there.',
       )
     this.#add('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
@@ -241,7 +241,7 @@ export class Handlers {
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
-    const message = `No handler is named ${show(name)}: a message that is for it is handled without it. Give its name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)}, so a message for it is handled without it. Give this name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -250,7 +250,7 @@ export class Handlers {
     const { wire } = attempt
     this.#ignored += 1
     attempt.isIgnored = true
-    const effect = 'they are answered 200 and ignored'
+    const effect = 'such messages are answered 200 and ignored'
     if (wire.type === 'track') this.#warn('messages of the event', wire.event, effect)
     else this.#warn(`messages of the type ${wire.type}`, undefined, effect)
   }
@@ -309,7 +309,7 @@ function isBatched({ batched }: Registered): boolean {
 /** Fails in place of a handler that a replay is for and that this process does not have. A newer process may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
-    const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
+    const advice = 'Give a handler this name and redrive the message, or drop it. The history still has it.'
     throw new Error(`The replay is for a handler that does not exist here, ${show(name)}. ${advice}`)
   }
   return { on: 'replay', name, order: 0, handler }

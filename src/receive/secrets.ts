@@ -119,11 +119,11 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
     return createFindKeysOfSource(secret, read, clock)
   }
   if (typeof secret === 'object' && !Array.isArray(secret)) {
-    const rule = 'must be text, a list of it, a function or { source, secrets }'
-    throw invalidOption(option, rule, kindOf(secret), 'Pass text, or the function that reads it.')
+    const rule = 'must be a string, a list of strings, a function or { source, secrets }'
+    throw invalidOption(option, rule, kindOf(secret), 'Pass the secret, or a function that returns it.')
   }
   if (secret === undefined || secret === '') {
-    const later = 'a function that returns it, where it is not set yet when this module is loaded'
+    const later = 'a function that returns it, if it is not set when this module loads'
     const what = option === 'secret' ? 'the shared secret of the destination' : 'what the sender sends in it'
     const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
@@ -175,7 +175,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
-    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Send the message again.`
+    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are read at a time. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
 
@@ -208,7 +208,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
   try {
     const name: unknown = source(request)
     if (name === undefined || typeof name === 'string') return name
-    const advice = 'Return undefined for a request of no source of yours.'
+    const advice = 'Return undefined for a request of an unknown source.'
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
     const text =

@@ -98,10 +98,10 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   if (!('db' in options)) return undefined
   const db: unknown = options.db
   if (typeof db !== 'object' || db === null) {
-    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass one of your database, or leave it out.')
+    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass a transaction of your database, or omit it.')
   }
   if (hasTransactions) return db
-  const advice = 'Use pgBossQueue or sqliteQueue, or leave `db` out.'
+  const advice = 'Use pgBossQueue or sqliteQueue, or omit `db`.'
   throw new TypeError(`\`db\` needs an engine with transactions. Queue ${name} has another engine. ${advice}`)
 }
 

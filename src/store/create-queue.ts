@@ -143,7 +143,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly work: Queue['work'] = (handle, options) => {
     if (this.#hasHandler) {
       const advice = 'Create a queue for each destination and each inbox.'
-      throw new TypeError(`Queue ${this.#name} can have one handler, and has one already. ${advice}`)
+      throw new TypeError(`Queue ${this.#name} already has a handler. ${advice}`)
     }
     if (this.#closing !== undefined) throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
     requireFunction('handle', handle)

@@ -45,7 +45,7 @@ const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
 const UNKNOWN_FORM =
-  'It is in a form that this release does not know. Redrive it with the release that stored it, or drop it.'
+  'Its form is unknown to this release. Redrive it with the release that stored it, or drop it.'
 
 /** Returns the id of the key of a sealed value; undefined for a plain one. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
@@ -69,7 +69,7 @@ function createSeals(name: string, options: EncryptionOptions) {
 
   /** No bytes stay none, because most notes say nothing; what is no bytes is refused by the queue. */
   const seal: ChangeBytes = (kind, id, bytes) => {
-    if (first.object === undefined) throw new Error('A key must be there before it seals.')
+    if (first.object === undefined) throw new Error('The key must be loaded before it seals.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
@@ -92,7 +92,7 @@ function createSeals(name: string, options: EncryptionOptions) {
       decipher.final()
       return opened
     } catch {
-      const text = `It is not what key ${show(key.id)} has sealed: it, its place or the key was changed. Restore that and redrive it, or drop it.`
+      const text = `It does not match key ${show(key.id)}: the data, its place or the key was changed. Restore it and redrive it, or drop it.`
       throw new HooklineError('internal', text)
     }
   }
@@ -153,7 +153,7 @@ function readKey(name: string, given: EncryptionKey): Key {
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
-  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass those of Buffer.from(text, 'base64').")
+  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass Buffer.from(text, 'base64').")
 }
 
 /** Asks the function of a key until it has returned it, once for all that wait. */
@@ -163,7 +163,7 @@ async function load(key: Key): Promise<void> {
       key.object = toKeyObject('key()', await key.read())
     } catch (cause) {
       const found = describeError(cause).replace(/\.$/, '')
-      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed, and is called again. Got ${found}.`
+      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed: ${found}. It is called again.`
       throw new HooklineError('queue_unavailable', text, { cause })
     }
   }

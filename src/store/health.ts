@@ -69,7 +69,7 @@ export async function checkHealth(
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
     return error instanceof HooklineError ? error : new Error('The queue failed.') // Another error may quote anything.
   })
-  const result = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
+  const result = counted === TIMED_OUT ? new Error('The queue did not respond within a second.') : counted
   const error = result instanceof Error ? result : undefined
   const counts = result instanceof Error ? NO_JOBS : result
   const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError, paused } = counts

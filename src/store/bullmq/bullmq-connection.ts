@@ -147,7 +147,7 @@ export class Connection {
   }
 }
 
-const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'
+const PUSH_AGAIN = 'Push again on another queue: jobs that were stored are skipped.'
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {

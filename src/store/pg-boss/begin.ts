@@ -217,7 +217,7 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: a statement of a handler failed unseen. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      ? `Queue ${name}: a statement of a handler failed, but the handler did not. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
       : `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
   return new HooklineError('handler_failed', message)
 }

@@ -275,7 +275,7 @@ export function unavailable(name: string, error: unknown): HooklineError {
 
 /** Advice by the message of pg-boss to an observer, which creates and migrates nothing. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
-  ['pg-boss is not installed', 'Check the schema, or start what pushes to the queue first.'],
+  ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
   ['pg-boss database requires migrations', 'Install the pg-boss of the workers.'],
 ])
 

@@ -101,11 +101,11 @@ export function connectToTables(path: string): DatabaseSync {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
   return closeIfFails(connectTo(path), (database) => {
     database.exec(`${PRAGMAS}; PRAGMA synchronous = FULL`)
-    if (!hasTables(database)) throw new UnusableFile(`it holds no queues. ${CHECK_PATH}`)
+    if (!hasTables(database)) throw new UnusableFile(`it has no queues. ${CHECK_PATH}`)
   })
 }
 
-export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
+export const CHECK_PATH = 'Check the path, or start the app that pushes to the queue first.'
 
 /** Returns whether the file has the tables. @throws UnusableFile for tables of another version, and for a trigger on one of them. */
 function hasTables(database: DatabaseSync): boolean {
@@ -122,7 +122,7 @@ function hasTables(database: DatabaseSync): boolean {
   const trigger = found.find(({ type }) => type === 'trigger')
   if (trigger === undefined) return true
   throw new UnusableFile(
-    `its tables must have no trigger, which could delete or copy messages. Got the trigger ${trigger.name}, by another program. Drop the trigger, or pass the path of a new file.`,
+    `another program added the trigger ${trigger.name} to its tables, which could delete or copy messages. Drop the trigger, or pass the path of a new file.`,
   )
 }
 

@@ -84,7 +84,7 @@ export class WalGuard {
   #requireWal(isGone: boolean): void {
     if (isGone) throw new UnusableFile(`it, or its WAL, was removed or replaced while it was in use. ${CALL_AGAIN}`)
     if (!this.#isTruncated()) return
-    throw new UnusableFile(`its WAL was truncated while it was in use, and what was in the WAL is lost. ${CALL_AGAIN}`)
+    throw new UnusableFile(`its WAL was truncated while it was in use, and the data in the WAL is lost. ${CALL_AGAIN}`)
   }
 
   /** A file that cannot be looked at counts as unchanged: perhaps no file descriptor is left. */

@@ -296,7 +296,7 @@ function readOptions(options: PlatformOptions) {
   requireInteger('timeoutMs', timeoutMs, 1)
   for (const [name, given] of Object.entries({ destination, collector })) {
     if (typeof given !== 'object' || given === null) {
-      throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
+      throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or omit it.')
     }
     const [fixed, advice] = Object.entries(FIXED).find(([key]) => Object.hasOwn(given, key)) ?? []
     if (advice !== undefined) throw invalidOption(`${name}.${fixed}`, 'cannot be set', undefined, advice)

@@ -26,7 +26,7 @@ export interface FormOptions {
 
 export function addFormOptions(command: Command): Command {
   return command
-    .addOption(choice('--as <sender>', 'the service whose form the requests have', SENDERS).default('segment'))
+    .addOption(choice('--as <sender>', 'the service whose requests to imitate', SENDERS).default('segment'))
     .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
     .option('--key-header <name>', `the header with the secret of a service that does not sign. Default: ${KEY_HEADER}`)
 }
@@ -40,7 +40,7 @@ export function readForm({ as, method, keyHeader }: FormOptions) {
   if (keyHeader !== undefined && !isToken(keyHeader))
     throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
   if (keyHeader !== undefined && form.signs !== 'header')
-    throw new UsageError(`--key-header: ${as} signs, and sends no key.`)
+    throw new UsageError(`--key-header does not apply to ${as}, which signs. Remove it.`)
   return { ...form, as, method: method ?? methods[0], proofHeader: keyHeader ?? proofHeader }
 }
 
@@ -62,7 +62,7 @@ export interface SecretOptions {
 
 export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
   return command
-    .option('--secret <text>', `${what}; other users of this machine can see it in the list of processes`)
+    .option('--secret <text>', `${what}; other users of this machine can see it in the process list`)
     .option('--secret-file <file>', `a file that holds ${what}; a line break at its end is not part of it`)
     .addHelpText('after', '\nWithout either, the secret is read from HOOKLINE_SECRET.')
 }
@@ -101,7 +101,7 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     throw new UsageError(`--key-file: line ${index + 1} must be an id, a space, and 32 bytes as base64.`)
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw new UsageError('--key-file must have a key or more, each with an id of its own.')
+    throw new UsageError('--key-file must have at least one key, and a different id for each.')
   return { keys }
 }
 
@@ -200,7 +200,7 @@ export function address(text: string): URL {
     throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw new UsageError('The URL must hold no user name and password. Pass them as --header.')
+    throw new UsageError('The URL must not contain a user name or a password. Pass them as --header.')
   }
   return url
 }
@@ -234,7 +234,7 @@ async function leadsHere({ hostname }: URL): Promise<boolean> {
  */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new UsageError(`${question} There is no terminal to ask on. Pass --yes to go on.`)
+    throw new UsageError(`${question} There is no terminal to confirm it on. Pass --yes to continue.`)
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -247,7 +247,7 @@ export async function confirm(question: string): Promise<boolean> {
 export type Headers = Readonly<Record<string, string>>
 
 export function addHeaderOption(command: Command): Command {
-  return command.option('--header <header>', 'a header more, as "Name: value"; repeatable', addHeader)
+  return command.option('--header <header>', 'another header, as "Name: value"; repeatable', addHeader)
 }
 
 /** Adds a header. Errors never show its value, which may be a token. */
@@ -271,8 +271,8 @@ export async function listenOn(option: string, server: Server, port: number, hos
   return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
     const where = `port ${port} of ${host}`
     if (code === 'EADDRINUSE') {
-      throw new UsageError(`${option} must be free. Got ${where}, which is in use. Pass another one.`)
+      throw new UsageError(`${option} must be free. ${where} is in use. Pass another port.`)
     }
-    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another ${option} or --host.`)
+    throw new UsageError(`This process cannot listen on ${where}: ${message}. Pass another ${option} or --host.`)
   })
 }

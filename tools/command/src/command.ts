@@ -23,16 +23,16 @@ interface Subcommand {
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
   check: ['judge an endpoint in any language', () => import('./check/index.ts')],
   init: ['write a receiver and its test into this folder', () => import('./init/index.ts')],
-  demo: ['run all of it on this machine, with a page that shows it', () => import('./demo.ts')],
+  demo: ['run every part on this machine, with a page that shows them', () => import('./demo.ts')],
   types: ['write schemas from a tracking plan or messages, or compare the two', () => import('./types/index.ts')],
-  verify: ['tell whether a signature is right, and why not', () => import('./verify.ts')],
+  verify: ['check a signature, and explain why it does not match', () => import('./verify.ts')],
   queue: [
-    'look into a queue and its history, replay messages, redrive or drop dead letters',
+    'show a queue and its history, replay messages, redrive or drop dead letters',
     () => import('./queue/index.ts'),
   ],
   send: ['send messages to an endpoint', () => import('./send/index.ts')],
-  listen: ['receive requests: show, keep, pass on or refuse them', () => import('./requests/listen/index.ts')],
-  list: ['list the requests that `listen` has kept', () => import('./requests/list.ts')],
+  listen: ['receive requests: show, store, forward or refuse them', () => import('./requests/listen/index.ts')],
+  list: ['list the requests that `listen` has stored', () => import('./requests/list.ts')],
   show: ['show one of them', () => import('./requests/show.ts')],
   replay: ['send them again', () => import('./requests/replay.ts')],
 }

@@ -13,11 +13,11 @@ export function define(command: Command): void {
   command
     .option(
       '--port <number>',
-      'the port, on this machine alone; 0 takes a free one. Default: PORT, else 3000',
+      'the port, on this machine only; 0 for a free one. Default: PORT, or 3000',
       whole(0, 65_535),
     )
-    .option('--data <folder>', 'where messages are kept, also when it is killed. Default: DATA, else demo-data')
-    .option('--once', 'end when each message has come through; exit code 1 if one has not')
+    .option('--data <folder>', 'the folder of the messages, which survive a kill. Default: DATA, or demo-data')
+    .option('--once', 'exit when each message has arrived; exit code 1 if one has not')
     .action(demo)
     .addHelpText('after', HELP)
 }

@@ -26,7 +26,7 @@ export function openOutput(option: string, path: string, mode: number): (text: s
 /** @throws UsageError for a link, a folder or a device. The path need not exist. */
 export function requirePlain(option: string, path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found !== undefined && !found.isFile()) throw cannotWrite(option, path, 'it is a link, or no plain file')
+  if (found !== undefined && !found.isFile()) throw cannotWrite(option, path, 'it is not a regular file')
 }
 
 function cannotWrite(option: string, path: string, reason: string): UsageError {

@@ -43,11 +43,11 @@ export interface ReportOptions {
 
 export function addReportOptions(command: Command): Command {
   return command
-    .option('--only <ids>', 'run these cases only: ids, with commas between them', addIds)
+    .option('--only <ids>', 'run only these cases: ids separated by commas', addIds)
     .option('--list', 'print the cases and send nothing')
     .option('--json', 'print one JSON object a line')
     .option('--junit <file>', 'also write the results as XML, as JUnit does')
-    .option('--strict', 'let a warning fail, and a case that was skipped')
+    .option('--strict', 'fail for warnings and skipped cases, too')
 }
 
 function addIds(text: string, before: readonly string[] = []): readonly string[] {

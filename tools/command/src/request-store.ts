@@ -74,7 +74,7 @@ export type Store = ReturnType<typeof openStore>
 export function openStore(path: string) {
   if (!existsSync(path)) {
     throw new UsageError(
-      `No requests are kept in ${path}: it does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
+      `The store ${path} does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
     )
   }
   const database = attempt(path, () => connect(path))
@@ -108,7 +108,7 @@ export function openStore(path: string) {
       const start = reference.toLowerCase()
       if (!last && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
       const [row, another] = attempt(path, () => (last ? newest.all(Number(back)) : named.all({ start })))
-      if (row === undefined) throw unknown(reference, 'no such request is kept')
+      if (row === undefined) throw unknown(reference, 'no such request is stored')
       if (another !== undefined) throw unknown(reference, 'several ids begin with that')
       return attempt(path, () => readRequest(row))
     },
@@ -132,7 +132,7 @@ function connect(path: string): DatabaseSync {
   if (id === STORE_ID && version === VERSION && tables === TABLE) return database
   database.close()
   const found = id !== STORE_ID ? 'another database' : version === VERSION ? 'other tables' : `version ${version}`
-  const rule = `It must be as \`hookline listen\` wrote it, in version ${VERSION} of its form. Got ${found}.`
+  const rule = `It must be a store of \`hookline listen\` in version ${VERSION}. Got ${found}.`
   throw new Error(`${rule} Pass the path of a new file, or use the Hookline that wrote it.`)
 }
 
@@ -154,11 +154,11 @@ function readSummary({ summary: text }: Row): KeptSummary {
     const numbers = [receivedAt, size, answer.durationMs, answer.status ?? 0]
     if (/^[0-9a-f]{12}$/.test(id) && numbers.every(Number.isFinite)) return summary
   } catch {}
-  throw new Error('A request in it is damaged. Got other fields than `listen` writes. Pass the path of a new file.')
+  throw new Error('A request in it is damaged. Pass the path of a new file.')
 }
 
 function unknown(reference: string, found: string): UsageError {
-  return new UsageError(`'${reference}' must name one kept request: ${found}. See \`hookline list\`.`)
+  return new UsageError(`'${reference}' must name one stored request: ${found}. See \`hookline list\`.`)
 }
 
 function attempt<T>(path: string, step: () => T): T {
@@ -172,6 +172,6 @@ function attempt<T>(path: string, step: () => T): T {
 /** Returns the error for a file that cannot be used. Errors of SQLite and the file system have a code. */
 function unusable(path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const reason = `It cannot be opened, read or written. Got '${message}'. End what else uses it, or pass another path.`
+  const reason = `It cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`
   return new UsageError(`The store ${path} cannot be used. ${code === undefined ? message : reason}`)
 }

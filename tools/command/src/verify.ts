@@ -19,7 +19,7 @@ export function define(command: Command): void {
   command
     .requiredOption('--body <file>', 'the body, exactly as it arrived; - reads stdin')
     .requiredOption('--signature <text>', 'the value of X-Signature, exactly as it arrived')
-    .option('--expected', 'also print the right signature: whoever sees it can send this body as authentic')
+    .option('--expected', 'also print the right signature, with which anyone can forge this message')
     .option('--json', 'print one JSON object')
     .action(verify)
   addSecretOptions(command).addHelpText('after', HELP)
@@ -55,7 +55,7 @@ function linesOf({ verdict, message, causes, tried, expected }: SignatureExplana
   }
   if (causes.length === 1) return [paint('red', 'The signature does not match.'), ...lines, ...last]
   const found = lines.map((line, index) => `${index + 1}. ${line}`)
-  return [paint('red', `The signature does not match. ${causes.length} things are wrong:`), ...found, ...last]
+  return [paint('red', `The signature does not match, for ${causes.length} reasons:`), ...found, ...last]
 }
 
 const TRIED: readonly (readonly [codes: RegExp, words: string])[] = [

@@ -428,14 +428,14 @@ const BATCHES = table<Text>({ expectation: 'taken', section: BODY, ...WARN }, of
 ])
 
 const MAPPED = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
-  ['mapped-body', 'a body that is no message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
+  ['mapped-body', 'a body that is not a message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
 ])
 
 /** The case for https URLs. It runs before any request is sent. */
 export const CERTIFICATE: EndpointCase = {
   id: 'certificate',
   sends: 'nothing: a connection with TLS is opened',
-  expects: 'a certificate of an authority that is trusted',
+  expects: 'a certificate of a trusted authority',
   expectation: 'answered',
   section: 'Authentication 4',
   severity: 'fail',

@@ -20,7 +20,7 @@ const LAST_START_MS = 50_000
 const END_MS = 58_000
 /** After this many timeouts or answers 429, further cases would prove nothing. */
 const LIMIT = 2
-const LATE = 'Not sent: a run ends within a minute. Pass --only for some cases alone.'
+const LATE = 'Not sent: a run ends within a minute. Pass --only to run selected cases.'
 
 export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
   const { url, secret, request } = target
@@ -79,11 +79,11 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
   release()
 
   function reasonToSkip({ expectation }: EndpointCase): string | undefined {
-    if (isDown) return 'Not sent: nothing responds at the address any more.'
+    if (isDown) return 'Not sent: the endpoint no longer responds.'
     if (timeouts >= LIMIT) return 'Not sent: two requests got no complete answer within 5 s.'
-    if (limited >= LIMIT) return 'Not sent: it limits how many requests it takes. Let it take those of a check.'
+    if (limited >= LIMIT) return 'Not sent: it limits the rate of requests. Raise the limit for checks.'
     if (form === undefined && expectation !== 'answered') {
-      return 'Not sent: no plain message is taken. See plain-message.'
+      return 'Not sent: no plain message is accepted. See plain-message.'
     }
     return performance.now() - started < LAST_START_MS ? undefined : LATE
   }

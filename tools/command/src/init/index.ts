@@ -13,12 +13,12 @@ import { environmentOf, FRAMEWORKS, type Framework, type FrameworkName, receiver
 const NAMES = Object.keys(FRAMEWORKS) as FrameworkName[]
 
 export function define(command: Command): void {
-  const argument = new Argument('[framework]', 'what serves the receiver. Default: what package.json names, else node')
+  const argument = new Argument('[framework]', 'the framework. Default: the one that package.json names, or node')
   command
     .addArgument(argument.choices(NAMES))
     .addOption(
       // Commander's default for such an option is set before this function runs.
-      new Option('--no-install', 'print the command that installs packages, in place of running it').default(true),
+      new Option('--no-install', 'print the command that installs packages instead of running it').default(true),
     )
     .addHelpText('after', HELP)
     .action(init)
@@ -64,7 +64,7 @@ function describeForm({ text, isTypeScript, isModule }: Project, framework: Fram
   if (isTypeScript) return 'TypeScript, because this folder has a tsconfig.json'
   if (text === undefined) return `ES modules, and ${MANIFEST} with "type": "module"`
   if (isModule) return `ES modules, because "type" is "module" in ${MANIFEST}`
-  if (framework === FRAMEWORKS.next) return 'ES modules, because Next.js takes no other routes'
+  if (framework === FRAMEWORKS.next) return 'ES modules, because routes of Next.js must be'
   return `CommonJS, because "type" is not "module" in ${MANIFEST}`
 }
 
@@ -109,7 +109,7 @@ function parseManifest(text: string): Manifest {
     const manifest: unknown = JSON.parse(text.replace(/^\uFEFF/, '')) // Editors on Windows write a byte order mark.
     if (isObject(manifest)) return manifest
   } catch {}
-  throw new UsageError(`${MANIFEST} is not JSON with an object. Mend it, then run the command again.`)
+  throw new UsageError(`${MANIFEST} must contain a JSON object. Correct it, then run the command again.`)
 }
 
 function has({ dependencies, devDependencies }: Manifest, name: string): boolean {
@@ -191,7 +191,7 @@ function isFolder(path: string): boolean {
 
 async function write(path: string, text: string): Promise<void> {
   if (path === ENVIRONMENT && isThere(path)) {
-    return note(`${path} exists, and is left as it is: it needs HOOKLINE_SECRET.`)
+    return note(`${path} exists and was not changed: add HOOKLINE_SECRET to it.`)
   }
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, text, { flag: 'wx' })
@@ -220,7 +220,7 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
     note(`$ ${line}`)
     // Windows needs a shell to start package managers. Each word is a constant of this file.
     const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
-    if (!isInstalled) note(`The packages could not be installed by: ${line}`)
+    if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
     return !isInstalled
   })
 }
@@ -245,7 +245,7 @@ function printNext(
     ...(isNext ? ['Start the app.', check('/api/webhooks')] : []),
     ...(framework.isServer || isNext ? [] : [`Serve it: ${GUIDES}/hosts.md`]),
     ...(isTypeScript && !isModule && !isNext
-      ? ['Compile with "module": "nodenext" or "preserve": older settings find no types.']
+      ? ['Compile with "module": "nodenext" or "preserve": older settings do not find the types.']
       : []),
     `Before production: ${GUIDES}/deploy.md`,
   ]

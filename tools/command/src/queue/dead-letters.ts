@@ -175,7 +175,7 @@ function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
 }
 
 function ambiguous(given: string): UsageError {
-  return new UsageError(`The ids of several dead letters begin with ${escaped(given)}. Pass more of the id.`)
+  return new UsageError(`Several dead letters have ids that begin with ${escaped(given)}. Pass more of the id.`)
 }
 
 export function isWhole(id: string): boolean {
@@ -252,7 +252,7 @@ function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage
 
 function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLetter): string[] {
   return [
-    ...(replay === undefined ? [] : [`replay    ${replay.id}, of what was handled ${timeOf(replay.handledAt)}`]),
+    ...(replay === undefined ? [] : [`replay    ${replay.id}, of a message handled ${timeOf(replay.handledAt)}`]),
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
     ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),
@@ -345,7 +345,7 @@ export async function change(
   for (let start = 0; start < ids.length && !signal.aborted; start += AT_ONCE) {
     done += await queue[action](ids.slice(start, start + AT_ONCE))
   }
-  if (done < ids.length) note(`${ids.length - done} of ${found} were left: interrupted, or changed meanwhile.`)
+  if (done < ids.length) note(`${ids.length - done} of ${found} were not changed: interrupted, or changed meanwhile.`)
   if (json) printJson({ ...report, done })
   else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
 }

@@ -37,7 +37,7 @@ export async function printHistory(
 
 async function describeNone({ history }: InspectedQueue): Promise<string> {
   for await (const _ of history({ limit: 1 })) return 'No message in the history matches.'
-  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.'
+  return 'The history of this queue is empty. Set `inbox.history` to keep handled messages.'
 }
 
 function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored }: HandledMessage): object {
@@ -88,7 +88,7 @@ export async function replayMessages(
   if (unknown.length > 0 && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
   const asks = unknown.length > 0 || (found.count > 1 && !yes)
   if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
-  const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
+  const toGoOn = `To continue: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
   const bar = createBar(found.count)
   let done = 0
@@ -129,12 +129,12 @@ async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]):
 function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
   const names = unknown.map((name) => `'${name}'`).join(' or ')
   const others = [...known].sort().join(', ') || 'none'
-  note(`None of these messages was handled by ${names}. Named handlers of them: ${escaped(others)}. ${CHECK_NAME}`)
+  note(`${names} handled none of these messages. Their named handlers: ${escaped(others)}. ${CHECK_NAME}`)
 }
 
 const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
 const ASK_ANYWAY =
-  '--yes does not skip this question. For a new handler, run it on a terminal, or call receiver.replay.'
+  '--yes does not confirm this. For a new handler, run the command on a terminal, or call receiver.replay.'
 
 /** Warns while no worker claims jobs. */
 async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promise<void> {
@@ -143,7 +143,7 @@ async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promis
     const { active, oldestDueAt } = await counts()
     if (active > 0 || oldestDueAt === undefined || oldestDueAt > first) return
   }
-  if (!signal.aborted) note('No worker has taken a message yet. Start the app that handles this queue.')
+  if (!signal.aborted) note('No worker has claimed a message yet. Start the app that handles this queue.')
 }
 
 /** `replay-20261124-165103042`. */
@@ -192,4 +192,4 @@ function createBar(total: number) {
   }
 }
 
-const WAITING = 'Messages wait to be handled, and go first. Check that a worker runs. Ctrl-C stops the replay.'
+const WAITING = 'Waiting messages are handled first. Check that a worker runs. Ctrl-C stops the replay.'

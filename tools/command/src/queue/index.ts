@@ -44,9 +44,9 @@ export function define(command: Command): void {
     .usage(
       '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | pause | resume | rewrite | backup FILE] [options]',
     )
-    .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
-    .option('--name <queue>', 'the queue; needed where there are several')
-    .option('--key-file <file>', 'a file of keys to read what is encrypted: an id, a space and base64 on each line')
+    .argument('[words...]', 'a SQLite file, redis://… or postgres://…, and an action. Default: counts')
+    .option('--name <queue>', 'the queue; required if there are several')
+    .option('--key-file <file>', 'the file of the encryption keys: an id, a space and base64 on each line')
     .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
     .option('--until <time>', 'handled, or failed, before this time', time)
     .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
@@ -59,12 +59,12 @@ export function define(command: Command): void {
     )
     .option('--reason <text>', 'dead, redrive, drop: with this reason')
     .option('--id <name>', 'replay: its id. The same id again skips what was queued')
-    .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
-    .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
-    .option('--yes', 'replay, redrive, drop: do not ask before more than one. rewrite: do not ask')
+    .option('--max-per-second <n>', 'replay: the most messages a second', whole(1, 1_000_000))
+    .option('--dry-run', 'replay, redrive, drop: print what would happen, and change nothing')
+    .option('--yes', 'replay, redrive, drop, rewrite: do not ask for confirmation')
     .option(
       '--limit <n>',
-      'history: list at most so many. Default: 100. dead: so many of each error. Default: 3',
+      'history: the most messages. Default: 100. dead: the most of each error. Default: 3',
       whole(0, 1_000_000),
     )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
@@ -107,7 +107,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   const place = createPlace(location, options)
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
-    if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
+    if (names.length === 0) throw new UsageError(`${place.shown} has no queues. Start the app that pushes to one first.`)
     if (options.ui !== undefined)
       return await (await import('../page.ts')).showQueues(names, place.open, options.ui, how)
     if (action === 'counts') return await printCounts(names, place, options.json)
@@ -168,7 +168,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
   if (!('backup' in queue)) {
     throw new UsageError(
-      'backup is for SQLite files. Use what Redis and PostgreSQL have, for example BGSAVE and pg_dump.',
+      'backup needs a SQLite file. For Redis and PostgreSQL, use their own tools, such as BGSAVE and pg_dump.',
     )
   }
   await queue.backup(to)
@@ -184,7 +184,7 @@ async function setPaused(
 ): Promise<void> {
   await queue[action]()
   if (json) return printJson({ queue: name, action })
-  const others = action === 'pause' ? 'Its workers claim nothing more' : 'Its workers go on'
+  const others = action === 'pause' ? 'Its workers stop claiming jobs' : 'Its workers claim jobs again'
   print(`${action === 'pause' ? 'Paused' : 'Resumed'}: queue ${escaped(name)}. ${others} within 2 seconds.`)
 }
 
@@ -195,7 +195,7 @@ async function rewrite(
   { json = false, yes = false }: Options,
 ): Promise<void> {
   const [first] = how.encryption?.keys ?? []
-  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE, whose first key encrypts.')
+  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE. The first key in it encrypts.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
   if (!yes && !(await confirm(`${what}? All its processes must list this key already.`)))
     throw new UsageError('Nothing was changed.')
@@ -203,7 +203,7 @@ async function rewrite(
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
   print(`Encrypted anew: ${counted(count, 'message')}.`)
   const others = Object.entries(left).map(([id, many]) => `${many} ${id === '' ? 'plain' : `with key ${escaped(id)}`}`)
-  if (others.length > 0) note(`Left until they are handled, or dropped from the history: ${others.join(', ')}.`)
+  if (others.length > 0) note(`Still under other keys until they are handled, or dropped from the history: ${others.join(', ')}.`)
 }
 
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
@@ -247,7 +247,7 @@ function requireFitting(action: Action, options: Options): void {
     throw new UsageError(`--${name} is for ${LIST.format(actions)}. Got ${action}.`)
   }
   if (action === 'history' && options.limit === 0) {
-    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass how many to list.')
+    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass a higher limit.')
   }
 }
 
@@ -313,7 +313,7 @@ function readWords(words: readonly string[]): Words {
   if (!isAction(action)) {
     const near = nearest(action, ACTIONS)
     const advice = near === undefined ? '' : ` Did you mean ${near}?`
-    throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
+    throw new UsageError(`Unknown action '${action}'.${advice} Valid actions: ${ACTIONS.join(', ')}.`)
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')

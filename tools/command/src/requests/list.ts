@@ -17,9 +17,9 @@ interface Options {
 
 export function define(command: Command): void {
   addStoreOption(command)
-    .addOption(choice('--type <type>', 'only messages of this type', MESSAGE_TYPES))
-    .option('--limit <number>', 'how many, the newest last', whole(1, MAX_REQUESTS), 50)
-    .option('--json', 'print one JSON object a line: all that is kept but the bodies')
+    .addOption(choice('--type <type>', 'list only messages of this type', MESSAGE_TYPES))
+    .option('--limit <number>', 'the most requests, newest last', whole(1, MAX_REQUESTS), 50)
+    .option('--json', 'print one JSON object a line, without the bodies')
     .action(list)
     .addHelpText('after', HELP)
 }

@@ -33,7 +33,7 @@ Examples:
 async function show(reference: string, { store: path, raw = false, ...secrets }: Options): Promise<void> {
   if (raw && process.stdout.isTTY) {
     throw new UsageError(
-      '--raw writes what strangers sent, which a terminal may obey. Got a terminal. Write to a file or a pipe.',
+      '--raw writes untrusted bytes, which could control this terminal. Write to a file or a pipe.',
     )
   }
   const secret = await findSecret(secrets)
@@ -76,7 +76,7 @@ function explain(request: KeptRequest, secret: string | undefined): string {
 
 const ADVICE: Readonly<Record<KeptRequest['verification'], string>> = {
   verified: '',
-  mismatched: ' Pass the secret to have it explained.',
+  mismatched: ' Pass the secret to get an explanation.',
   unchecked: '. Pass the secret to verify it.',
 }
 

@@ -87,7 +87,7 @@ function step(node: Json, key: string, path: readonly string[]): Json {
   const next = Object.hasOwn(node, key) ? (node[key] ?? undefined) : undefined
   if (typeof next === 'object') return next as Json
   if (next !== undefined) {
-    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next} and holds no fields. Set ${key} itself.`)
+    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next}, not an object. Set ${key} itself.`)
   }
   const created: Json = {}
   node[key] = created

@@ -43,7 +43,7 @@ export function createReport(isJson: boolean): Report {
     end(givenUp, isInterrupted) {
       bar?.stop()
       const { sent, failed } = statistics.counts()
-      if (isInterrupted) note(`Interrupted. Attempts that were under way, and may have been taken: ${givenUp}.`)
+      if (isInterrupted) note(`Interrupted. Aborted attempts, which may have been accepted: ${givenUp}.`)
       if (sent !== 1 || isInterrupted) note(statistics.describe())
       if (sent > 1) for (const failure of statistics.failures()) note(toFailure(failure))
       return failed === 0 && !isInterrupted

@@ -62,7 +62,7 @@ function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean):
           yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
         } catch (error) {
           throw error instanceof HooklineError
-            ? new UsageError(`The file holds no message: ${error.message} With --as, it may hold any JSON.`)
+            ? new UsageError(`The file must contain a message: ${error.message} With --as, it may be any JSON.`)
             : error
         }
       }
@@ -91,13 +91,13 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
-      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line.')
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must have a message on each line.')
     },
   }
 }
 
 function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
-  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes. This one has more.` }
+  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes.` }
   try {
     return { prepared: prepare(bytes, changes) }
   } catch (error) {

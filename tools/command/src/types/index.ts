@@ -37,15 +37,15 @@ export function define(command: Command): void {
       '[sources...]',
       'plans and messages: files, folders of plans, - for messages on stdin, or locations of queues',
     )
-    .option('--out <file>', 'write this file. Default: stdout')
-    .addOption(choice('--format <format>', 'what to write', FORMATS).default('zod'))
-    .option('--enums', 'of messages: write the values of texts that have few')
-    .option('--check', 'write nothing: compare the messages with the plan')
-    .option('--json', 'with --check: print one JSON object for each event')
+    .option('--out <file>', 'the file to write. Default: stdout')
+    .addOption(choice('--format <format>', 'the format of the file', FORMATS).default('zod'))
+    .option('--enums', 'write enums for texts that messages repeat')
+    .option('--check', 'compare the messages with the plan, and write no schemas')
+    .option('--json', 'with --check: print a JSON object for each event')
     .option('--junit <file>', 'with --check: also write the results as XML, as JUnit does')
-    .option('--name <name>', 'the queue whose history to read. Default: each of the location')
-    .option('--prefix <prefix>', 'the prefix of BullMQ, when it is another one')
-    .option('--schema <schema>', 'the schema of pg-boss, when it is another one')
+    .option('--name <name>', 'the queue whose history to read. Default: every queue of the location')
+    .option('--prefix <prefix>', 'the prefix of the keys in Redis. Default: bull')
+    .option('--schema <schema>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .action(types)
     .addHelpText('after', HELP)
 }
@@ -80,7 +80,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must hold a plan. Got ${counted(files.length, 'file')} without one. A plan of RudderStack needs all of its files: pass their folder.`,
+      `SOURCE must contain a plan. ${counted(files.length, 'file')} had none. A plan of RudderStack needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {
@@ -98,7 +98,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const inference = createInference({ enums: options.enums ?? false })
   await readAll(traffic, inference.add)
   const rules = mergeRules(ofPlans, inference.rules(), add)
-  if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages.')
+  if (rules.length === 0) throw new UsageError('SOURCE must contain track, identify or group messages.')
   const text = attempt(() => printRules(rules, options.format, add))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)
@@ -111,7 +111,7 @@ function attempt<T>(step: () => T): T {
     return step()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new UsageError('SOURCE must hold a plan of reasonable depth. Pass one that nests less.')
+    throw new UsageError('SOURCE nests too deeply. Pass a plan with fewer levels.')
   }
 }
 
@@ -145,7 +145,7 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   )
   if (!isFolder) return undefined
   const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
-  if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files.`)
+  if (names.length === 0) throw new UsageError(`SOURCE ${source} must contain .json, .yaml or .tf files.`)
   return names.sort().map((name) => joinPath(source, name))
 }
 

@@ -114,15 +114,15 @@ export function createInference(options: { readonly enums: boolean }): Inference
       }),
     findings: () => [
       ...subjects().flatMap(findingsOf),
-      ...noteTimes('track', dataEvents, 'with names of events that are data: they get no schema'),
-      ...noteTimes('track', moreEvents, `with events behind the first ${grouped(MAX_EVENTS)}: they get no schema`),
+      ...noteTimes('track', dataEvents, 'with data in the name of the event: no schema'),
+      ...noteTimes('track', moreEvents, `with events after the first ${grouped(MAX_EVENTS)}: no schema`),
       ...[...others].sort(byName).flatMap(([type, count]) => noteTimes(type, count, 'and gets no schema')),
       ...(observations.isFull ? [{ place: 'all messages', text: TOO_MANY_PLACES }] : []),
     ],
   }
 }
 
-const TOO_MANY_PLACES = `came with more than ${grouped(MAX_OBSERVED)} places in all: those that came later have no schema`
+const TOO_MANY_PLACES = `had more than ${grouped(MAX_OBSERVED)} different fields in total: later ones have no schema`
 
 function createSubject(type: Rule['type'], event?: string): Subject {
   const times = { firstAt: Number.POSITIVE_INFINITY, lastAt: Number.NEGATIVE_INFINITY }
@@ -199,10 +199,10 @@ function findingsOf(subject: Subject): Finding[] {
   const place = titleOf(subject)
   const kept = keptProperties(subject)
   const rare = properties.size - kept.length
-  const many = `came with ${grouped(properties.size)} different keys: ${grouped(rare)}, each in less than 1 % of the messages, are left out`
+  const many = `had ${grouped(properties.size)} different keys: ${grouped(rare)} of them, each in less than 1 % of the messages, are left out`
   return [
     ...(properties.size > MAX_KEYS ? [{ place, text: many }] : []),
-    ...noteTimes(place, withMore, `with keys behind the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
+    ...noteTimes(place, withMore, `with keys after the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
     ...noteTimes(place, withData, 'with keys that are data: they are left out'),
     ...kept.flatMap(([name, observed]) => findingsAt(`${place}: ${join('', name)}`, observed)),
   ]
@@ -210,7 +210,7 @@ function findingsOf(subject: Subject): Finding[] {
 
 function findingsAt(place: string, observed: Observed): Finding[] {
   const { counts, properties, values, items, isTooDeep } = observed
-  if (isTooDeep) return [{ place, text: `nests deeper than ${MAX_DEPTH} levels: its inside has no schema` }]
+  if (isTooDeep) return [{ place, text: `nests deeper than ${MAX_DEPTH} levels: deeper fields have no schema` }]
   const found = VALUE_TYPES.filter((type) => type !== 'null' && counts[type] > 0)
   const mix = found
     .sort((one, other) => counts[other] - counts[one])

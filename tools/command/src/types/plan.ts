@@ -52,7 +52,7 @@ function parse({ name, text: given, isFound }: PlanFile): unknown[] {
     if (isFound) return []
     if (error instanceof UsageError) throw error
     const [fault] = (error as Error).message.split('\n')
-    throw new UsageError(`${name} must be JSON, YAML or HCL. Got another text: ${fault}. Pass a plan, or messages.`)
+    throw new UsageError(`${name} must be JSON, YAML or HCL: ${fault}. Pass a plan, or messages.`)
   }
 }
 
@@ -62,7 +62,7 @@ function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
   if (!isSchema(value)) {
     if (file.isFound) return []
     const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
-    throw new UsageError(`${file.name} must hold ${known}. Got something else.`)
+    throw new UsageError(`${file.name} must contain ${known}.`)
   }
   return readSchemas(value, file.name, add)
 }
@@ -163,7 +163,7 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
     if (type === undefined) return []
     const event = type === 'track' ? text(key) : undefined
     if (type === 'track' && event === undefined) {
-      add({ place: 'TRACK rules', text: 'one without an event name (`key`) is left out' })
+      add({ place: 'TRACK rules', text: 'a rule without an event name (`key`) is left out' })
       return []
     }
     const title = titleOf({ type, event })

@@ -51,7 +51,7 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
     count += 1
     if (count > MAX_SCHEMAS) {
       throw new UsageError(
-        `The schema of an event must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`,
+        `The schema of an event must contain at most ${MAX_SCHEMAS} others, including those that it refers to.`,
       )
     }
     if (typeof schema === 'boolean') return schema

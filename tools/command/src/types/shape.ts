@@ -162,7 +162,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
     for (const name of inherited) {
       givenUp += 1
-      add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+      add(join(path, name), 'is left out: every JavaScript object has a property of this name')
     }
     const properties = names
       .filter((name) => !inherited.includes(name))

@@ -45,7 +45,7 @@ function readValue(text: string, start: number, name: string): unknown {
   function fail(): never {
     const line = text.slice(0, at).split('\n').length
     const advice = 'Pass the output of `terraform show -json`, or the JSON that it reads.'
-    throw new UsageError(`${name}: line ${line} must be a plain value. Got an expression, or no HCL. ${advice}`)
+    throw new UsageError(`${name}: line ${line} must be a plain value, not an expression. ${advice}`)
   }
 
   function expect(token: string): void {

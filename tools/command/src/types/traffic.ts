@@ -60,7 +60,7 @@ function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
   throw new UsageError(
-    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save what it holds in a file.`,
+    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save its contents in a file.`,
   )
 }
 
@@ -111,7 +111,7 @@ function openText(path: string): Promise<Traffic | undefined> {
     if (count === 0) throw empty(path)
     if (size <= MAX_DOCUMENT_BYTES) return undefined
     throw new UsageError(
-      `${SOURCE} must hold a message on each line when it has more than ${MAX_DOCUMENT_BYTES} bytes. ${path} has more, and no message on its first lines. Write each message on one line.`,
+      `${SOURCE} must have a message on each line if it is larger than ${MAX_DOCUMENT_BYTES} bytes. ${path} is larger, and has no message on its first lines. Write each message on one line.`,
     )
   })
 }
@@ -188,7 +188,7 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
           try {
             for await (const { bytes, receivedAt } of inspectQueue(queue).history()) {
               isEmpty = false
-              if (receivedAt === undefined) onSkip('The stored message must be one that this release reads.')
+              if (receivedAt === undefined) onSkip('The stored message must be readable by this release.')
               else for (const seen of readMessages(bytes, onSkip, receivedAt.getTime())) yield seen
             }
           } finally {
@@ -198,13 +198,13 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
       } catch (error) {
         throw error instanceof HooklineError ? rewordError(error, place, ASKER) : error
       }
-      if (isEmpty) throw empty(place.shown, ' The history of a queue is what is handled once `inbox.history` is set.')
+      if (isEmpty) throw empty(place.shown, ' Set `inbox.history` to keep handled messages.')
     },
   }
 }
 
 function empty(shown: string, advice = ''): UsageError {
-  return new UsageError(`${SOURCE} must hold messages. ${shown} is empty.${advice}`)
+  return new UsageError(`${SOURCE} must contain messages. ${shown} is empty.${advice}`)
 }
 
 /** Reads one message, or those of a batch. */

@@ -31,7 +31,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for everyone.
     const given = Buffer.from(String(request.headers[OWN_HEADER]))
     const isToken = given.length === expected.length && timingSafeEqual(given, expected)
-    const rule = 'The inspector needs the token of its URL. Got a request without it, or with an old one'
+    const rule = 'The request must have the token of the inspector\'s URL. It has none, or an old one'
     const advice = 'Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.'
     refuseUnless(isToken, 403, `${rule}. ${advice}`)
     return 'write'
@@ -46,7 +46,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     try {
       const access: unknown = await withTimeout(Promise.resolve(authorize(request)), ANSWER_MS, clock)
       if (access === 'read' || access === 'write' || access === false) return access
-      if (access === TIMED_OUT) return report('`authorize` did not answer within 10 seconds.')
+      if (access === TIMED_OUT) return report('`authorize` did not respond within 10 seconds.')
       return report(`\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}.`)
     } catch (thrown) {
       return report('`authorize` failed.', thrown)
@@ -65,7 +65,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
       const request = { method, path, headers, remoteAddress }
       if (authorize === undefined) return checkToken(request)
       const access = await ask(authorize, request)
-      const text = 'The inspector is closed to this request: `authorize` of createInspector refused it.'
+      const text = '`authorize` of createInspector refused this request.'
       refuseUnless(access !== false, 403, text)
       return access
     },
@@ -73,7 +73,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     url(mount: string): string {
       if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
       throw new TypeError(
-        '`url` adds the token of an inspector. Got one with `authorize`, which has none. Print the URL of its mount.',
+        '`url` needs an inspector with a token. With `authorize`, there is none: print the URL of the mount.',
       )
     },
   }
@@ -132,7 +132,7 @@ export function requireSameOrigin(headers: EndpointHeaders, method: string): voi
 }
 
 function foreign(found: string): Refusal {
-  return new Refusal(403, `The inspector answers its own page only. Got ${found}. Open the page at the URL of the app.`)
+  return new Refusal(403, `The inspector only answers its own page. Got ${found}. Open the page at the URL of the app.`)
 }
 
 /**

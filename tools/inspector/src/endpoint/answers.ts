@@ -53,7 +53,7 @@ export function json(value: unknown): PageAnswer {
 }
 
 const CONSUMED =
-  'The body must not be read before. Got a request without it. Mount the inspector before what reads bodies.'
+  'The body was read before the inspector. Mount the inspector before body parsers.'
 
 /** Returns the answer for an error; undefined when the error is a fault of the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
@@ -73,7 +73,7 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
 export function requireBetween(name: string, value: unknown, least: number, most: number): number {
   const number = Number.isInteger(value) ? (value as number) : Number.NaN
   const rule = `\`${name}\` must be a whole number from ${least} to ${most}`
-  refuseUnless(number >= least && number <= most, 400, `${rule}. Got something else. Send a number.`)
+  refuseUnless(number >= least && number <= most, 400, `${rule}.`)
   return number
 }
 

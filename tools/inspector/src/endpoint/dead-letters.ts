@@ -109,7 +109,7 @@ function requireChange(body: Unread): asserts body is Change {
   const areIds = ids === undefined || (isList && ids.every((id) => typeof id === 'string'))
   const isGroup = group === undefined || (typeof group === 'string' && ids === undefined)
   const rule = `A change needs \`dryRun\`, true or false, and \`ids\`, a list of 1 to ${MAX_READ}, or \`group\`, a text, or neither for all`
-  refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}. Got something else. Use the page.`)
+  refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}.`)
 }
 
 async function group(queue: PartQueue): Promise<Groups> {

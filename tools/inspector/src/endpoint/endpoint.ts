@@ -67,7 +67,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   let isClosed = false
 
   function report(thrown: unknown): void {
-    const text = 'The inspector failed. Got an unexpected error. Report it with its stack.'
+    const text = 'The inspector failed unexpectedly. Report this error with its stack.'
     log.write({ level: 'error', code: 'inspector_failed', text, thrown })
   }
 
@@ -131,7 +131,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   /** Sends a kept message with a sender of the app, only to the URLs of that sender. */
   async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
     const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
-    const sender = known(senders.get(name as string), 'The sender must be one that the inspector has')
+    const sender = known(senders.get(name as string), 'The inspector has no sender of this name')
     const text = `The inspector sends ${MAX_SENDING} messages at a time. Wait for the others.`
     refuseUnless(sending < MAX_SENDING, 429, text, { 'retry-after': '1' })
     sending += 1
@@ -164,7 +164,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   function partOf(name: unknown): WatchedPart {
     const part = parts.find((each) => each.name === name)
-    return known(part, 'The part must be one that the inspector watches')
+    return known(part, 'The inspector watches no part of this name')
   }
 
   async function queuedPartOf(name: unknown): Promise<QueuedPart> {
@@ -188,7 +188,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)
     const [get, post] = [gets.get(path), posts.get(path)]
     const allow = post === undefined ? 'GET, HEAD' : 'POST'
-    const text = `The method must be ${allow}. Use the page.`
+    const text = `The method must be ${allow}.`
     refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
     if (get !== undefined) return get(request, new URLSearchParams(query), access)
     const advice = "Return 'write' from `authorize`."
@@ -199,25 +199,25 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function readObject(request: PageRequest): Promise<Json> {
     const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
-    refuseUnless(isJson, 415, 'The content type must be application/json. Use the page.')
+    refuseUnless(isJson, 415, 'The content type must be application/json.')
     const body = await withTimeout(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
-    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
+    const text = `The body must arrive within ${BODY_MS} ms. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
     const given = tryParse(body.bytes)
-    refuseUnless(isObject(given), 400, 'The body must be one JSON object. Got something else. Use the page.')
+    refuseUnless(isObject(given), 400, 'The body must be one JSON object.')
     return given
   }
 
   async function exchange(request: PageRequest): Promise<PageAnswer> {
     try {
-      const text = 'The inspector must be open. Got a request after close(). Create a new inspector.'
+      const text = 'The inspector is closed. Create a new inspector.'
       refuseUnless(!isClosed, 503, text)
       return await respond(request)
     } catch (thrown) {
       const expected = refused(thrown, request)
       if (expected !== undefined) return expected
       report(thrown)
-      const text = 'The inspector failed. Got an unexpected error. Look at the log of the app.'
+      const text = 'The inspector failed unexpectedly. See the log of the app.'
       return refused(new Refusal(500, text), request) as PageAnswer
     }
   }
@@ -246,7 +246,7 @@ function redirect({ originalPath, query }: PageRequest): PageAnswer {
 /** @throws Refusal for anything but an id. */
 function readId(query: URLSearchParams): number {
   const id = query.get('id') ?? ''
-  const text = '`id` must be the id of a message. Got something else. Open the message from the list.'
+  const text = '`id` must be the id of a message. Open the message from the list.'
   refuseUnless(/^\d{1,15}$/.test(id), 400, text)
   return Number(id)
 }
@@ -257,13 +257,13 @@ function readAfter(query: URLSearchParams): string | undefined {
   refuseUnless(
     isId,
     400,
-    '`after` must be the id of a dead letter. Got something else. Pass `next` of the page before.',
+    '`after` must be the id of a dead letter. Pass `next` of the previous page.',
   )
   return after
 }
 
 /** @throws Refusal when the value is undefined. */
-function known<Found>(found: Found | undefined, rule = 'The message must be one that is kept'): Found {
-  refuseUnless(found !== undefined, 404, `${rule}. It may be gone. Reload the page.`)
+function known<Found>(found: Found | undefined, rule = 'The message is not kept'): Found {
+  refuseUnless(found !== undefined, 404, `${rule}. Reload the page.`)
   return found
 }

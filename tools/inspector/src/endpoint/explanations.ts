@@ -39,7 +39,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
       return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or what `secret.source` reads.'
     }
     if (refused.bytes.length > MAX_BODY_BYTES) {
-      throw new Refusal(503, 'Its body is too large to be explained here. Run `hookline verify` with it.')
+      throw new Refusal(503, 'The body is too large for an explanation here. Run `hookline verify` with it.')
     }
     const given = refused.headers['x-signature']
     const signature = typeof given === 'string' ? given : given?.join(', ')

@@ -62,7 +62,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     if (thrown instanceof HooklineError || thrown instanceof TypeError || thrown instanceof Refusal)
       return thrown.message
     report(thrown)
-    return 'The history failed. Got an unexpected error. Look at the log of the app.'
+    return 'The history failed unexpectedly. See the log of the app.'
   }
 
   function lineOf(part: string, message: HandledMessage): HandledLine {
@@ -126,7 +126,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
       await requireOptions(part, options)
       const key = JSON.stringify([part.name, given.id])
       const before = replays.get(key)?.status
-      const text = 'A replay runs once at a time. Got the id of one that runs. Wait for its end.'
+      const text = 'A replay with this id is running. Wait for its end.'
       refuseUnless(before?.state !== 'running', 409, text)
       const request = { ...given, part: part.name, dryRun: false, ...(Number.isInteger(total) && { total }) }
       const status: ReplayStatus = {
@@ -145,7 +145,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     /** @throws Refusal for a replay that does not run. */
     stop({ part, id }: Json): ReplayStatus {
       const running = replays.get(JSON.stringify([part, id]))
-      const text = 'The replay must be one that runs here. Reload the page.'
+      const text = 'No replay with this id runs here. Reload the page.'
       refuseUnless(running?.status.state === 'running', 404, text)
       running.controller.abort()
       return running.status
@@ -178,7 +178,7 @@ function readFilter({ part: _, since, until, where, ...others }: Json): Json {
 function toFields(where: unknown): Json {
   if (where === undefined) return {}
   const field = readField(`${where}`)
-  const rule = '`where` must be a path, = and a value. Got another text. Write for example properties.order_id=42.'
+  const rule = '`where` must be a path, = and a value, such as properties.order_id=42.'
   refuseUnless(field !== undefined, 400, rule)
   return { where: Object.fromEntries([field]) }
 }

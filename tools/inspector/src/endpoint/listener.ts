@@ -90,7 +90,7 @@ function requireNode(request: Incoming | undefined, response: Outgoing | undefin
 /** Closes the connection, so that the client does not mistake an incomplete answer for a complete one. */
 function cut(response: Outgoing): void {
   // Without an error, a destroyed HTTP/2 stream ends as if it were complete.
-  streamOf(response).destroy('stream' in response ? new Error('The answer is not whole.') : undefined)
+  streamOf(response).destroy('stream' in response ? new Error('The answer is incomplete.') : undefined)
 }
 
 /** Returns the stream of a response. The compatible API of HTTP/2 does not show how its stream ended. */

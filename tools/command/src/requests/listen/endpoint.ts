@@ -91,7 +91,7 @@ interface Arrived extends Upload, Pick<KeptRequest, 'method' | 'target' | 'heade
 
 type Answered = Omit<KeptAnswer, 'durationMs'> & { readonly body?: Uint8Array }
 
-const GONE = 'The sender left before the answer.'
+const GONE = 'The sender disconnected before the answer.'
 
 /** Answers a request, or leaves it without an answer. Never rejects. */
 async function answer(
@@ -117,7 +117,7 @@ const ACCEPTED: EndpointAnswer = {
   headers: { 'content-type': 'application/json' },
   body: '{"ok":true}',
 }
-const TOO_LARGE = problem(413, `The body is too large. Got more than the limit of ${BODY_LIMIT} bytes.`, {
+const TOO_LARGE = problem(413, `The body must have at most ${BODY_LIMIT} bytes.`, {
   connection: 'close',
 })
 
@@ -153,7 +153,7 @@ async function forward(
   try {
     response.writeHead(status, headers as string[]).end(body)
   } catch (thrown) {
-    const detail = `The answer must be HTTP that Node sends. Got ${(thrown as Error).message}.`
+    const detail = `The answer must be valid HTTP: ${(thrown as Error).message}.`
     return writeGatewayError(response, 502, detail)
   }
   return { status, headers, by: 'forward', body }
@@ -193,7 +193,7 @@ function readSteps(text: string): readonly FailStep[] {
   const [, count = '1', name, ms] = pattern.exec(text.toLowerCase()) ?? []
   if (name === undefined) {
     throw new InvalidArgumentError(
-      `'${text.slice(0, 40)}' is no step. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
+      `Unknown step '${text.slice(0, 40)}'. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
     )
   }
   return Array(Number(count)).fill({ name, ...(ms !== undefined && { delayMs: Number(ms) }) })

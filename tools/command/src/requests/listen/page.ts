@@ -27,7 +27,7 @@ export async function showRequests(
   const page = createRequestPage({
     address,
     async explain({ headers, bytes }) {
-      if (secret === undefined) return 'It cannot be explained without the secret. Run `hookline show` with it.'
+      if (secret === undefined) return 'An explanation needs the secret. Run `hookline show` with it.'
       return explainSignature(bytes, headers['x-signature']?.toString(), secret, BOUND).message
     },
   })
