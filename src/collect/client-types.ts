@@ -1,4 +1,4 @@
-/** The client's methods and the calls that they take and return. Types only. */
+/** The client's methods, and the calls that they accept and return. Types only. */
 
 import type { CallActor, CallOptions, Calls } from '../protocol/calls.ts'
 import type { PageProperties } from '../protocol/message.ts'

@@ -35,7 +35,7 @@ function postAll(): void {
   }
 }
 
-/** Writes synchronously: the process ends now, and does nothing else any more. */
+/** Writes synchronously, because the process exits now. */
 function reportLost(): void {
   let lost = 0
   for (const { size } of watched.keys()) lost += size

@@ -92,7 +92,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return undefined
 }
 
-/** Returns whether so many changes make one text the other: a character more, less or another one. */
+/** Returns whether this many changes turn one text into the other: a character added, removed or replaced. */
 function isNear(from: string, to: string, changes: number): boolean {
   const at = from.split('').findIndex((char, index) => char !== to[index])
   if (at === -1) return to.length - from.length <= changes

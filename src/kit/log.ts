@@ -27,11 +27,11 @@ export interface Log {
   /** Whether lines go nowhere, because a callback receives the errors. */
   readonly isSilent: boolean
   write(line: Line): void
-  /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
+  /** Writes how many lines were left out so far. It also does so at the end of each minute. */
   flush(): void
 }
 
-/** Each minute has at most so many different lines of a code, and then a line with the number of the others. */
+/** The most different lines of a code in a minute. A further line has the number of the others. */
 const MAX_LINES = 5
 const PERIOD_MS = 60_000
 const MAX_TEXT = 1_000

@@ -66,7 +66,7 @@ export function invalidField(
   return new HooklineError(code, `\`${path}\` ${rule}. Got ${found}. Pass ${advice}.`, { path })
 }
 
-/** Names the kind of a value, and shows nothing of what it holds. */
+/** Names the kind of a value without showing its contents. */
 export function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (value === '') return 'an empty string'

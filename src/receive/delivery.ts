@@ -1,4 +1,4 @@
-/** A delivery: what a handler learns about a message beside the message itself. */
+/** A delivery: the information that a handler gets in addition to the message. */
 
 import type { BodySource } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'

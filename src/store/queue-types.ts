@@ -108,7 +108,7 @@ export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
  */
 export type SaveState = (retryState: Uint8Array) => Promise<void>
 
-/** How many more jobs a handler takes, below its concurrency. Asked before each claim. */
+/** How many more jobs a handler accepts, below its concurrency. Asked before each claim. */
 export interface Room {
   /** The most to claim now. */
   count(): number
@@ -240,7 +240,7 @@ export interface WorkOptions {
    * uncounted until it is the only one. Default: none must.
    */
   readonly runsAlone?: (job: ClaimedJob) => boolean
-  /** How long the entries of the log are kept. Default: for ever. */
+  /** How long the entries of the log are kept. Default: without limit. */
   readonly history?: HistoryOptions
 }
 
@@ -320,7 +320,7 @@ export interface Queue {
   readonly log?: QueueLog
   /** Undefined for an engine that keeps none. */
   readonly marks?: QueueMarks
-  /** Whether it takes jobs with a `group`. Default false. */
+  /** Whether it accepts jobs with a `group`. Default false. */
   readonly hasGroups?: boolean
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean

@@ -15,7 +15,7 @@ export interface ExplainSignatureOptions {
    */
   readonly expected?: boolean
   /**
-   * Ends the search after about so many bytes were digested, for what strangers send: 40 million take a tenth of a second.
+   * Ends the search after about this many digested bytes, for untrusted requests: 40 million take a tenth of a second.
    *
    * @default no limit
    */

@@ -230,10 +230,10 @@ class CallLog {
   }
 }
 
-/** After so many turns of the event loop without work, the effects of the last work have taken place. */
+/** After this many turns of the event loop without work, the effects of the last work have taken place. */
 const CALM_TURNS = 4
 
-/** Tracks the requests and the jobs that are under way. */
+/** Tracks running requests and jobs. */
 class Activity {
   readonly #works = new Map<Promise<unknown>, number>()
 
@@ -250,7 +250,7 @@ class Activity {
     }
   }
 
-  /** Resolves when nothing is under way any more, with its effects. Work that has taken so many milliseconds is not waited for. */
+  /** Resolves when all work and its effects have ended. Work that has taken this many milliseconds is not waited for. */
   async calm(timeoutMs: number): Promise<void> {
     for (let turns = 0; turns < CALM_TURNS; turns += 1) {
       const now = machineClock.monotonic()

@@ -91,7 +91,7 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** A wait checks so often in a row, whatever the time. Afterwards it pauses, to leave the processor to what it waits for. */
+/** A wait checks this often in a row, whatever the time. Then it pauses, to leave the processor to the awaited work. */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
 
