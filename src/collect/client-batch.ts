@@ -117,8 +117,7 @@ function chooseAdvice({ status, error }: PostOutcome): string {
   return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL for batches.'
 }
 
-const WHOLE_URL =
-  "Set `endpoint` to the full URL for batches, for example 'https://analytics.example.com/v1/batch'."
+const WHOLE_URL = "Set `endpoint` to the full URL for batches, for example 'https://analytics.example.com/v1/batch'."
 
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Check the write key.',

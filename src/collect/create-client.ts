@@ -93,20 +93,20 @@ class CallRecorder implements Undelivered {
     const result = await withTimeout(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
     if (result !== TIMED_OUT) return
     this.#buffer.suspend()
-    await this.#connections?.end()
+    await this.#connections?.closeAll()
   }
 
   async close(options: CloseOptions = {}): Promise<readonly RecordedCall[]> {
     const timeoutMs = readTimeout(options)
-    this.#closing ??= this.#end(timeoutMs)
+    this.#closing ??= this.#closeWithin(timeoutMs)
     return this.#closing
   }
 
-  async #end(timeoutMs: number): Promise<readonly RecordedCall[]> {
+  async #closeWithin(timeoutMs: number): Promise<readonly RecordedCall[]> {
     await withTimeout(this.flush(), timeoutMs, this.#settings.clock)
     const rest = this.#buffer.abort()
     this.#settings.log.flush()
-    await this.#connections?.end()
+    await this.#connections?.closeAll()
     return rest.map(readCall)
   }
 

@@ -40,7 +40,7 @@ export function createCollector(options: CollectorOptions): Collector {
 
     handle(request) {
       const route = ROUTES.get(request.path)
-      return route === undefined ? undefined : requests.answer(request, route)
+      return route === undefined ? undefined : requests.answerRoute(request, route)
     },
 
     observe: (observer) => settings.observers.add(observer),
@@ -75,7 +75,7 @@ class RequestCollector {
     this.#deadlines = createDeadlines(settings.deadlineMs, settings.clock)
   }
 
-  async answer(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
+  async answerRoute(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
     if (request.method === 'OPTIONS') return preflight
     const { clock, observers } = this.#settings
     const { path, remoteAddress } = request

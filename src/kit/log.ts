@@ -69,11 +69,11 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
 
   function startPeriod(code: string, level: Line['level']): Period {
     const period = { level, texts: new Set<string>(), leftOut: 0 }
-    const end = (): void => {
+    const endPeriod = (): void => {
       periods.delete(code)
       printLeftOut(code, period)
     }
-    unref(clock.setTimeout(end, PERIOD_MS))
+    unref(clock.setTimeout(endPeriod, PERIOD_MS))
     periods.set(code, period)
     return period
   }

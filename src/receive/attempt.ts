@@ -57,5 +57,5 @@ export interface Attempt {
   /** Whether no handler matched. */
   isIgnored: boolean
   /** Ends its trace; undefined when it is not traced. */
-  end?: (error?: HooklineError) => void
+  endTrace?: (error?: HooklineError) => void
 }

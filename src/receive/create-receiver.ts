@@ -45,7 +45,7 @@ export function createReceiver<
 
   const receiver: Receiver = {
     on: (...selection: unknown[]) => {
-      handlers.add(selection)
+      handlers.register(selection)
       return receiver
     },
     onBatch: (...selection: unknown[]) => {
@@ -69,15 +69,14 @@ export function createReceiver<
     receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
       const { path, query } = readReceiveOptions(options)
-      return requests.answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
+      return requests.answerRequest({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
     },
     start() {
       const startedInbox = requireHandling('start')
-      if (handling === 'started')
-        throw new TypeError('`start` was called before. Call it once.')
+      if (handling === 'started') throw new TypeError('`start` was called before. Call it once.')
       if (handling !== undefined) throw new TypeError(`\`start\` ${NOT_BOTH}`)
       startedInbox.start()
       handlers.start()
@@ -87,8 +86,7 @@ export function createReceiver<
       const checked = readWorkOptions(options)
       const workedInbox = requireHandling('work')
       if (handling === 'started') throw new TypeError(`\`work\` ${NOT_BOTH}`)
-      if (handling === 'working')
-        throw new TypeError('`work` is running. Await the previous call first.')
+      if (handling === 'working') throw new TypeError('`work` is running. Await the previous call first.')
       handlers.start()
       handling = 'working'
       try {

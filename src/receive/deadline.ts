@@ -102,13 +102,13 @@ export class Deadline {
   pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error
-    this.end()
+    this.stop()
     this.#abort?.abort(error)
     this.#interrupt?.(error)
   }
 
   /** Stops the time. {@link pass} has no effect any more. */
-  end(): void {
+  stop(): void {
     this.#isOver = true
     if (this.#timer !== undefined) this.#deadlines.clear(this.#timer)
     this.#timer = undefined

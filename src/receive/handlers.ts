@@ -82,10 +82,10 @@ export class Handlers {
     return [...new Set(all)] // One of a list of types is registered for each of them.
   }
 
-  add(selection: readonly unknown[]): void {
+  register(selection: readonly unknown[]): void {
     const { by, keys, handler, name, maxPerSecond } = readSelection('on', selection, this.#settings.takesCustom)
     const pace = this.#createPace('on', maxPerSecond)
-    this.#add('on', by, keys, { handler, name, pace, order: 0 })
+    this.#register('on', by, keys, { handler, name, pace, order: 0 })
   }
 
   /** Adds a handler of batches, which the inbox asks for its bounds when it starts. */
@@ -96,7 +96,7 @@ export class Handlers {
       throw new TypeError(
         '`onBatch` must come before `start()`, because it decides how many jobs the inbox claims. Move it there.',
       )
-    this.#add('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
+    this.#register('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
 
   remove(selection: readonly unknown[]): void {
@@ -201,7 +201,7 @@ export class Handlers {
     return [this.#byType, this.#byEvent, entered, exited].flatMap((registry) => [...registry.values()].flat())
   }
 
-  #add(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
+  #register(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
     const registry = by === 'type' ? this.#byType : this.#byEvent
     const onOf = (key: string): string => (by === 'type' ? key : `track ${key}`)
     for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart(call, key)

@@ -215,7 +215,7 @@ interface Copy {
  * @throws TypeError (as a rejection) that names the option.
  */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  return new ReplayRun(context, options).run()
+  return new ReplayRun(context, options).replay()
 }
 
 class ReplayRun {
@@ -255,7 +255,7 @@ class ReplayRun {
     this.#pushedSinceWait = this.#limit
   }
 
-  async run(): Promise<Replay> {
+  async replay(): Promise<Replay> {
     const { signal, dryRun, onProgress } = this.#options
     const listNext = (bounds: PageBounds, last: LogEntry | undefined) => this.#listNext(bounds, last)
     signal?.throwIfAborted()

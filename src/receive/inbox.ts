@@ -83,7 +83,7 @@ export class Inbox {
     this.#queue.reserve?.('inbox')
     this.suppression = new Suppression(settings.queue, receiver.tap, receiver.clock)
     this.letters = createLetters<DeadLetterMessage>(settings.queue, {
-      read: readDeadLetter,
+      readLetter: readDeadLetter,
       reasonOf,
       bodyOf,
       filter: 'handler',

@@ -47,7 +47,7 @@ export async function inTransaction(
     stopIfLate()
     const done = (await call(transaction.db as TransactionClient)) ?? members
     stopIfLate()
-    for (const member of members) member.deadline.end() // The commit alone decides from here on.
+    for (const member of members) member.deadline.stop() // The commit alone decides from here on.
     await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
   } catch (error) {
     await transaction.rollback()

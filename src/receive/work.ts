@@ -33,7 +33,12 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
   if (forMs !== undefined) requireInteger('work: forMs', forMs, 1)
   if (until !== undefined) requireOneOf('work: until', until, ['empty'])
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidOption('work: signal', 'must be an AbortSignal', show(signal), 'Pass the signal of an AbortController.')
+    throw invalidOption(
+      'work: signal',
+      'must be an AbortSignal',
+      show(signal),
+      'Pass the signal of an AbortController.',
+    )
   }
   if (forMs === undefined && until === undefined) {
     throw invalidOption('work', 'needs an end', undefined, "Pass `forMs`, or `until: 'empty'`.")

@@ -127,9 +127,7 @@ function missedLine(attempt: Attempt): Line {
 
 function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: boolean): Line {
   if (state === 'closed') {
-    const held = hasOthers
-      ? 'It does not get messages that another URL accepted meanwhile.'
-      : 'Held messages are sent.'
+    const held = hasOthers ? 'It does not get messages that another URL accepted meanwhile.' : 'Held messages are sent.'
     const text = `circuit_closed: ${url} accepts messages again. ${held}`
     return { level: 'warn', code: 'circuit_closed', text, fields: { url } }
   }

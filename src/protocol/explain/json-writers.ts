@@ -148,10 +148,10 @@ const orders = {
   asRead: withoutDuplicates,
   /** Writes keys that are an index of an array first, ascending, as JavaScript does. */
   indexesFirst: (members, texts) => {
-    const read = withoutDuplicates(members, texts)
+    const kept = withoutDuplicates(members, texts)
     const isFirst = ([key]: Member): boolean => isIndex(texts[key] as string)
-    const indexes = read.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
-    return [...indexes, ...read.filter((member) => !isFirst(member))]
+    const indexes = kept.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
+    return [...indexes, ...kept.filter((member) => !isFirst(member))]
   },
   /** Sorts by the bytes of the keys. */
   sorted: (members, texts) => {

@@ -103,15 +103,15 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
 /** Lists the digests that these digits may be: the one of their length, or a longer one that was cut. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
-  const add = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
+  const addReading = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
     const hashCodes = hash === 'sha1' ? [] : ([`hash_${hash}`] as const)
     const prefixCodes = prefix === '' ? [] : (['body_timestamped'] as const)
     const causes = [...codes, ...cutCodes, ...hashCodes, ...prefixCodes].map(causeOf)
     readings.push({ hash, prefix, causes, fits })
   }
   const whole = HASHES.find((hash) => DIGITS[hash] === hex.length)
-  if (whole) add(whole, [], (digest) => digest === hex)
+  if (whole) addReading(whole, [], (digest) => digest === hex)
   const cut = whole === undefined || hex.length < 40 ? OFTEN_CUT.find((hash) => DIGITS[hash] > hex.length) : undefined
-  if (cut) add(cut, ['signature_cut'], (digest) => digest.startsWith(hex) || digest.endsWith(hex))
+  if (cut) addReading(cut, ['signature_cut'], (digest) => digest.startsWith(hex) || digest.endsWith(hex))
   return readings
 }

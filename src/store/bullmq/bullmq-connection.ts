@@ -69,7 +69,7 @@ export class Connection {
     if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
     try {
       if (this.#client.status !== 'ready') await this.#untilReady(Math.max(0, since + timeoutMs - performance.now()))
-      this.#engine ??= this.#open()
+      this.#engine ??= this.#openEngine()
       const opened = await this.#engine
       if (performance.now() - this.#checkedAt >= CHECK_EVERY_MS) this.#startCheck(opened)
       await this.#checking
@@ -130,7 +130,7 @@ export class Connection {
   }
 
   /** Opens the engine. When that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
-  #open(): Promise<Engine> {
+  #openEngine(): Promise<Engine> {
     const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
     opened.catch(() => {
       this.#engine = undefined

@@ -91,7 +91,8 @@ export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)
   const { name, connection } = options
   requireText('name', name)
-  if (name.includes(':')) throw invalidOption('name', 'must not contain a colon', show(name), 'Pass a name without one.')
+  if (name.includes(':'))
+    throw invalidOption('name', 'must not contain a colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
   const settings = withDefaults<BullmqQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
   return { ...settings, connection, onError: readOnError(options, systemClock) }

@@ -84,7 +84,7 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
   try {
     if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
     aside = createAside(path)
-    await aside.run('VACUUM INTO ?', backupTo)
+    await aside.runStatement('VACUUM INTO ?', backupTo)
     await file.sync()
   } catch (cause) {
     await rm(backupTo, { force: true })

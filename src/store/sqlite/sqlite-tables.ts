@@ -148,10 +148,10 @@ export type Queues = ReturnType<typeof createQueueRows>
 
 /** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
 export function createQueueRows(database: DatabaseSync) {
-  const add = database.prepare(`
+  const insertRow = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
-  const read = database.prepare(`
+  const selectRow = database.prepare(`
     SELECT queue, next, waiting, active, dead_letters AS deadLetters, log_bytes AS logBytes
     FROM hookline_queues WHERE name = ?`)
   const write = database.prepare(`
@@ -167,7 +167,7 @@ export function createQueueRows(database: DatabaseSync) {
     names,
     /** Adds the queue to the file, in a transaction. @throws HooklineError when the queue has another use. */
     addQueue({ name, use }: QueueAndUse): void {
-      const found = add.get(name, use ?? null)?.use
+      const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
     /** Forgets the rows of the last transaction, when another one begins. */
@@ -176,7 +176,7 @@ export function createQueueRows(database: DatabaseSync) {
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)
       if (loaded !== undefined) return loaded.row
-      const before = read.get(name) as unknown as QueueRow | undefined
+      const before = selectRow.get(name) as unknown as QueueRow | undefined
       if (before === undefined) throw doesNotExist(name, names())
       const row = { ...before }
       rows.set(name, { row, before })

@@ -5,7 +5,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { nearest } from '../../../src/internals.ts'
 import { escaped, fail, requireNode } from './terminal.ts'
 
-export async function run(given: readonly string[]): Promise<void> {
+export async function runCommand(given: readonly string[]): Promise<void> {
   const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // `--help` loads the subcommand first.
   try {
     requireNode(manifest.engines.node.replace('>=', ''))

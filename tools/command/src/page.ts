@@ -36,14 +36,14 @@ export async function servePage(
  */
 export async function showQueues(
   names: readonly string[],
-  open: (name: string) => Promise<Queue>,
+  openQueue: (name: string) => Promise<Queue>,
   port: number | true,
   how: InspectQueueOptions,
 ): Promise<void> {
   const queues = new Map<string, Queue>()
   try {
     for (const name of names) {
-      const queue = await open(name)
+      const queue = await openQueue(name)
       queues.set(name, queue)
       await queue.counts()
     }

@@ -17,7 +17,7 @@ export interface Place {
   /** The location without user, password and query, which can be printed. */
   readonly shown: string
   list(): Promise<readonly string[]>
-  readonly open: (name: string) => Promise<Queue>
+  readonly openQueue: (name: string) => Promise<Queue>
 }
 
 /** How long a server may take to respond. pg-boss connects twice. */
@@ -53,7 +53,7 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
     return {
       shown,
       list: async () => (await load()).listQueues(options),
-      open: async (name) => (await load()).bullmqQueue({ name, ...options, observe: true }),
+      openQueue: async (name) => (await load()).bullmqQueue({ name, ...options, observe: true }),
     }
   }
   const options = { connectionString: location, ...OPTIONS, ...(schema !== undefined && { schema }) }
@@ -61,7 +61,7 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
   return {
     shown,
     list: async () => (await load()).listQueues(options),
-    open: async (name) => (await load()).pgBossQueue({ name, ...options, observe: true }),
+    openQueue: async (name) => (await load()).pgBossQueue({ name, ...options, observe: true }),
   }
 }
 
@@ -70,7 +70,8 @@ function createFile(path: string): Place {
   return {
     shown: path,
     list: async () => (await import('hookline/queues/sqlite')).listQueues({ path, timeoutMs: TIMEOUT_MS }),
-    open: async (name) => (await import('hookline/queues/sqlite')).sqliteQueue({ path, name, observe: true, onError }),
+    openQueue: async (name) =>
+      (await import('hookline/queues/sqlite')).sqliteQueue({ path, name, observe: true, onError }),
   }
 }
 

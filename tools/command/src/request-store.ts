@@ -73,9 +73,7 @@ export type Store = ReturnType<typeof openStore>
  */
 export function openStore(path: string) {
   if (!existsSync(path)) {
-    throw new UsageError(
-      `The store ${path} does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
-    )
+    throw new UsageError(`The store ${path} does not exist. Run \`hookline listen\` first, or pass --store FILE.`)
   }
   const database = attempt(path, () => connect(path))
   const insert = database.prepare(`INSERT INTO requests (id, start, bytes, summary, body, answer_body)
@@ -113,7 +111,7 @@ export function openStore(path: string) {
       return attempt(path, () => readRequest(row))
     },
     /** Reads the newest requests, oldest first, one at a time, because a body may be large. */
-    *read(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
+    *readNewest(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
       try {
         for (const row of latest.iterate(limit)) yield readRequest(row)
       } catch (error) {

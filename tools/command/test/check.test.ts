@@ -76,7 +76,8 @@ it('the guide lists each case once, in the order of a run, and what a wrong answ
   const guide = readFileSync(new URL('../../../docs/command.md', import.meta.url), 'utf8')
   const all = [...ENDPOINT_CASES, ...SENDER_CASES]
   const [, table = ''] = guide.split('### The cases')
-  const idsIn = (text = '') => [...text.matchAll(/`([a-z0-9-]+)`/g)].flatMap(([, id]) => all.filter((each) => each.id === id))
+  const idsIn = (text = '') =>
+    [...text.matchAll(/`([a-z0-9-]+)`/g)].flatMap(([, id]) => all.filter((each) => each.id === id))
 
   const rows = [...table.matchAll(/^\| (.+) \| .+ \| (`(?:fail|warn)`.*) \|$/gm)]
   const listed = rows.flatMap(([, cases, otherwise = '']) => {

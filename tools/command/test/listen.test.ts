@@ -318,7 +318,7 @@ async function listen(args: readonly string[] = [], running: Running = {}) {
 function read(folder: string): readonly KeptRequest[] {
   const store = openStore(join(folder, '.hookline/listen.sqlite'))
   onTestFinished(() => store.close())
-  return [...store.read()]
+  return [...store.readNewest()]
 }
 
 async function post(url: string, request: object): Promise<number> {

@@ -29,29 +29,30 @@ async function takePictures(): Promise<void> {
 
     await row('app', 'Order Refunded').click()
     await page.locator('.timeline').first().waitFor()
-    await take(page, `messages-${colorScheme}`)
+    await takePicture(page, `messages-${colorScheme}`)
     await page.getByRole('searchbox').fill('Invoice')
     await row('crm').click()
     await page.getByText('Next attempt:').waitFor()
-    await take(page, `retries-${colorScheme}`)
+    await takePicture(page, `retries-${colorScheme}`)
     await view('Events')
     await page.getByText('Basket Emptied').waitFor()
-    await take(page, `events-${colorScheme}`)
+    await takePicture(page, `events-${colorScheme}`)
     await view('Queues')
     await page.getByRole('button', { name: '4 hours' }).first().click()
     await page.locator('.queue-body svg').first().waitFor()
-    await take(page, `queues-${colorScheme}`)
+    await takePicture(page, `queues-${colorScheme}`)
     if (faults.length > 0) throw new Error(faults.join('\n'))
   }
   await browser.close()
 }
 
-async function take(page: Page, name: string): Promise<void> {
+async function takePicture(page: Page, name: string): Promise<void> {
   await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Until then, its plots and numbers have loaded.
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75 })
   const bytes = Buffer.from(data, 'base64')
-  if (bytes.length > MAX_BYTES) throw new RangeError(`${name} has ${bytes.length} bytes. It may have at most ${MAX_BYTES}.`)
+  if (bytes.length > MAX_BYTES)
+    throw new RangeError(`${name} has ${bytes.length} bytes. It may have at most ${MAX_BYTES}.`)
   await writeFile(join(FOLDER, `${name}.webp`), bytes)
   console.log(`${name}.webp: ${Math.round(bytes.length / 1_000)} KB`)
 }

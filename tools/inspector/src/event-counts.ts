@@ -41,12 +41,12 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   const counts = new Map<string, Count>()
   let others = 0
   let limit = Number.POSITIVE_INFINITY
-  for (const event of schemas?.events ?? []) open({ type: 'track', event })
-  for (const type of schemas?.traits ?? []) open({ type })
+  for (const event of schemas?.events ?? []) findOrCreate({ type: 'track', event })
+  for (const type of schemas?.traits ?? []) findOrCreate({ type })
   limit = counts.size + MAX_EVENTS
 
   /** Finds or creates the count of a kind; undefined when there are too many. */
-  function open({ type, event }: Kind): Count | undefined {
+  function findOrCreate({ type, event }: Kind): Count | undefined {
     const name = cut(event, SHORT)
     const key = name === undefined ? type : `${type} ${name}`
     const known = counts.get(key)
@@ -60,7 +60,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   return {
     /** Counts a message that arrived. */
     arrived(kind: Kind): void {
-      const count = open(kind)
+      const count = findOrCreate(kind)
       if (count === undefined) {
         others += 1
         return
@@ -76,7 +76,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
     },
     /** Counts a message that does not match its schema, once for each field. */
     mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
-      const count = open(kind)
+      const count = findOrCreate(kind)
       if (count === undefined) return
       const { fields } = count
       count.failed += 1
@@ -94,7 +94,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
         count.otherFields = 0
       }
     },
-    read(): PartEvents {
+    snapshot(): PartEvents {
       const last = Math.floor(clock.now() / MINUTE_MS)
       const events = [...counts.values()].map((count) => lineOf(count, last))
       return {

@@ -114,7 +114,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     /** Finds the message of a delivery, if it is kept. */
     find,
     /** Creates a message. Call `update` once its fields are set, and after each change. */
-    add(part: string, head: LoggedHead): LoggedMessage {
+    addMessage(part: string, head: LoggedHead): LoggedMessage {
       lastId += 1
       const logged = createLogged(lastId, part, head)
       if (head.deliveryId !== undefined) byDelivery.set(keyOf(part, head.deliveryId), logged)

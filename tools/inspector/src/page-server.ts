@@ -69,7 +69,7 @@ export function createRequestPage(options: Pick<EndpointOptions, 'address' | 'ex
   return {
     ...page,
     append({ at, isRefused = false, body, steps, ...fields }, isNew) {
-      const logged = journal.add(LISTEN, { kind: 'received', at, isRefused })
+      const logged = journal.addMessage(LISTEN, { kind: 'received', at, isRefused })
       setBody(logged, body)
       const [name, user] = [cut(fields.name, SHORT), cut(fields.user, SHORT)]
       journal.update(logged, { ...fields, name, user }, ...steps)

@@ -72,7 +72,7 @@ export function createSeries(clock: Clock) {
       })
     },
     /** @param minutes The time span: up to 15 in intervals of 5 seconds, up to 240 in intervals of a minute. */
-    read(part: string, minutes: number): Series {
+    readPart(part: string, minutes: number): Series {
       const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? FINE : COARSE
       const { lengthMs } = span
       const count = Math.min(Math.max(Math.ceil((minutes * 60_000) / lengthMs), 1), span.count)

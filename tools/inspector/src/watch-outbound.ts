@@ -32,7 +32,7 @@ export function watchCollector(
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     if (journal.isForgotten(at, bytes, source)) return
     // Write keys are public, but a request without a valid key displaces no others.
-    const logged = journal.add(name, { kind: 'collected', at, isRefused: source === undefined })
+    const logged = journal.addMessage(name, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
     logged.type = type
     setBody(logged, bytes)
@@ -74,26 +74,26 @@ export function watchDestination(
   series: SeriesRecorder,
 ): () => void {
   /** @param id Undefined for a message that was not queued. */
-  function open(
+  function findOrCreate(
     { id, bytes }: Pick<SkippedEvent, 'id'> & Pick<ObservedReport, 'bytes'>,
     at: number,
-    read: () => Message,
+    parseMessage: () => Message,
   ): LoggedMessage | undefined {
     const known = id && journal.find(name, id)
     if (known) return known
     if (journal.isForgotten(at, bytes)) return undefined
-    const logged = journal.add(name, { kind: 'sent', at, deliveryId: id })
+    const logged = journal.addMessage(name, { kind: 'sent', at, deliveryId: id })
     logged.isStored = id !== undefined
     setBody(logged, bytes)
     try {
-      describeMessage(logged, read())
+      describeMessage(logged, parseMessage())
     } catch {} // It is not a message, which the report also says.
     return logged
   }
 
   function queued(event: QueuedEvent): void {
     const { message, at } = event
-    const logged = open(event, at, () => message)
+    const logged = findOrCreate(event, at, () => message)
     if (logged === undefined) return
     addStep(logged, { at, what: 'queued' }, true)
     journal.update(logged)
@@ -107,7 +107,7 @@ export function watchDestination(
     if (status === 'delivered') series.done(name, last?.durationMs ?? 0)
     for (const { ok, durationMs } of latest) if (!ok) series.failed(name, durationMs)
     if (latest.length === 0) series.failed(name, undefined)
-    const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message)
+    const logged = findOrCreate(report, latest[0]?.at.getTime() ?? now, () => report.message)
     if (logged === undefined) return
     if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // The body that was posted, after `transform`.
     const fields = {
@@ -127,7 +127,7 @@ export function watchDestination(
   }
 
   function skipped({ message, reason, at, ...event }: SkippedEvent): void {
-    const logged = open({ ...event, bytes: Buffer.from(JSON.stringify(message)) }, at, () => message)
+    const logged = findOrCreate({ ...event, bytes: Buffer.from(JSON.stringify(message)) }, at, () => message)
     if (logged === undefined) return
     const skipped = { state: 'skipped', code: reason, retryAt: undefined, endedAt: at } as const
     journal.update(logged, skipped, { at, what: 'skipped', reason })

@@ -49,7 +49,11 @@ export function watchReceiver(
   const counted = new WeakSet<HooklineError>()
 
   /** Finds or creates the message of a delivery that is verified, or handled without verification. */
-  function open(delivery: Delivery, message: ReceivedMessage | undefined, isStored = false): LoggedMessage | undefined {
+  function findOrCreate(
+    delivery: Delivery,
+    message: ReceivedMessage | undefined,
+    isStored = false,
+  ): LoggedMessage | undefined {
     const { id } = delivery
     const logged = journal.find(name, id) ?? create(delivery, id, false)
     if (logged === undefined) return undefined
@@ -63,7 +67,7 @@ export function watchReceiver(
     const arrivedAt = receivedAt.getTime()
     if (journal.isForgotten(arrivedAt, bytes, source)) return undefined
     const at = replay === undefined ? arrivedAt : journal.now() // Its original may have arrived days ago.
-    const logged = journal.add(name, { kind: 'received', at, deliveryId, isRefused })
+    const logged = journal.addMessage(name, { kind: 'received', at, deliveryId, isRefused })
     logged.replayId = replay?.id
     logged.source = source
     setBody(logged, bytes)
@@ -72,7 +76,7 @@ export function watchReceiver(
   }
 
   function stored({ delivery, message, durationMs }: StoredEvent): void {
-    const logged = open(delivery, message, true)
+    const logged = findOrCreate(delivery, message, true)
     if (logged === undefined) return
     if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
     addStep(logged, { at: journal.now(), what: 'stored', durationMs }, true)
@@ -81,11 +85,11 @@ export function watchReceiver(
 
   function handled(event: HandledEvent): void {
     series.done(name, event.durationMs)
-    end(event, { state: 'done', ...OVER }, { what: 'handled' })
+    endAttempt(event, { state: 'done', ...OVER }, { what: 'handled' })
   }
 
   function ignored({ delivery, message, isStored }: IgnoredEvent): void {
-    const logged = open(delivery, message, isStored)
+    const logged = findOrCreate(delivery, message, isStored)
     if (logged === undefined) return
     const at = journal.now()
     journal.update(logged, { state: 'ignored', ...OVER, endedAt: at }, { at, what: 'ignored' })
@@ -96,17 +100,17 @@ export function watchReceiver(
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
     const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
     const after = retryAt ?? (next as 'sender' | 'dead_letter')
-    end(event, { state, code: error.code, retryAt }, { what: 'failed', error: errorLine(error), next: after })
+    endAttempt(event, { state, code: error.code, retryAt }, { what: 'failed', error: errorLine(error), next: after })
     series.failed(name, runs.length === 0 ? undefined : durationMs)
     counted.add(error)
   }
 
-  function end(
+  function endAttempt(
     { delivery, message, attempt, durationMs, runs, isStored }: HandledEvent | FailedEvent,
     change: Partial<LoggedMessage>,
     step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
   ): void {
-    const logged = open(delivery, message, isStored)
+    const logged = findOrCreate(delivery, message, isStored)
     if (logged === undefined) return
     const at = journal.now()
     const attempts = isStored ? attempt : logged.attempts + 1
@@ -125,7 +129,7 @@ export function watchReceiver(
     const { delivery, message, error } = answer
     // The message was verified, or handled without verification.
     const isKnown = delivery.verified || message !== undefined || journal.find(name, delivery.id) !== undefined
-    const logged = isKnown ? open(delivery, message) : create(delivery, undefined, true)
+    const logged = isKnown ? findOrCreate(delivery, message) : create(delivery, undefined, true)
     if (logged === undefined) return
     if (message === undefined) logged.type ??= typeIn(delivery.bytes)
     const { request, status } = event

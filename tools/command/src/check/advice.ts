@@ -54,10 +54,16 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^bytes-indented/, 'A body that is read as text may have lost the CR of a line break.'],
   [/^bytes-(line-break-at-end|space-at-start)/, 'A body that is trimmed, as by strip() or trim(), has lost it.'],
 
-  [/^retry-identical/, 'A sender that did not get the answer sends the message again: give a known message the same answer.'],
+  [
+    /^retry-identical/,
+    'A sender that did not get the answer sends the message again: give a known message the same answer.',
+  ],
   [/^large-body/, 'Read the whole body before it is verified, and raise its limit, in the framework and in proxies.'],
   [/^body-in-pieces/, 'Read as many bytes as Content-Length says, not only those of the first packet.'],
-  [/^header-names/, 'Header names are case-insensitive (RFC 9110, section 5.1), and proxies change their case: ignore the case.'],
+  [
+    /^header-names/,
+    'Header names are case-insensitive (RFC 9110, section 5.1), and proxies change their case: ignore the case.',
+  ],
   [/^nul/, 'PostgreSQL refuses that character in text and in jsonb: remove it before the message is stored.'],
   [/^keep-alive/, 'Read each body to its end, even when you refuse it, or answer with Connection: close.'],
   [/^twenty-at-once/, 'A sender posts many messages at a time: answer them concurrently, or each of them quickly.'],
@@ -68,7 +74,10 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
 
   [/^lone-surrogate/, 'JSON.stringify of JavaScript writes it: replace it before the text is encoded or stored.'],
   [/^signed-(not-json|cut-json|empty-body)/, PARSE],
-  [/^signed-(null|list|empty-object)/, 'Check the type of the parsed value before you read its fields, and answer 400.'],
+  [
+    /^signed-(null|list|empty-object)/,
+    'Check the type of the parsed value before you read its fields, and answer 400.',
+  ],
   [/^unknown-type/, 'Answer 2xx or 4xx: a 5xx is retried.'],
   [/^byte-order-mark/, `A parser may refuse it. ${PARSE}`],
 ]

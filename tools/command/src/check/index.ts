@@ -18,7 +18,7 @@ import { addReportOptions, list, openReport, type ReportOptions, type Result, se
 import { escaped, interruption, note, UsageError } from '../terminal.ts'
 import { CERTIFICATE, casesOf } from './cases.ts'
 import { DEFAULT_FORM } from './message.ts'
-import { run } from './run.ts'
+import { runCases } from './run.ts'
 
 interface Options extends SecretOptions, ReportOptions, FormOptions {
   readonly yes?: boolean
@@ -65,7 +65,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
     if (cases.includes(CERTIFICATE)) {
       report.add(certificate('pass', 'Opened a connection with TLS. The certificate is trusted.'))
     }
-    await run(
+    await runCases(
       cases.filter((each) => each !== CERTIFICATE),
       { url, secret, headers, request, signal },
       report,

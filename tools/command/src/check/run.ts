@@ -22,7 +22,7 @@ const END_MS = 58_000
 const LIMIT = 2
 const LATE = 'Not sent: a run ends within a minute. Pass --only to run selected cases.'
 
-export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
+export async function runCases(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
   const { url, secret, request } = target
   const started = performance.now()
   const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])

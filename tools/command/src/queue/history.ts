@@ -104,7 +104,7 @@ export async function replayMessages(
       throw error
     }
   } finally {
-    bar.end()
+    bar.finish()
   }
   if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
   else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
@@ -185,7 +185,7 @@ function createBar(total: number) {
       const filled = Math.round((WIDTH * count) / total)
       stderr.write(`\r${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${count} of ${total}`)
     },
-    end(): void {
+    finish(): void {
       clearTimeout(waiting)
       if (stderr.isTTY) stderr.write('\n')
     },

@@ -71,7 +71,7 @@ export function define(command: Command): void {
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one a line')
     .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
-    .action(run)
+    .action(runAction)
     .addHelpText('after', HELP)
 }
 
@@ -100,21 +100,22 @@ Examples:
   hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
       Gives the messages of the last three days to the handler crm again.`
 
-async function run(words: readonly string[], options: Options): Promise<void> {
+async function runAction(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
   requireFitting(action, options)
   const how = options.keyFile === undefined ? {} : { encryption: await readKeyFile(options.keyFile) }
   const place = createPlace(location, options)
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
-    if (names.length === 0) throw new UsageError(`${place.shown} has no queues. Start the app that pushes to one first.`)
+    if (names.length === 0)
+      throw new UsageError(`${place.shown} has no queues. Start the app that pushes to one first.`)
     if (options.ui !== undefined)
-      return await (await import('../page.ts')).showQueues(names, place.open, options.ui, how)
+      return await (await import('../page.ts')).showQueues(names, place.openQueue, options.ui, how)
     if (action === 'counts') return await printCounts(names, place, options.json)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
-    const queue = await place.open(name)
+    const queue = await place.openQueue(name)
     try {
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
@@ -203,7 +204,8 @@ async function rewrite(
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
   print(`Encrypted anew: ${counted(count, 'message')}.`)
   const others = Object.entries(left).map(([id, many]) => `${many} ${id === '' ? 'plain' : `with key ${escaped(id)}`}`)
-  if (others.length > 0) note(`Still under other keys until they are handled, or dropped from the history: ${others.join(', ')}.`)
+  if (others.length > 0)
+    note(`Still under other keys until they are handled, or dropped from the history: ${others.join(', ')}.`)
 }
 
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
@@ -253,7 +255,7 @@ function requireFitting(action: Action, options: Options): void {
 
 const LIST = new Intl.ListFormat('en-GB')
 
-async function printCounts(names: readonly string[], { open }: Place, json = false): Promise<void> {
+async function printCounts(names: readonly string[], { openQueue: open }: Place, json = false): Promise<void> {
   const rows = [['QUEUE', 'WAITING', 'ACTIVE', 'OLDEST DUE', 'DEAD LETTERS']]
   for (const name of names) {
     const queue = await open(name)

@@ -32,9 +32,7 @@ Examples:
 
 async function show(reference: string, { store: path, raw = false, ...secrets }: Options): Promise<void> {
   if (raw && process.stdout.isTTY) {
-    throw new UsageError(
-      '--raw writes untrusted bytes, which could control this terminal. Write to a file or a pipe.',
-    )
+    throw new UsageError('--raw writes untrusted bytes, which could control this terminal. Write to a file or a pipe.')
   }
   const secret = await findSecret(secrets)
   const store = openStore(path)

@@ -109,7 +109,7 @@ async function send(name: string, options: Options): Promise<void> {
 
   try {
     await Promise.all(Array.from({ length: concurrency }, work))
-    if (!report.end(givenUp, signal.aborted)) process.exitCode = 1
+    if (!report.finish(givenUp, signal.aborted)) process.exitCode = 1
   } finally {
     await poster.close()
   }

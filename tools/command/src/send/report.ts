@@ -21,7 +21,7 @@ export interface Result {
 export interface Report {
   /** @param share The part of all messages that is sent, from 0 to 1. Returns a promise while stdout is full. */
   add(result: Result, share: number | undefined): Promise<void> | undefined
-  end(givenUp: number, isInterrupted: boolean): boolean
+  finish(givenUp: number, isInterrupted: boolean): boolean
 }
 
 export function createReport(isJson: boolean): Report {
@@ -40,7 +40,7 @@ export function createReport(isJson: boolean): Report {
       else print(toLine(result))
       return process.stdout.writableNeedDrain ? once(process.stdout, 'drain').then(() => {}) : undefined
     },
-    end(givenUp, isInterrupted) {
+    finish(givenUp, isInterrupted) {
       bar?.stop()
       const { sent, failed } = statistics.counts()
       if (isInterrupted) note(`Interrupted. Aborted attempts, which may have been accepted: ${givenUp}.`)

@@ -52,7 +52,7 @@ export interface Check {
   results(): readonly Checked[]
 }
 
-export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
+export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
   const others = createEntry('Other events, of names that are data or beyond the first 10 000')
@@ -66,7 +66,7 @@ export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
     try {
       entry.validate ??= createAjv().compile({ type: 'object', allOf: [schema] })
     } catch (error) {
-      add({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
+      addFinding({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
       entry.validate = createAjv().compile(true)
     }
     return entry.validate

@@ -74,9 +74,9 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const sources = given.length > 0 || !queue ? given : [queue]
   if (sources.length === 0) throw new UsageError('SOURCE is required. Pass a plan or messages, see --help.')
   const findings: Finding[] = []
-  const add = (finding: Finding): void => void findings.push(finding)
-  const { traffic, files } = await open(sources, options)
-  const ofPlans = attempt(() => readPlans(files, add))
+  const addFinding = (finding: Finding): void => void findings.push(finding)
+  const { traffic, files } = await openSources(sources, options)
+  const ofPlans = attempt(() => readPlans(files, addFinding))
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
@@ -90,16 +90,16 @@ async function types(given: readonly string[], options: Options): Promise<void> 
       )
     }
     const { createCheck, printCheck } = await import('./check.ts')
-    const check = createCheck(mergeRules(ofPlans, [], add), add)
+    const check = createCheck(mergeRules(ofPlans, [], addFinding), addFinding)
     await readAll(traffic, check.add)
     noteAll(findings)
     return printCheck(check.results(), options)
   }
   const inference = createInference({ enums: options.enums ?? false })
   await readAll(traffic, inference.add)
-  const rules = mergeRules(ofPlans, inference.rules(), add)
+  const rules = mergeRules(ofPlans, inference.rules(), addFinding)
   if (rules.length === 0) throw new UsageError('SOURCE must contain track, identify or group messages.')
-  const text = attempt(() => printRules(rules, options.format, add))
+  const text = attempt(() => printRules(rules, options.format, addFinding))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)
   else await write(options.out, text, rules)
@@ -126,7 +126,7 @@ interface Sources {
   readonly files: readonly PlanFile[]
 }
 
-async function open(sources: readonly string[], options: Options): Promise<Sources> {
+async function openSources(sources: readonly string[], options: Options): Promise<Sources> {
   const [traffic, files]: [Traffic[], PlanFile[]] = [[], []]
   for (const source of sources) {
     const paths = await listFolder(source)
@@ -153,11 +153,11 @@ async function readPlanFile(name: string, isFound: boolean): Promise<PlanFile> {
   return { name, text: (await readInput('SOURCE', name, PLAN_LIMIT)).toString(), isFound }
 }
 
-async function readAll(traffic: readonly Traffic[], add: (seen: Seen) => void): Promise<void> {
+async function readAll(traffic: readonly Traffic[], addSeen: (seen: Seen) => void): Promise<void> {
   const skipped = new Map<string, number>()
   for (const { messages } of traffic) {
     const each = messages((reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1))
-    for await (const seen of each) add(seen)
+    for await (const seen of each) addSeen(seen)
   }
   for (const [reason, count] of skipped) note(`${counted(count, 'message')} left out: ${escaped(reason)}`)
 }

@@ -25,16 +25,16 @@ const MAX_DEPTH = 10
  *
  * @throws UsageError for a file without a plan.
  */
-export function readPlans(files: readonly PlanFile[], add: AddFinding): Rule[] {
+export function readPlans(files: readonly PlanFile[], addFinding: AddFinding): Rule[] {
   const documents = files.flatMap((file) => parse(file).map((value) => ({ file, value })))
   const ofRudderStack = documents.filter(({ value }) => isRudderStack(value))
   const others = documents.filter(({ value }) => !isRudderStack(value))
-  const rules = others.flatMap(({ file, value }) => readPlan(value, file, add))
+  const rules = others.flatMap(({ file, value }) => readPlan(value, file, addFinding))
   return [
     ...rules,
     ...readRudderStack(
       ofRudderStack.map(({ value }) => value as JsonSchema),
-      add,
+      addFinding,
     ),
   ]
 }
@@ -56,15 +56,15 @@ function parse({ name, text: given, isFound }: PlanFile): unknown[] {
   }
 }
 
-function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
+function readPlan(value: unknown, file: PlanFile, addFinding: AddFinding): Rule[] {
   const parts = [...findParts(value, 0)]
-  if (parts.length > 0) return parts.flatMap((part) => readPart(part, add))
+  if (parts.length > 0) return parts.flatMap((part) => readPart(part, addFinding))
   if (!isSchema(value)) {
     if (file.isFound) return []
     const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
     throw new UsageError(`${file.name} must contain ${known}.`)
   }
-  return readSchemas(value, file.name, add)
+  return readSchemas(value, file.name, addFinding)
 }
 
 /** A rule of Segment, from its Public API or its Config API. */
@@ -144,14 +144,14 @@ function partsOfConfig({ events, global, identify, group, identify_traits, group
 const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
 
 /** Returns the rules of one plan of Segment. Each includes what is common to all messages. */
-function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
+function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
   const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
   const left = Map.groupBy(
     parts.filter(({ type }) => !Object.hasOwn(TYPES, type) && type !== 'COMMON'),
     ({ type }) => type,
   )
   for (const [type, found] of left) {
-    add({
+    addFinding({
       place: `${type} rules`,
       text: `${found.length} left out: only track, identify and group messages have schemas`,
     })
@@ -163,11 +163,11 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
     if (type === undefined) return []
     const event = type === 'track' ? text(key) : undefined
     if (type === 'track' && event === undefined) {
-      add({ place: 'TRACK rules', text: 'a rule without an event name (`key`) is left out' })
+      addFinding({ place: 'TRACK rules', text: 'a rule without an event name (`key`) is left out' })
       return []
     }
     const title = titleOf({ type, event })
-    const addTo = findingsOf(title, add)
+    const addTo = findingsOf(title, addFinding)
     const sections = [schema, ...common].map((each) => sectionOf(normalise(each, addTo), type, addTo, areWhole))
     const number = Number(version)
     return [{ type, event, schema: sections.reduce(combine), version: Number.isFinite(number) ? number : undefined }]
@@ -206,18 +206,18 @@ function hasOnlyFields({ properties = {} }: JsonSchema): boolean {
  *
  * @param areWhole Whether another schema of its plan describes the whole message.
  */
-function sectionOf(schema: JsonSchema, type: Rule['type'], add: AddPathFinding, areWhole = false): JsonSchema {
-  return isWhole(schema) || (areWhole && hasOnlyFields(schema)) ? sectionOfWhole(schema, type, add) : schema
+function sectionOf(schema: JsonSchema, type: Rule['type'], addFinding: AddPathFinding, areWhole = false): JsonSchema {
+  return isWhole(schema) || (areWhole && hasOnlyFields(schema)) ? sectionOfWhole(schema, type, addFinding) : schema
 }
 
-function sectionOfWhole(schema: JsonSchema, type: Rule['type'], add: AddPathFinding): JsonSchema {
+function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddPathFinding): JsonSchema {
   const name = type === 'track' ? 'properties' : 'traits'
   const fields = (schema.properties ?? {}) as JsonSchema
   const sections = SECTIONS.filter((each) => Object.hasOwn(fields, each))
   if (sections.length > 0 && !sections.includes(name)) {
-    add('', `describes ${sections.join(' and ')} of messages, and no \`${name}\``)
+    addFinding('', `describes ${sections.join(' and ')} of messages, and no \`${name}\``)
   }
-  noteOthers(schema, name, add)
+  noteOthers(schema, name, addFinding)
   const section = Object.hasOwn(fields, name) ? fields[name] : {}
   const { description, deprecated } = schema
   return {
@@ -231,16 +231,16 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], add: AddPathFind
 function noteOthers(
   { properties = {}, required, ...keywords }: JsonSchema,
   section: string,
-  add: AddPathFinding,
+  addFinding: AddPathFinding,
 ): void {
   const fields = properties as JsonSchema
   const described = Object.keys(fields).filter((name) => !SECTIONS.includes(name) || saysSomething(fields[name]))
   const missing = listOf(required).filter((name) => !SECTIONS.includes(String(name)))
   for (const name of new Set([...described, ...missing])) {
-    if (name !== section) add('', `describes \`${name}\`, which is not checked`)
+    if (name !== section) addFinding('', `describes \`${name}\`, which is not checked`)
   }
   const beside = Object.keys(keywords).filter((keyword) => !OF_WHOLE.has(keyword))
-  if (beside.length > 0) add('', `has ${beside.join(', ')} beside \`${section}\`, which is not checked`)
+  if (beside.length > 0) addFinding('', `has ${beside.join(', ')} beside \`${section}\`, which is not checked`)
 }
 
 function saysSomething(schema: unknown): boolean {
@@ -283,14 +283,14 @@ function isSchema(value: unknown): value is JsonSchema {
 }
 
 /** Reads plain JSON Schema: of one or several whole messages, or of the properties of the event in its name. */
-function readSchemas(schema: JsonSchema, path: string, add: AddFinding): Rule[] {
+function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): Rule[] {
   const found: [path: string, text: string][] = []
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
   const parts = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
-  const messages = parts.map((part) => readMessage(part, add))
+  const messages = parts.map((part) => readMessage(part, addFinding))
   const ofMessages = messages.filter((rule) => rule !== undefined)
   const { name, version } = identify(schema, path)
-  const addTo = findingsOf(name, add)
+  const addTo = findingsOf(name, addFinding)
   for (const [path, fault] of found) addTo(path, fault)
   if (ofMessages.length === 0) {
     return [{ type: 'track', event: name, schema: sectionOf(whole, 'track', addTo), version }]
@@ -321,13 +321,13 @@ const VERSION = /^v?\d+([._-]\d+)*$/i
 const BESIDE_MESSAGES = new Set(['anyOf', 'oneOf', 'type', 'title', 'description', '$comment'])
 
 /** Reads the schema of a message, whose `type` or `event` is fixed. Returns undefined for any other schema. */
-function readMessage(schema: JsonSchema, add: AddFinding): Rule | undefined {
+function readMessage(schema: JsonSchema, addFinding: AddFinding): Rule | undefined {
   const { type, event, ...properties } = (schema.properties ?? {}) as JsonSchema
   const [name = 'track', key] = [constantOf(type), constantOf(event)]
   if (name !== 'identify' && name !== 'group' && (name !== 'track' || key === undefined)) return undefined
   const rule = { type: name, event: name === 'track' ? key : undefined } as const
   const required = listOf(schema.required).filter((field) => field !== 'type' && field !== 'event')
-  const section = sectionOfWhole({ ...schema, properties, required }, name, findingsOf(titleOf(rule), add))
+  const section = sectionOfWhole({ ...schema, properties, required }, name, findingsOf(titleOf(rule), addFinding))
   return { ...rule, schema: section, version: undefined }
 }
 

@@ -33,13 +33,13 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
 }
 
 /** @param rules Sorted. */
-export function printRules(rules: readonly Rule[], format: Format, add: AddFinding): string {
+export function printRules(rules: readonly Rule[], format: Format, addFinding: AddFinding): string {
   if (format === 'json-schema')
     return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
   const [events, traits] = [rules.filter(({ type }) => type === 'track'), rules.filter(({ type }) => type !== 'track')]
   if (format === 'typescript') {
     const memberOf = (rule: Rule): string => {
-      const shape = readShape(rule.schema, typescriptLimits, findingsOf(titleOf(rule), add))
+      const shape = readShape(rule.schema, typescriptLimits, findingsOf(titleOf(rule), addFinding))
       return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${toTypeScript(shape, '  ')}\n`
     }
     return [
@@ -50,7 +50,7 @@ export function printRules(rules: readonly Rule[], format: Format, add: AddFindi
   }
   const library = LIBRARIES[format]
   const memberOf = (rule: Rule): string => {
-    const shape = readShape(rule.schema, library.limits, findingsOf(titleOf(rule), add))
+    const shape = readShape(rule.schema, library.limits, findingsOf(titleOf(rule), addFinding))
     const code = shape.kind === 'unknown' ? library.anything : library.toCode(shape, '  ')
     return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${code},\n`
   }

@@ -28,8 +28,8 @@ export type AddFinding = (finding: Finding) => void
 export type AddPathFinding = (path: string, text: string) => void
 
 /** Returns a function that adds findings about the schema with this title. */
-export function findingsOf(title: string, add: AddFinding): AddPathFinding {
-  return (path, text) => add({ place: path === '' ? title : `${title}: ${path}`, text })
+export function findingsOf(title: string, addFinding: AddFinding): AddPathFinding {
+  return (path, text) => addFinding({ place: path === '' ? title : `${title}: ${path}`, text })
 }
 
 export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
@@ -37,7 +37,7 @@ export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
 }
 
 /** Merges the rules of all sources: the newest version of each, and plans before messages. Sorts them for writing. */
-export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], add: AddFinding): Rule[] {
+export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], addFinding: AddFinding): Rule[] {
   const found = new Map<string, Rule>()
   for (const rule of ofPlans) {
     const title = titleOf(rule)
@@ -46,7 +46,7 @@ export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[],
     const [version, before] = [rule.version ?? 0, other?.version ?? 0]
     if (other === undefined || version > before) found.set(key, rule)
     else if (version === before && !isDeepStrictEqual(rule.schema, other.schema)) {
-      add({ place: title, text: 'has several schemas of the same version: the first one is used' })
+      addFinding({ place: title, text: 'has several schemas of the same version: the first one is used' })
     }
   }
   for (const rule of ofTraffic) {

@@ -41,7 +41,7 @@ const INVERTED: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** @throws UsageError for a schema that is too large. */
-export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
+export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema {
   const { $schema, $defs } = isObject(root) ? root : {}
   const isOld = /draft-0[3-7]/.test(text($schema) ?? ($defs === undefined ? 'draft-07' : ''))
   let count = 0
@@ -67,7 +67,7 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
     if (!isOld) return { ...own, allOf: [target, ...((own.allOf as JsonSchema[] | undefined) ?? [])] }
     const ignored = Object.keys(own).filter((keyword) => !ANNOTATIONS.has(keyword))
     if (ignored.length > 0)
-      add(path, `${listed(ignored)} beside \`$ref\` has no meaning before 2019-09: it is left out`)
+      addFinding(path, `${listed(ignored)} beside \`$ref\` has no meaning before 2019-09: it is left out`)
     return target
   }
 
@@ -101,20 +101,20 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
       if (givenUp > before && Object.hasOwn(INVERTED, keyword)) dropped.push(keyword, ...(INVERTED[keyword] ?? []))
     }
     for (const keyword of dropped) rewritten.delete(keyword)
-    if (dropped.length > 0) add(path, `${listed(dropped)} with such a part is left out`)
+    if (dropped.length > 0) addFinding(path, `${listed(dropped)} with such a part is left out`)
     return Object.fromEntries(rewritten)
   }
 
   /** Returns whether this is the keyword `required` among the properties, where it has no effect. */
   function isMisplaced(name: string, value: unknown, path: string): boolean {
     if (name !== 'required' || !isTexts(value)) return false
-    add(path, 'has `required` within `properties`: it is left out')
+    addFinding(path, 'has `required` within `properties`: it is left out')
     return true
   }
 
   function giveUp(path: string, fault: string): JsonSchema {
     givenUp += 1
-    add(path, `${fault}: any value is accepted`)
+    addFinding(path, `${fault}: any value is accepted`)
     return {}
   }
 

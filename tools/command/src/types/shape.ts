@@ -73,14 +73,14 @@ const TYPED = [
 ]
 
 /** Reads the schema of properties or traits, which must be objects. */
-export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFinding): Shape {
+export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPathFinding): Shape {
   let givenUp = 0
-  const whole = read(schema, '', ['object'])
-  if (whole.kind === 'never') add('', 'accepts no message')
+  const whole = readPart(schema, '', ['object'])
+  if (whole.kind === 'never') addFinding('', 'accepts no message')
   return whole
 
   /** @param types The types that the enclosing schema allows; undefined for all. */
-  function read(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
+  function readPart(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
     if (schema === true) return types === undefined ? UNKNOWN : ofTypes({}, path, types)
     if (schema === false) return NEVER
     const own = typesOf(schema)
@@ -95,7 +95,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     const typed = TYPED.filter((keyword) => keyword in schema)
     if (allowed === undefined && typed.length > 0) return giveUp(path, `\`${typed[0]}\` without \`type\``)
     const { anyOf, oneOf } = schema
-    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => read(each, path, allowed))
+    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => readPart(each, path, allowed))
     const parts = readAll(schema.allOf)
     if (Array.isArray(anyOf)) parts.push(union(readAll(anyOf)))
     if (Array.isArray(oneOf)) {
@@ -145,7 +145,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
   }
 
   function arrayOf({ items = true, uniqueItems }: JsonSchema, size: Size, path: string): Shape {
-    const shape = read(items as JsonSchema, `${path}[]`)
+    const shape = readPart(items as JsonSchema, `${path}[]`)
     const isUnique = uniqueItems === true
     if (isUnique && kindsOf(shape).some((kind) => kind === 'array' || kind === 'object')) {
       return giveUp(path, '`uniqueItems` of lists or objects')
@@ -162,17 +162,17 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
     for (const name of inherited) {
       givenUp += 1
-      add(join(path, name), 'is left out: every JavaScript object has a property of this name')
+      addFinding(join(path, name), 'is left out: every JavaScript object has a property of this name')
     }
     const properties = names
       .filter((name) => !inherited.includes(name))
       .map((name): Property => {
         const own = Object.hasOwn(declared, name) ? (declared[name] as JsonSchema | boolean) : others
         const doc = docOf(own)
-        return { name, isOptional: !required.has(name), shape: read(own, join(path, name)), doc }
+        return { name, isOptional: !required.has(name), shape: readPart(own, join(path, name)), doc }
       })
     if (properties.some(({ isOptional, shape }) => !isOptional && shape.kind === 'never')) return NEVER
-    const shape = read(others, `${path}.*`)
+    const shape = readPart(others, `${path}.*`)
     const isOpen = others === true && properties.length > 0
     return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
   }
@@ -187,7 +187,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
 
   function giveUp(path: string, what: string): Shape {
     givenUp += 1
-    add(path, `${what} is not supported: any value is accepted`)
+    addFinding(path, `${what} is not supported: any value is accepted`)
     return UNKNOWN
   }
 }

@@ -163,7 +163,7 @@ function requestsOf(path: string): Traffic {
       const store = openStore(path)
       let isEmpty = true
       try {
-        for (const { body, isComplete, verification, receivedAt } of store.read()) {
+        for (const { body, isComplete, verification, receivedAt } of store.readNewest()) {
           isEmpty = false
           if (!isComplete) onSkip('The upload must be complete.')
           else if (verification === 'mismatched') onSkip('The signature must match.')
@@ -184,7 +184,7 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
       let isEmpty = true
       try {
         for (const name of only === undefined ? await place.list() : [only]) {
-          const queue = await place.open(name)
+          const queue = await place.openQueue(name)
           try {
             for await (const { bytes, receivedAt } of inspectQueue(queue).history()) {
               isEmpty = false

@@ -14,8 +14,8 @@ export function toZod(shape: Shape, indent: string): string {
     case 'literals': {
       const [first, ...others] = shape.values.map(literalOf)
       if (others.length === 0) return `z.literal(${first})`
-      const open = shape.values.every((value) => typeof value === 'string') ? 'z.enum([' : 'z.literal(['
-      return bracket(open, [`${first}`, ...others], '])', indent)
+      const opening = shape.values.every((value) => typeof value === 'string') ? 'z.enum([' : 'z.literal(['
+      return bracket(opening, [`${first}`, ...others], '])', indent)
     }
     case 'array': {
       const { items, min, max, isUnique } = shape

@@ -31,7 +31,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for everyone.
     const given = Buffer.from(String(request.headers[OWN_HEADER]))
     const isToken = given.length === expected.length && timingSafeEqual(given, expected)
-    const rule = 'The request must have the token of the inspector\'s URL. It has none, or an old one'
+    const rule = "The request must have the token of the inspector's URL. It has none, or an old one"
     const advice = 'Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.'
     refuseUnless(isToken, 403, `${rule}. ${advice}`)
     return 'write'

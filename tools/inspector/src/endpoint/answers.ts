@@ -39,7 +39,7 @@ export function refuseUnless(isSo: boolean, ...refusal: ConstructorParameters<ty
   if (!isSo) throw new Refusal(...refusal)
 }
 
-export function answer(
+export function createAnswer(
   status: number,
   type: string,
   body: PageAnswer['body'],
@@ -49,11 +49,10 @@ export function answer(
 }
 
 export function json(value: unknown): PageAnswer {
-  return answer(200, 'application/json', JSON.stringify(value))
+  return createAnswer(200, 'application/json', JSON.stringify(value))
 }
 
-const CONSUMED =
-  'The body was read before the inspector. Mount the inspector before body parsers.'
+const CONSUMED = 'The body was read before the inspector. Mount the inspector before body parsers.'
 
 /** Returns the answer for an error; undefined when the error is a fault of the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
@@ -61,8 +60,8 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
   const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The body may be unread.
-  if (path === '/') return answer(status, 'text/html; charset=utf-8', toPage(message), headers)
-  return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
+  if (path === '/') return createAnswer(status, 'text/html; charset=utf-8', toPage(message), headers)
+  return createAnswer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }
 
 /**

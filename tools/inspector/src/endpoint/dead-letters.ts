@@ -114,10 +114,10 @@ function requireChange(body: Unread): asserts body is Change {
 
 async function group(queue: PartQueue): Promise<Groups> {
   const groups = new Map<string, LetterGroup>()
-  let read = 0
+  let readCount = 0
   for await (const letter of queue.letters({ newestFirst: true })) {
-    read += 1
-    if (read > MAX_READ) break
+    readCount += 1
+    if (readCount > MAX_READ) break
     const name = groupOf(letter)
     const { reason, error, failedAt } = letter
     const latest = { name, reason, error: error.slice(0, MAX_ERROR), count: 0, latestAt: failedAt.getTime() }
@@ -125,7 +125,7 @@ async function group(queue: PartQueue): Promise<Groups> {
     groups.set(name, { ...known, count: known.count + 1 })
   }
   const sorted = [...groups.values()].sort((one, other) => other.latestAt - one.latestAt)
-  return { groups: sorted, isWhole: read <= MAX_READ }
+  return { groups: sorted, isWhole: readCount <= MAX_READ }
 }
 
 /** Finds the dead letters before any is changed, so that one that fails again meanwhile is not changed twice. */

@@ -11,7 +11,7 @@ import { attemptLine } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { Access, Changed, Explanation, PartEvents, Sent, Setup } from '../wire.ts'
 import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
-import { answer, json, pageFiles, Refusal, refused, refuseUnless, requireBetween } from './answers.ts'
+import { createAnswer, json, pageFiles, Refusal, refused, refuseUnless, requireBetween } from './answers.ts'
 import { createLetters, type QueuedPart } from './dead-letters.ts'
 import { createHistory, type PartWithHistory } from './history.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
@@ -29,7 +29,7 @@ export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
   /** The counts of each receiver. Default: none. */
-  readonly events?: readonly Pick<EventCounts, 'read'>[]
+  readonly events?: readonly Pick<EventCounts, 'snapshot'>[]
   readonly parts: readonly WatchedPart[]
   /** The limits on messages. */
   readonly keep: Setup['keep']
@@ -81,12 +81,12 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   type Get = (request: PageRequest, query: URLSearchParams, access: Access) => PageAnswer | Promise<PageAnswer>
   const gets = new Map<string, Get>(
     Object.entries({
-      '/': () => answer(200, 'text/html; charset=utf-8', pageFiles.html),
-      '/page.js': () => answer(200, 'text/javascript; charset=utf-8', pageFiles.script),
-      '/page.css': () => answer(200, 'text/css; charset=utf-8', pageFiles.style),
+      '/': () => createAnswer(200, 'text/html; charset=utf-8', pageFiles.html),
+      '/page.js': () => createAnswer(200, 'text/javascript; charset=utf-8', pageFiles.script),
+      '/page.css': () => createAnswer(200, 'text/css; charset=utf-8', pageFiles.style),
       '/api/setup': async (_request, _query, access) => json(await readSetup(access)),
       '/api/stream': (request) => {
-        const stream = streams.open(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
+        const stream = streams.openStream(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
         queues.look()
         return stream
       },
@@ -97,16 +97,16 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       },
       '/api/series': (_request, query) => {
         const minutes = requireBetween('minutes', Number(query.get('minutes')), 1, MAX_MINUTES)
-        return json(series.read(partOf(query.get('part')).name, minutes))
+        return json(series.readPart(partOf(query.get('part')).name, minutes))
       },
-      '/api/events': () => json(events.map((counts) => counts.read()) satisfies PartEvents[]),
+      '/api/events': () => json(events.map((counts) => counts.snapshot()) satisfies PartEvents[]),
       '/api/dead-letters': async (_request, query) => {
         const part = await queuedPartOf(query.get('part'))
         return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))
       },
       '/api/history': async (request, query) => {
         const part = await partWithHistory(query.get('part'))
-        return answer(200, 'application/x-ndjson', history.list(part, query, request))
+        return createAnswer(200, 'application/x-ndjson', history.list(part, query, request))
       },
     } satisfies Record<string, Get>),
   )
@@ -240,7 +240,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 /** Redirects the browser to the URL with a slash at its end, which relative links of the page need. */
 function redirect({ originalPath, query }: PageRequest): PageAnswer {
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
-  return answer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
+  return createAnswer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
 }
 
 /** @throws Refusal for anything but an id. */
@@ -254,11 +254,7 @@ function readId(query: URLSearchParams): number {
 function readAfter(query: URLSearchParams): string | undefined {
   const after = query.get('after') ?? undefined
   const isId = after === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)
-  refuseUnless(
-    isId,
-    400,
-    '`after` must be the id of a dead letter. Pass `next` of the previous page.',
-  )
+  refuseUnless(isId, 400, '`after` must be the id of a dead letter. Pass `next` of the previous page.')
   return after
 }
 

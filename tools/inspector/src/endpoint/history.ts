@@ -74,7 +74,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     }
   }
 
-  async function run({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
+  async function runReplay({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
     const { signal } = running.controller
     const { count: before } = running.status
     try {
@@ -93,7 +93,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     get version(): number {
       return version
     },
-    read: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
+    snapshot: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
 
     /** Yields a line of JSON for each message, at most 100, and a {@link Problem} at the end if it failed. */
     async *list({ name, history }: PartWithHistory, query: URLSearchParams, { signal }: PageRequest) {
@@ -138,7 +138,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
       replays.delete(key) // The replay that started last comes last.
       replays.set(key, running)
       note(running, {})
-      void run(part, options, running)
+      void runReplay(part, options, running)
       return running.status
     },
 

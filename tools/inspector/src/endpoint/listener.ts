@@ -62,7 +62,7 @@ export function createHandler(
     else response.once('close', () => gone.abort())
     const { url = '', originalUrl = url } = request as Incoming & { readonly originalUrl?: string }
 
-    function answer(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
+    function answerPage(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
       const { method, query, headers, remoteAddress } = given
       const path = given.path || '/' // The path may be empty below a mount.
       const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
@@ -76,7 +76,7 @@ export function createHandler(
       })
     }
 
-    serve({ handle: answer })(request as IncomingMessage, response, next as (error?: unknown) => void)
+    serve({ handle: answerPage })(request as IncomingMessage, response, next as (error?: unknown) => void)
   }
 }
 

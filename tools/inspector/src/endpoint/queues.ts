@@ -176,9 +176,9 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     isSampling = true
     sampledAt = clock.monotonic()
     try {
-      const read = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
-      if (isClosed || read.length === 0) return
-      statuses = read
+      const found = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
+      if (isClosed || found.length === 0) return
+      statuses = found
       version += 1
       for (const { part, status, waiting, active } of statuses) {
         if (status !== 'unavailable') series.depth(part, waiting + active)
@@ -217,7 +217,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     get version(): number {
       return version
     },
-    read: (): readonly QueueStatus[] => statuses,
+    snapshot: (): readonly QueueStatus[] => statuses,
     /** Samples soon, and then repeatedly. */
     look(): void {
       if (!isSampling) schedule(sampledAt + OPEN_MS)

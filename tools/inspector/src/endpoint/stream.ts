@@ -5,7 +5,7 @@ import type { Clock } from 'hookline'
 import { withTimeout } from '../../../../src/internals.ts'
 import type { Journal } from '../journal.ts'
 import type { StreamEvents } from '../wire.ts'
-import { answer, refuseUnless } from './answers.ts'
+import { createAnswer, refuseUnless } from './answers.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
 
 /** A value that the stream sends whenever it has changed, in addition to rows. */
@@ -13,7 +13,7 @@ export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
   /** Grows with each change. 0: there is nothing to send yet. */
   readonly version: number
-  read(): StreamEvents[Source['name']]
+  snapshot(): StreamEvents[Source['name']]
 }
 
 const MAX_STREAMS = 32
@@ -32,7 +32,7 @@ const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-t
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
   /** The beginning of event ids, because versions of another process are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
-  const streams = new Set<{ wake(): void; end(): void }>()
+  const streams = new Set<{ wake(): void; close(): void }>()
   const stopListening = journal.onChange(wake)
 
   function wake(): void {
@@ -56,8 +56,8 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
      * @param isAllowed Called every minute. The stream ends unless it returns true. Undefined: the stream stays open.
      * @throws Refusal when too many streams are open.
      */
-    open(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
-      if (request.method === 'HEAD') return answer(200, TYPE, '', UNBUFFERED)
+    openStream(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
+      if (request.method === 'HEAD') return createAnswer(200, TYPE, '', UNBUFFERED)
       const text = `The inspector serves ${MAX_STREAMS} streams at a time. Close a page, or try again later.`
       refuseUnless(streams.size < MAX_STREAMS, 503, text, { 'retry-after': '5' })
       const { signal } = request
@@ -72,7 +72,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
           isChanged = true
           if (isIdle) resume()
         },
-        end() {
+        close() {
           isEnded = true
           streams.delete(stream)
           clock.clearTimeout(asking)
@@ -84,7 +84,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         await withTimeout(new Promise<void>((resolve) => (resume = resolve)), ms, clock)
       }
 
-      async function* read(): AsyncGenerator<string, void> {
+      async function* readChunks(): AsyncGenerator<string, void> {
         try {
           while (!isEnded) {
             for (const chunk of look()) {
@@ -97,7 +97,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
             isIdle = false
           }
         } finally {
-          stream.end()
+          stream.close()
         }
       }
 
@@ -115,27 +115,27 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
         for (const source of news) {
           sent.set(source, source.version)
-          yield `event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`
+          yield `event: ${source.name}\ndata: ${JSON.stringify(source.snapshot())}\n\n`
         }
         if (rows.length === 0 && !isReset && news.length === 0) yield ':\n\n'
       }
 
       function askLater(ask: () => Promise<boolean>): void {
         asking = clock.setTimeout(async () => {
-          if ((await withTimeout(ask(), ANSWER_MS, clock)) !== true) stream.end()
+          if ((await withTimeout(ask(), ANSWER_MS, clock)) !== true) stream.close()
           else if (!isEnded) askLater(ask)
         }, ASK_AGAIN_MS)
       }
 
       streams.add(stream)
       if (isAllowed !== undefined) askLater(isAllowed)
-      if (signal.aborted) stream.end()
-      else signal.addEventListener('abort', stream.end, { once: true })
-      return answer(200, TYPE, read(), UNBUFFERED)
+      if (signal.aborted) stream.close()
+      else signal.addEventListener('abort', stream.close, { once: true })
+      return createAnswer(200, TYPE, readChunks(), UNBUFFERED)
     },
     close(): void {
       stopListening()
-      for (const stream of streams) stream.end()
+      for (const stream of streams) stream.close()
     },
   }
 }

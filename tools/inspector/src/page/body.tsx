@@ -13,7 +13,7 @@ const TABS = { tree: 'Tree', text: 'Text', bytes: 'Bytes', difference: 'Differen
 type Tab = keyof typeof TABS
 
 export function BodyView({ detail: { body, row } }: { readonly detail: Detail }) {
-  const { json, problem } = useMemo(() => read(body.text), [body.text])
+  const { json, problem } = useMemo(() => parseText(body.text), [body.text])
   const [chosen, setChosen] = useState<Tab>('tree')
   const bytes = useMemo(() => bytesOf(body), [body])
   if (bytes === undefined || bytes.length === 0) {
@@ -69,7 +69,7 @@ export function BodyView({ detail: { body, row } }: { readonly detail: Detail })
   )
 }
 
-function read(text: string | undefined): { readonly json?: Json; readonly problem?: string } {
+function parseText(text: string | undefined): { readonly json?: Json; readonly problem?: string } {
   try {
     return text === undefined ? {} : { json: parseJson(text) }
   } catch (error) {
@@ -244,7 +244,7 @@ function Compare({ row, json }: CompareProps) {
   const { answer, error } = useAnswer<Detail>(isId ? 'message' : undefined, { id: value })
   const other = isId && answer?.row.id === Number(value) ? answer.body : undefined
   const { found, problem } = useMemo(() => {
-    const { json: left, problem } = read(other?.text)
+    const { json: left, problem } = parseText(other?.text)
     if (left !== undefined) return { found: findDifferences(left, json, MAX_DIFFERENCES) }
     if (other === undefined) return { problem: error }
     return { problem: problem === undefined ? 'was not kept, or is no text' : 'is no JSON' }

@@ -107,12 +107,12 @@ function literalOf(text: string): string {
 }
 
 function hasPrototype(value: object): boolean {
-  const open: unknown[] = [value]
-  while (open.length > 0) {
-    const each = open.pop()
+  const pending: unknown[] = [value]
+  while (pending.length > 0) {
+    const each = pending.pop()
     if (typeof each !== 'object' || each === null) continue
     if (Object.hasOwn(each, '__proto__')) return true
-    for (const child of Object.values(each)) open.push(child)
+    for (const child of Object.values(each)) pending.push(child)
   }
   return false
 }

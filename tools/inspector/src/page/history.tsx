@@ -186,7 +186,7 @@ function useHistory(part: string, query: URLSearchParams): Found {
   useEffect(() => {
     const stop = new AbortController()
     const filter = filterOf(query)
-    const read = async (before: readonly HandledLine[]): Promise<void> => {
+    const readPage = async (before: readonly HandledLine[]): Promise<void> => {
       let lines = before
       let count = 0
       const after = before.at(-1)?.cursor
@@ -202,10 +202,10 @@ function useHistory(part: string, query: URLSearchParams): Found {
       setFound({
         ...{ lines, isReading: false },
         ...(error !== undefined && { error }),
-        ...(!isWhole && { readMore: () => void read(lines) }),
+        ...(!isWhole && { readMore: () => void readPage(lines) }),
       })
     }
-    void read([])
+    void readPage([])
     return () => stop.abort()
   }, [part, search])
   return found

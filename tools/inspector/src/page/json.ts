@@ -23,18 +23,18 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
 export function parseJson(text: string): Json {
   JSON.parse(text) // This checks the syntax. The rest only finds where each token ends.
   const roots: Json[] = []
-  const open: Open[] = [{ kind: 'array', items: roots }]
+  const openNodes: Open[] = [{ kind: 'array', items: roots }]
   let key: string | undefined
   for (const [token] of text.matchAll(TOKEN)) {
-    const parent = open.at(-1) as Open
-    if (token === '}' || token === ']') open.pop()
+    const parent = openNodes.at(-1) as Open
+    if (token === '}' || token === ']') openNodes.pop()
     else if (parent.kind === 'object' && key === undefined) key = JSON.parse(token)
     else {
       const value = toJson(token)
       if (parent.kind === 'object') parent.entries.push({ key: key ?? '', value })
       else parent.items.push(value)
       key = undefined
-      if (token === '{' || token === '[') open.push(value as Open)
+      if (token === '{' || token === '[') openNodes.push(value as Open)
     }
   }
   return roots[0] as Json

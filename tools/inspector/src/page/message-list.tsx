@@ -54,7 +54,7 @@ export function MessagesView() {
   const isEntered = useRef(false)
   const wasOpen = useRef(false)
 
-  const open = ({ id }: Journey, isReplaced = false): void => {
+  const openMessage = ({ id }: Journey, isReplaced = false): void => {
     setChosenId(id)
     goTo(hrefOf('messages', String(id), query), isReplaced)
   }
@@ -75,7 +75,7 @@ export function MessagesView() {
     if (next === undefined) return false
     if (openId === undefined) return setChosenId(next.id)
     isEntered.current = document.activeElement === headingRef.current
-    return open(next, true)
+    return openMessage(next, true)
   }
   /** Arrow keys scroll the focused element, unless that is the list. */
   const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
@@ -83,7 +83,7 @@ export function MessagesView() {
     const journey = journeys.find(({ id }) => id === activeId)
     if (journey === undefined) return false
     isEntered.current = true
-    return opened?.id === journey.id ? headingRef.current?.focus() : open(journey)
+    return opened?.id === journey.id ? headingRef.current?.focus() : openMessage(journey)
   }
   const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
 
@@ -123,7 +123,7 @@ export function MessagesView() {
             activeId={activeId}
             onOpen={(journey) => {
               isEntered.current = false
-              open(journey)
+              openMessage(journey)
             }}
             listRef={listRef}
           />

@@ -74,9 +74,9 @@ export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys
   useEffect(() => {
-    const read = (): Keys => latest.current
-    bindings.unshift(read)
-    return () => void bindings.splice(bindings.indexOf(read), 1)
+    const currentKeys = (): Keys => latest.current
+    bindings.unshift(currentKeys)
+    return () => void bindings.splice(bindings.indexOf(currentKeys), 1)
   }, [])
 }
 

@@ -225,9 +225,9 @@ export async function readLines<Line>(
     const response = await fetch(urlOf(path, query), { headers: OWN_HEADERS, signal })
     if (!response.ok || response.body === null) return ((await response.json()) as Problem).error
     for await (const lines of readParts(response.body, '\n')) {
-      const read = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
-      onLines(read.filter((line) => line.error === undefined))
-      const error = read.find((line) => line.error !== undefined)?.error
+      const parsed = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
+      onLines(parsed.filter((line) => line.error === undefined))
+      const error = parsed.find((line) => line.error !== undefined)?.error
       if (error !== undefined) return error
     }
     return undefined

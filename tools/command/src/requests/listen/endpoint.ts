@@ -41,7 +41,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     const isRight = isChecked && verify(body, signature, verifier.secret)
     const verification = isChecked ? (isRight ? 'verified' : 'mismatched') : 'unchecked'
     const arrived = { ...upload, method, target, headers, verification, signature } as const
-    const { body: answerBody = Buffer.alloc(0), ...answered } = await answer(arrived, settings, response)
+    const { body: answerBody = Buffer.alloc(0), ...answered } = await answerRequest(arrived, settings, response)
     const durationMs = performance.now() - started
 
     const id = randomUUID().slice(0, 13).replace('-', '')
@@ -94,7 +94,7 @@ type Answered = Omit<KeptAnswer, 'durationMs'> & { readonly body?: Uint8Array }
 const GONE = 'The sender disconnected before the answer.'
 
 /** Answers a request, or leaves it without an answer. Never rejects. */
-async function answer(
+async function answerRequest(
   arrived: Arrived,
   { script, forwarder, verifier }: EndpointSettings,
   response: ServerResponse,

@@ -61,8 +61,7 @@ Examples:
 
 async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
   const secret = await findSecret(secrets)
-  if (host === '')
-    throw new UsageError('--host is empty. Pass an address, or omit it to listen on this machine only.')
+  if (host === '') throw new UsageError('--host is empty. Pass an address, or omit it to listen on this machine only.')
   if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
       `--forward must not lead to this endpoint at port ${port}. Pass another URL, or another --port.`,

@@ -32,7 +32,7 @@ export async function showRequests(
     },
   })
   const store = openStore(path)
-  for (const request of store.read(MAX_AT_FIRST)) page.append(toListened(request), false)
+  for (const request of store.readNewest(MAX_AT_FIRST)) page.append(toListened(request), false)
   store.close()
   return {
     append: (request: KeptRequest) => page.append(toListened(request), true),
