@@ -74,7 +74,7 @@ export function requireSqlite(): typeof import('node:sqlite') {
   const sqlite = process.getBuiltinModule('node:sqlite')
   if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the names have no methods.
   throw new UnusableFile(
-    'this runtime has no module node:sqlite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.',
+    'this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.',
   )
 }
 

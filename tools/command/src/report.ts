@@ -18,7 +18,7 @@ export interface CaseFacts {
 export interface Result {
   readonly id: string
   readonly result: Verdict
-  /** What was sent or expected, what was received, its consequence and what to do. It may quote untrusted text. */
+  /** Says what was sent or expected, what was received, its consequence, and what to do. It may quote untrusted text. */
   readonly sentence: string
   readonly section?: string
   readonly durationMs?: number

@@ -22,7 +22,7 @@ export interface Base {
   readonly form: Form
   readonly secret: string
   readonly headers: Readonly<Record<string, string>>
-  /** What the sender does in addition to its messages. */
+  /** The properties of the sender's requests. */
   readonly request: RequestForm
 }
 

@@ -47,7 +47,7 @@ export interface Property {
 
 type Literal = string | number | boolean
 
-/** What a schema library cannot express. */
+/** The abilities of a schema library. */
 export interface Limits {
   /** Whether it has a union of which exactly one part may match. */
   readonly hasXor: boolean

@@ -173,7 +173,7 @@ function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
-/** What happens to one request. With a delay: a normal answer, sent late. */
+/** The fate of one request. With a delay, it gets a normal answer, late. */
 interface FailStep {
   readonly name: string
   readonly delayMs?: number
