@@ -32,6 +32,6 @@ export function serve(
     // node:http calls it without `next`.
     const goOn = next ?? ((error) => send(response, error === undefined ? NOT_FOUND : FAILED, request))
     const incoming = new NodeRequest(request, response, request.url ?? '/', request)
-    incoming.answer(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)
+    incoming.answerWith(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)
   }
 }

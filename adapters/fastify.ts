@@ -126,5 +126,5 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
       reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
     }
   }
-  incoming.answer(handle, done, fail)
+  incoming.answerWith(handle, done, fail)
 }

@@ -31,7 +31,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
 async function respond(handle: Handle, request: Request): Promise<Response> {
   const incoming = new FetchRequest(request)
   const answer = await handle(incoming)
-  incoming.end()
+  incoming.discardBody()
   if (answer === undefined) return new Response(null, { status: 404 })
   const { status, body } = answer
   const isEmpty = request.method === 'HEAD' || status === 204
@@ -62,7 +62,10 @@ class FetchRequest implements EndpointRequest {
   async readBody(limit: number): Promise<EndpointBody> {
     const { body, bodyUsed, headers } = this.#request
     if (bodyUsed || body?.locked) {
-      throw bodyConsumed('a web request that was read or is being read', 'Pass it on unread, and read a clone of it.')
+      throw bodyConsumed(
+        'a web request whose body was read or is being read',
+        'Pass it on unread, and read a clone of it.',
+      )
     }
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }
     this.#reader = body.getReader()
@@ -73,7 +76,7 @@ class FetchRequest implements EndpointRequest {
   }
 
   /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
-  end(): void {
+  discardBody(): void {
     this.#hasEnded = true
     // Cancels a little later: a stream of Node's Readable.toWeb that is cancelled while it resumes throws an uncaught error.
     const reader = this.#reader

@@ -47,7 +47,7 @@ async function respond(handle: Handle, context: KoaContext, next: () => Promise<
   const { req, res, url, request } = context
   const incoming = new NodeRequest(req, res, url, request as ParsedBody)
   const answer = await new Promise<EndpointAnswer | undefined>((resolve, fail) =>
-    incoming.answer(handle, resolve, fail),
+    incoming.answerWith(handle, resolve, fail),
   )
   if (answer === undefined) {
     await next()

@@ -37,7 +37,7 @@ export interface LambdaContext {
   getRemainingTimeInMillis?(): number
 }
 
-/** What the function returns. */
+/** The answer that the function returns. */
 export interface LambdaAnswer {
   readonly statusCode: number
   readonly headers?: Readonly<Record<string, string>>

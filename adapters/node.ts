@@ -31,6 +31,6 @@ export function serve(
     requireNode('hookline/node', request, response)
     const respond = (answer: EndpointAnswer = NOT_FOUND): void => send(response, answer, request)
     const incoming = new NodeRequest(request, response, request.url ?? '/', request as ParsedBody)
-    incoming.answer(handle, respond, () => respond(FAILED))
+    incoming.answerWith(handle, respond, () => respond(FAILED))
   }
 }

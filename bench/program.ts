@@ -17,8 +17,8 @@ export type Order =
 const [file = '', args = '[]', checkout] = process.argv.slice(2)
 if (checkout !== undefined) loadFrom(checkout)
 
-const { open }: { open: OpenContender } = await import(file)
-const contender = await open(...JSON.parse(args))
+const { openContender }: { openContender: OpenContender } = await import(file)
+const contender = await openContender(...JSON.parse(args))
 let end: () => Promise<Turn>
 let messages = 0
 

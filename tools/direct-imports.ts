@@ -1,14 +1,14 @@
-/** A plugin of the build. A list of re-exports ties its files together: what imports one name of it would load them all. */
+/** A plugin of the build. Without it, an import of one name from a list of re-exports would load every file in the list. */
 
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Plugin } from 'esbuild'
 
-/** From the root of the repository, where builds run: the configuration that imports this is bundled elsewhere. */
+/** The list, relative to the root of the repository, where builds run. */
 const LIST = resolve('src/internals.ts')
 const NAMED = /^(?:import|export) \{([^}]*)\} from '([^']*)'$/gm
 
-/** Has each file of the tools import what it needs of `src/internals.ts` from where that is declared. */
+/** Makes each file of the tools import the names of `src/internals.ts` from the files that declare them. */
 export const directImports: Plugin = {
   name: 'direct imports',
   setup(build) {
@@ -28,7 +28,7 @@ export const directImports: Plugin = {
   },
 }
 
-/** Finds where each value of the list is declared. */
+/** Finds the file that declares each value of the list. */
 async function readFiles(): Promise<ReadonlyMap<string, string>> {
   const statements = [...(await readFile(LIST, 'utf8')).matchAll(NAMED)]
   return new Map(

@@ -1,4 +1,4 @@
-/** JSON that the tools read of strangers. */
+/** Reads untrusted JSON. */
 
 import { type FieldValue, MESSAGE_TYPES, type MessageType } from 'hookline'
 
@@ -8,12 +8,12 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether it says that it is one of the seven messages. */
+/** Returns whether the value has the type of one of the seven messages. */
 export function isMessage(value: unknown): value is Json & { readonly type: MessageType } {
   return isObject(value) && MESSAGE_TYPES.some((type) => type === value.type)
 }
 
-/** Parses JSON, whatever its bytes are. Undefined for what is none. */
+/** Parses JSON from any bytes. Returns undefined when they are not JSON. */
 export function tryParse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(bytes))
@@ -24,7 +24,7 @@ export function tryParse(bytes: Uint8Array): unknown {
 
 const decoder = new TextDecoder()
 
-/** Reads the condition of a search, such as `properties.order_id=42`. What is no JSON of a single value is text. Undefined for what has no path. */
+/** Parses a condition such as `properties.order_id=42`. A value that is not a JSON scalar is text. Returns undefined without a path. */
 export function readField(condition: string): readonly [path: string, value: FieldValue] | undefined {
   const at = condition.indexOf('=')
   if (at < 1) return undefined

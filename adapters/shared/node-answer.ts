@@ -9,7 +9,7 @@ import { DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
 
-/** A request of either. It is passed beside its response, which need not refer to it. */
+/** A request of node:http or node:http2. It is passed beside its response, which need not refer to it. */
 type NodeIncoming = NodeOutgoing['req']
 
 export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }

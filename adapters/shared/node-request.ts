@@ -84,13 +84,13 @@ export class NodeRequest implements EndpointRequest, Reading {
    * @param done Gets the answer; undefined for a request that is not the endpoint's.
    * @param fail Gets what the endpoint threw, or what `done` threw with an answer: the objects that a test passes may lack methods.
    */
-  answer(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
+  answerWith(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
     if (this.#stream.readableFlowing === true) answerNow(this, handle, done, fail)
     else process.nextTick(answerNow, this, handle, done, fail)
   }
 
   /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
-  end(): void {
+  discardBody(): void {
     this.stopReading?.()
     const [incoming, outgoing] = [this.#incoming, this.#outgoing]
     if (!('stream' in outgoing) || incoming.readableEnded || outgoing.stream.endAfterHeaders) return
@@ -109,8 +109,8 @@ function answerNow(
   done: (answer: EndpointAnswer | undefined) => void,
   fail: (error: unknown) => void,
 ): void {
-  const end = (answer: EndpointAnswer): void => {
-    request.end()
+  const respond = (answer: EndpointAnswer): void => {
+    request.discardBody()
     done(answer)
   }
   let answered: ReturnType<Handle>
@@ -121,7 +121,7 @@ function answerNow(
     return
   }
   if (answered === undefined) done(undefined)
-  else answered.then(end).catch(fail)
+  else answered.then(respond).catch(fail)
 }
 
 /** A request target may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section 3.2.2). */

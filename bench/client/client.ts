@@ -22,7 +22,7 @@ const CALLS_A_TURN = 100
 const FLUSH_AT = 20
 const FLUSH_AFTER_MS = 5000
 
-export async function open(url: string, kind: ClientKind): Promise<Contender> {
+export async function openContender(url: string, kind: ClientKind): Promise<Contender> {
   const client = kind === 'hookline' ? openHookline(url) : await openSegment(url)
   let waited = 0
   return {

@@ -15,7 +15,7 @@ const BATCH = 20
  */
 export type CollectorKind = 'parse' | 'counting' | number
 
-export async function open(kind: CollectorKind): Promise<Contender> {
+export async function openContender(kind: CollectorKind): Promise<Contender> {
   const bytes = batchBody()
   if (kind === 'parse') {
     return inBatches(async () => {

@@ -10,10 +10,10 @@ import { signBytes } from '../hmac.ts'
 export const path = '/webhooks'
 
 /** The answer that every server gives. */
-export const answer = '{"ok":true}'
+export const answerBody = '{"ok":true}'
 
 /** The headers of that answer. */
-export const answerHeaders = { 'content-type': 'application/json', 'content-length': answer.length }
+export const answerHeaders = { 'content-type': 'application/json', 'content-length': answerBody.length }
 
 /** Lets a server listen on loopback, and returns its port. A connection that waits for its turn stays open. */
 export async function listen(server: Server): Promise<number> {

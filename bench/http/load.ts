@@ -15,7 +15,7 @@ const SIZE = 1024
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 /** Answers must be `HTTP/1.1 200`, with a length, and as long as the first one. */
-export async function open(port: number): Promise<Contender> {
+export async function openContender(port: number): Promise<Contender> {
   /** Those of a turn. Each is another message: what remembers messages treats a copy otherwise. */
   let requests: Buffer[] = []
   let created = 0

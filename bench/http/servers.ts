@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:http'
 import { createReceiver, type Receiver } from 'hookline'
 import type { Contender } from '../contender.ts'
 import { secret } from '../message.ts'
-import { acceptBare, answer, answerHeaders, handle, handled, listen, path, readBare } from './host.ts'
+import { acceptBare, answerBody, answerHeaders, handle, handled, listen, path, readBare } from './host.ts'
 
 const SIGNATURE = 'x-signature'
 const LIMIT = 256 * 1024
@@ -19,7 +19,7 @@ const node = {
     createServer((request, response) => {
       readBare(request, (body) => {
         if (!acceptBare(body, request.headers[SIGNATURE])) return void response.writeHead(401).end()
-        response.writeHead(200, answerHeaders).end(answer)
+        response.writeHead(200, answerHeaders).end(answerBody)
       })
     }),
   async hookline() {
@@ -50,7 +50,7 @@ const fastify = {
   },
 }
 
-const answerBytes = Buffer.from(answer)
+const answerBytes = Buffer.from(answerBody)
 
 const koa = {
   async floor() {
@@ -62,7 +62,7 @@ const koa = {
           readBare(context.req, (body) => {
             context.status = acceptBare(body, context.req.headers[SIGNATURE]) ? 200 : 401
             context.set('content-type', 'application/json')
-            context.body = answer
+            context.body = answerBody
             resolve()
           })
         }),
@@ -83,7 +83,7 @@ const express = {
     const app = express()
     app.post(path, express.raw({ type: 'application/json', limit: LIMIT }), (request, response) => {
       if (!acceptBare(request.body as Buffer, request.headers[SIGNATURE])) return void response.sendStatus(401)
-      response.writeHead(200, answerHeaders).end(answer)
+      response.writeHead(200, answerHeaders).end(answerBody)
     })
     return createServer(app)
   },
@@ -103,7 +103,7 @@ export type Framework = keyof typeof servers
 export type ServerKind = 'floor' | 'hookline'
 
 /** Its requests come from elsewhere. */
-export async function open(framework: Framework, kind: ServerKind): Promise<Contender> {
+export async function openContender(framework: Framework, kind: ServerKind): Promise<Contender> {
   const server = await servers[framework][kind]()
   return { hello: await listen(server), figures: () => ({ handled: handled() }) }
 }

@@ -13,7 +13,7 @@ import { handle, handled, listen, path } from './host.ts'
 
 export type Watch = 'no inspector' | 'page closed' | 'page open'
 
-export async function open(watch: Watch): Promise<Contender> {
+export async function openContender(watch: Watch): Promise<Contender> {
   const receiver = createReceiver({ secret, onError: () => {} }).on('track', handle)
   const webhooks = serve(receiver, { path })
   if (watch === 'no inspector') {

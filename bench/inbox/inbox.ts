@@ -24,7 +24,7 @@ export interface Before {
   readonly areKept: boolean
 }
 
-export async function open(place: Place, kind: InboxKind, before?: Before): Promise<Contender> {
+export async function openContender(place: Place, kind: InboxKind, before?: Before): Promise<Contender> {
   if (before !== undefined) await fill(place, before)
   let count = 0
   let handled = 0

@@ -10,7 +10,7 @@ import { DATABASE_URL } from '../queues/places.ts'
 
 export type RowsKind = 'accepting' | 'one each' | 'batches'
 
-export async function open(place: Place, kind: RowsKind): Promise<Contender> {
+export async function openContender(place: Place, kind: RowsKind): Promise<Contender> {
   const inbox = { queue: await openQueue(place), concurrency: CONCURRENCY }
   const receiver = createReceiver({ secret, inbox })
   const pool = new pg.Pool({ connectionString: DATABASE_URL })

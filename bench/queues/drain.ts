@@ -13,7 +13,7 @@ export type DrainKind = 'bare' | 'queue' | 'in turn'
 
 const body = trackMessage(1024)
 
-export async function open(place: Place, kind: DrainKind): Promise<Contender> {
+export async function openContender(place: Place, kind: DrainKind): Promise<Contender> {
   return kind === 'bare' ? drainBare(place) : drainQueue(place, kind === 'in turn')
 }
 

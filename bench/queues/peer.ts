@@ -7,7 +7,7 @@ import { defineQueue, defineWorker } from 'plainjob'
 import type { Contender } from '../contender.ts'
 import { trackMessage } from '../message.ts'
 import { createCountdown } from '../parallel.ts'
-import { open as openDrain } from './drain.ts'
+import { openContender as openDrain } from './drain.ts'
 import { openQueue, type Place } from './place.ts'
 
 /** One job, and the next when that is stored; 100 in one call; or done by a handler that does nothing. */
@@ -19,7 +19,7 @@ const body = trackMessage(1024)
 const AT_ONCE = 100
 const silent = { error() {}, warn() {}, info() {}, debug() {} }
 
-export async function open(place: Place, pick: Pick, work: Work): Promise<Contender> {
+export async function openContender(place: Place, pick: Pick, work: Work): Promise<Contender> {
   return pick === 'sqliteQueue' ? ours(place, work) : theirs(place.at, pick, work)
 }
 

@@ -21,7 +21,7 @@ const DONE_AT_ONCE = 100
 /** At once, before the first turn: each waits for the disk. */
 const FILL = 5000
 
-export async function open(place: Place, { queues: count = 1, depth, ids }: PushSetting): Promise<Contender> {
+export async function openContender(place: Place, { queues: count = 1, depth, ids }: PushSetting): Promise<Contender> {
   const queues: Queue[] = []
   for (let i = 0; i < count; i++) queues.push(await openQueue({ ...place, name: `${place.name}_${i}` }))
   const createJob = (): Job => ({ id: ids === 'timed' ? timedId() : randomUUID(), body })

@@ -9,7 +9,7 @@ import { openQueue, type Place } from './place.ts'
 const IDLE_MS = 5_000
 
 /** A turn of no messages is idle. */
-export async function open(place: Place): Promise<Contender> {
+export async function openContender(place: Place): Promise<Contender> {
   const queue = await openQueue(place)
   let waits: number[] = []
   const countdown = createCountdown()

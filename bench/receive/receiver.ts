@@ -41,7 +41,7 @@ const kinds = {
 
 export type ReceiverKind = keyof typeof kinds
 
-export async function open(kind: ReceiverKind): Promise<Contender> {
+export async function openContender(kind: ReceiverKind): Promise<Contender> {
   const { body, accept, register }: Kind = kinds[kind]
   const headers = signedHeaders(body)
   if (accept !== undefined) {

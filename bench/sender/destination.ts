@@ -22,7 +22,7 @@ export interface DestinationSetting {
   readonly besideDead?: true
 }
 
-export async function open(url: string, { place, besideDead }: DestinationSetting = {}): Promise<Contender> {
+export async function openContender(url: string, { place, besideDead }: DestinationSetting = {}): Promise<Contender> {
   const queue: Queue = place === undefined ? memoryQueue() : await openQueue(place)
   let queued = 0
   let wake = Promise.withResolvers<void>()

@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import { answer, answerHeaders, listen, readBare } from '../http/host.ts'
+import { answerBody, answerHeaders, listen, readBare } from '../http/host.ts'
 import { authorization, hangingPath, marker, secret } from '../message.ts'
 
 /** What came so far. */
@@ -28,7 +28,7 @@ const server = createServer((request, response) => {
     counts.requests += 1
     counts.messages += countMarkers(body)
     if (isChecking && isProven(request.headers, body)) counts.proven += 1
-    response.writeHead(200, answerHeaders).end(answer)
+    response.writeHead(200, answerHeaders).end(answerBody)
   })
 })
 process.send?.(await listen(server))

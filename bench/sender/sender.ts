@@ -13,7 +13,7 @@ import { CONCURRENCY, inParallel } from '../parallel.ts'
  */
 export type SenderKind = 'bare' | 'floor' | 'sender'
 
-export async function open(url: string, kind: SenderKind): Promise<Contender> {
+export async function openContender(url: string, kind: SenderKind): Promise<Contender> {
   const sender = createSender({ webhooks: [{ url }], sharedSecret: secret })
   if (kind === 'sender') {
     const send = async (): Promise<void> => {

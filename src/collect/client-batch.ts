@@ -114,15 +114,14 @@ function chooseAdvice({ status, error }: PostOutcome): string {
   if (status === undefined) return explainConnectionError(error).advice
   const isRedirect = status >= 300 && status < 400
   if (isRedirect) return 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'
-  return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL that takes batches.'
+  return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL for batches.'
 }
 
-const WHOLE_URL =
-  "Set `endpoint` to the whole URL that takes batches, for example 'https://analytics.example.com/v1/batch'."
+const WHOLE_URL = "Set `endpoint` to the full URL for batches, for example 'https://analytics.example.com/v1/batch'."
 
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Check the write key.',
-  403: 'Check the write key, and whether it may record calls.',
+  403: 'Check the write key and its permissions.',
   404: WHOLE_URL,
   405: WHOLE_URL,
   413: 'Lower `flushAt`, or raise the limit of the service and of the proxies in front of it.',

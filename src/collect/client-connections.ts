@@ -12,7 +12,7 @@ const KEEP_ALIVE_MS = 30_000
 
 export interface Connections extends DispatcherLike {
   /** Ends all connections, also those that are being opened. A later request opens new ones. */
-  end(): Promise<void>
+  closeAll(): Promise<void>
 }
 
 export function createConnections(settings: ClientSettings): Connections {
@@ -25,7 +25,7 @@ export function createConnections(settings: ClientSettings): Connections {
       pool ??= createPool(settings, ending.signal)
       return pool.dispatch(options, handler)
     },
-    async end() {
+    async closeAll() {
       const ended = pool?.destroy()
       ending.abort() // `destroy` does not end connections that are being opened.
       pool = undefined

@@ -137,7 +137,7 @@ function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnIfMisread('writeKey', writeKey)
   if (writeKey.includes(':')) {
-    throw invalidOption('writeKey', 'must not contain a colon', undefined, 'Pass the write key of the source alone.')
+    throw invalidOption('writeKey', 'must not contain a colon', undefined, 'Pass only the write key of the source.')
   }
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
@@ -155,7 +155,7 @@ function readEndpoint(endpoint: unknown): Pick<ClientSettings, 'origin' | 'path'
 
 function readFlushAt({ flushAt, size }: ClientOptions, maxQueued: number): number {
   if (flushAt !== undefined && size !== undefined && flushAt !== size) {
-    throw invalidOption('size', 'must equal `flushAt`, of which it is another name', show(size), 'Pass one of the two.')
+    throw invalidOption('size', 'must equal `flushAt`, which has the same meaning', show(size), 'Pass one of the two.')
   }
   const value = flushAt ?? size ?? Math.min(FLUSH_AT, maxQueued)
   if (value <= maxQueued) return value

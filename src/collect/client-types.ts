@@ -1,4 +1,4 @@
-/** The client's methods and the calls that they take and return. Types only. */
+/** The client's methods, and the calls that they accept and return. Types only. */
 
 import type { CallActor, CallOptions, Calls } from '../protocol/calls.ts'
 import type { PageProperties } from '../protocol/message.ts'
@@ -42,7 +42,7 @@ export interface CloseOptions {
  * Each method throws a TypeError that names the field for a call that is incomplete or cannot be written as JSON, and
  * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
  *
- * A process that ends by itself posts the rest first, for up to 10 seconds. Any other end loses it, so close the client before.
+ * A process that exits on its own posts the rest first, for up to 10 seconds. Any other end loses it, so close the client before.
  */
 export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void

@@ -76,7 +76,7 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCa
 /** Refuses the calls from an index on together. */
 function refuseRest(index: number, count: number): RefusedCall {
   const fault = `More than ${REFUSED_LIMIT} calls of the batch would be refused.`
-  const advice = 'Correct the refused calls before this index, and send those from it on in another batch.'
+  const advice = 'Correct the refused calls before this index, and send the others in another batch.'
   return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
@@ -90,7 +90,7 @@ function checkShared(fields: Json, callCount: number): void {
     }
     bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * callCount
     if (bytes > SHARED_LIMIT) {
-      const rule = `must take at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
+      const rule = `must have at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
       const advice = 'fewer fields in it, or fewer calls per batch'
       throw invalidField('call_too_large', field, rule, `${bytes} bytes`, advice)
     }

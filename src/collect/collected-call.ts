@@ -70,7 +70,7 @@ function requireSize(json: string): void {
   if (bytes <= CALL_LIMIT) return
   throw new HooklineError(
     'call_too_large',
-    `A call must be at most ${CALL_LIMIT} bytes of JSON, what its batch adds included. Got ${bytes} bytes. Send fewer or shorter fields.`,
+    `A call must be at most ${CALL_LIMIT} bytes of JSON, including the fields of its batch. Got ${bytes} bytes. Send fewer or shorter fields.`,
   )
 }
 
@@ -86,7 +86,7 @@ function withBatchFields(call: Json, batch: Json): Json {
 function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
     if (type === undefined || type === route) return route
-    const advice = `'${route}', or leave it out`
+    const advice = `'${route}', or omit it`
     throw invalidField('call_invalid', 'type', `must be '${route}' on this path`, kindOf(type), advice)
   }
   if (isCallType(type)) return type
@@ -149,7 +149,7 @@ export function readFault({ code, path, message }: HooklineError): CallFault {
 }
 
 function wrongKind(field: string, kind: string, call: Json): HooklineError {
-  const advice = `${kind}, or leave it out`
+  const advice = `${kind}, or omit it`
   return invalidField('call_invalid', field, `must be ${kind} when present`, kindOf(call[field]), advice)
 }
 

@@ -4,7 +4,7 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from '../host/endpoint
 import type { Destination } from '../send/destination-types.ts'
 import type { CollectorObserver } from './collector-events.ts'
 
-/** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
+/** A destination of a source: one of `createDestination`, or your own object that accepts messages. */
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
 
 /** Whether calls are recorded by browsers, by apps on devices, or by your servers. */

@@ -88,25 +88,25 @@ class CallRecorder implements Undelivered {
     clock.clearTimeout(keepAlive)
   }
 
-  /** Posts before the process ends by itself. Calls left after the timeout wait for the next flush, in case the process goes on. */
+  /** Posts before the process exits on its own. Calls left after the timeout wait for the next flush, in case the process continues. */
   async post(): Promise<void> {
     const result = await withTimeout(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
     if (result !== TIMED_OUT) return
     this.#buffer.suspend()
-    await this.#connections?.end()
+    await this.#connections?.closeAll()
   }
 
   async close(options: CloseOptions = {}): Promise<readonly RecordedCall[]> {
     const timeoutMs = readTimeout(options)
-    this.#closing ??= this.#end(timeoutMs)
+    this.#closing ??= this.#closeWithin(timeoutMs)
     return this.#closing
   }
 
-  async #end(timeoutMs: number): Promise<readonly RecordedCall[]> {
+  async #closeWithin(timeoutMs: number): Promise<readonly RecordedCall[]> {
     await withTimeout(this.flush(), timeoutMs, this.#settings.clock)
     const rest = this.#buffer.abort()
     this.#settings.log.flush()
-    await this.#connections?.end()
+    await this.#connections?.closeAll()
     return rest.map(readCall)
   }
 

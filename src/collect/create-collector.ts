@@ -40,7 +40,7 @@ export function createCollector(options: CollectorOptions): Collector {
 
     handle(request) {
       const route = ROUTES.get(request.path)
-      return route === undefined ? undefined : requests.answer(request, route)
+      return route === undefined ? undefined : requests.answerRoute(request, route)
     },
 
     observe: (observer) => settings.observers.add(observer),
@@ -75,7 +75,7 @@ class RequestCollector {
     this.#deadlines = createDeadlines(settings.deadlineMs, settings.clock)
   }
 
-  async answer(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
+  async answerRoute(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
     if (request.method === 'OPTIONS') return preflight
     const { clock, observers } = this.#settings
     const { path, remoteAddress } = request
@@ -139,7 +139,7 @@ const NO_CALLS: SortedCalls = { accepted: [], refused: [], refusedCount: 0 }
 
 function requireSource(source: ReadySource | undefined): ReadySource {
   if (source !== undefined) return source
-  throw new HooklineError('write_key_unknown', 'The write key belongs to no source. Check the write key of the client.')
+  throw new HooklineError('write_key_unknown', 'No source has this write key. Check the write key of the client.')
 }
 
 /** Returns whether the address of the connection is the user's: a server has one address for all its users. */
@@ -149,6 +149,6 @@ function isConnectionOfUser({ kind }: ReadySource, { headers }: EndpointRequest)
 
 function toCollectorError(thrown: unknown): HooklineError {
   if (thrown instanceof HooklineError) return thrown
-  const message = 'The collector failed. Look at the `cause` of this error in `onError`.'
+  const message = 'The collector failed. See `cause` of this error in `onError`.'
   return new HooklineError('internal', message, { cause: thrown })
 }

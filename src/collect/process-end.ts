@@ -1,4 +1,4 @@
-/** Posts undelivered calls when the process ends by itself, and counts on stderr those that are lost. */
+/** Posts undelivered calls when the process exits on its own, and counts on stderr those that are lost. */
 
 import { writeSync } from 'node:fs'
 import { showCount } from './batch-result.ts'
@@ -35,7 +35,7 @@ function postAll(): void {
   }
 }
 
-/** Writes synchronously: the process ends now, and does nothing else any more. */
+/** Writes synchronously, because the process exits now. */
 function reportLost(): void {
   let lost = 0
   for (const { size } of watched.keys()) lost += size

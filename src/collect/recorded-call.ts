@@ -82,7 +82,7 @@ function checkCall(type: CallType, call: Fields): void {
     if (typeof text !== 'string') throw wrongField(type, field, 'must be a string', text, 'a string')
   }
   if (type === 'page' && call.traits !== undefined && call.properties !== undefined) {
-    throw new TypeError('page: `traits` is another name of `properties`. Pass only one of them.')
+    throw new TypeError('page: `traits` is an alias of `properties`. Pass only one of them.')
   }
   if (call.messageId !== undefined) requireText(type, call, 'messageId')
   for (const field of CALL_OBJECTS) {

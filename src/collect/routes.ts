@@ -1,4 +1,4 @@
-/** The paths of the collection API: which take a batch, and which one call of which type. */
+/** The paths of the collection API: those for a batch, and those for one call of a type. */
 
 import { CALL_TYPES, type CallType } from '../protocol/type-table.ts'
 

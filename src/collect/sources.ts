@@ -89,7 +89,7 @@ function readSource(source: unknown, option: string): ReadySource {
   requireText(`${option}.name`, name, 'shop')
   requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
-    const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
+    const advice = 'Pass a write key without a colon, which ends the user name in Basic authentication.'
     throw invalidOption(`${option}.writeKey`, 'must not contain a colon', undefined, advice)
   }
   const kind = givenKind === undefined ? undefined : requireOneOf(`${option}.kind`, givenKind, KINDS)

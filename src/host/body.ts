@@ -26,7 +26,7 @@ export function isExact(bytes: Uint8Array, source: BodySource, length: unknown):
 }
 
 export const KEEP_THE_BYTES =
-  'Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).'
+  'Mount the webhook route before body parsers (express.json(), koa-bodyparser …), or have them keep the bytes as rawBody (a Buffer).'
 
 /** @param found The kind of value that is left of the body, after the word "Got". */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {

@@ -36,10 +36,10 @@ export async function readStream(
     },
     end: () => '',
   }
-  const read = getRawBody(stream, { limit, length: length ?? null, encoding: true, decoder: () => decoder })
+  const completed = getRawBody(stream, { limit, length: length ?? null, encoding: true, decoder: () => decoder })
   stream.off('newListener', keepCloseListener).resume() // The stream may have been paused before.
   try {
-    await read
+    await completed
     // A request of HTTP/2 that is cancelled and has no length ends as if it were complete.
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {

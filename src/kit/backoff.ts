@@ -7,7 +7,7 @@ export interface BackoffOptions {
   readonly random?: number
 }
 
-/** Returns how long to wait after so many failures in a row, in milliseconds: twice as long after each, up to `maxMs`. */
+/** Returns how long to wait after this many failures in a row, in milliseconds: twice as long after each, up to `maxMs`. */
 export function backoff(failures: number, { firstMs, maxMs, random = 1 }: BackoffOptions): number {
   return Math.round(Math.min(maxMs, firstMs * 2 ** (failures - 1)) * random)
 }

@@ -92,7 +92,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return undefined
 }
 
-/** Returns whether so many changes make one text the other: a character more, less or another one. */
+/** Returns whether this many changes turn one text into the other: a character added, removed or replaced. */
 function isNear(from: string, to: string, changes: number): boolean {
   const at = from.split('').findIndex((char, index) => char !== to[index])
   if (at === -1) return to.length - from.length <= changes
@@ -123,14 +123,14 @@ const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 /** @param secret Which secret to pass, in words for the error. */
 export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
-  const advice = `Pass ${secret}. If it is not set yet when this module is loaded, call this function later, at the first use.`
+  const advice = `Pass ${secret}. If it is not set when this module loads, call this function at the first use.`
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
 /** Checks what the callback `name` returned as a key. */
 export function requireKey(name: string, key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '') return
-  const advice = 'Return what identifies the message, for example an order number.'
+  const advice = 'Return a key of the message, for example an order number.'
   throw invalidOption(`${name}()`, 'must return a non-empty string', kindOf(key), advice)
 }
 
@@ -148,7 +148,7 @@ export function requireInteger(name: string, value: unknown, least: number, most
 /** Throws unless the time is a valid Date, or is left out. */
 export function requireTime(name: string, time: unknown): void {
   if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
-  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
+  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or omit it.')
 }
 
 export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
@@ -178,10 +178,10 @@ export function requireUrl(
     throw invalidOption(name, 'must be a full URL', url?.protocol ?? kindOf(value), advice)
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalidOption(name, 'must hold no user name and password', 'a URL with them', credentialsAdvice)
+    throw invalidOption(name, 'must not contain a user name or a password', 'a URL with them', credentialsAdvice)
   }
   if (url.hash !== '') {
-    throw invalidOption(name, 'must hold no fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
+    throw invalidOption(name, 'must not contain a fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
   }
   return url
 }
@@ -191,7 +191,7 @@ export function warnIfMisread(name: string, secret: string | null | undefined): 
   if (typeof secret !== 'string') return false
   const suspicion = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
   if (suspicion === undefined) return false
-  const advice = 'Remove that where the secret is read, unless the other side has it too.'
+  const advice = 'Remove it where the secret is read, unless the other side has it too.'
   process.emitWarning(`\`${name}\` is used exactly as it is. ${suspicion}. ${advice}`, { code: 'HOOKLINE_SECRET' })
   return true
 }

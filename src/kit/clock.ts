@@ -1,4 +1,4 @@
-/** Time as an argument: what reads the time or waits takes a clock. */
+/** Time as an argument: code that reads the time or waits accepts a clock. */
 
 /** The time and its timers. Tests pass a manual one. */
 export interface Clock {
@@ -6,7 +6,7 @@ export interface Clock {
   now(): number
   /** Milliseconds since an arbitrary time. Never goes back, also when the machine's clock is set. Measures ages. */
   monotonic(): number
-  /** Calls `callback` once, `ms` milliseconds from now. Returns what {@link clearTimeout} takes. */
+  /** Calls `callback` once, `ms` milliseconds from now. Returns the handle for {@link clearTimeout}. */
   setTimeout(callback: () => void, ms: number): unknown
   /** Cancels a timer; does nothing for one that has fired. */
   clearTimeout(timer: unknown): void

@@ -30,7 +30,7 @@ export interface Explanation {
   /** The code of the error, or its name: nothing that a server wrote. */
   readonly code: string
   readonly rule: string
-  /** What was found instead. It may quote the server. */
+  /** The value or the state that was found instead. It may quote the server. */
   readonly found: string
   readonly advice: string
 }

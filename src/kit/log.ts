@@ -6,7 +6,7 @@ import { requireMethods } from './checks.ts'
 import { type Clock, unref } from './clock.ts'
 import { createWarning, escaped } from './warning.ts'
 
-/** What receives the lines of Hookline: pino, or any object of its shape. */
+/** Receives the lines of Hookline's log: pino, or any object of its shape. */
 export interface Logger {
   error(fields: object, text: string): unknown
   warn(fields: object, text: string): unknown
@@ -27,11 +27,11 @@ export interface Log {
   /** Whether lines go nowhere, because a callback receives the errors. */
   readonly isSilent: boolean
   write(line: Line): void
-  /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
+  /** Writes how many lines were left out so far. It also does so at the end of each minute. */
   flush(): void
 }
 
-/** Each minute has at most so many different lines of a code, and then a line with the number of the others. */
+/** The most different lines of a code in a minute. A further line has the number of the others. */
 const MAX_LINES = 5
 const PERIOD_MS = 60_000
 const MAX_TEXT = 1_000
@@ -69,11 +69,11 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
 
   function startPeriod(code: string, level: Line['level']): Period {
     const period = { level, texts: new Set<string>(), leftOut: 0 }
-    const end = (): void => {
+    const endPeriod = (): void => {
       periods.delete(code)
       printLeftOut(code, period)
     }
-    unref(clock.setTimeout(end, PERIOD_MS))
+    unref(clock.setTimeout(endPeriod, PERIOD_MS))
     periods.set(code, period)
     return period
   }

@@ -92,7 +92,7 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   }
 
   stop(error: Error): void {
-    this.#end(undefined, error)
+    this.#complete(undefined, error)
     this.#controller?.abort(error)
   }
 
@@ -115,11 +115,11 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#end(this.#status, undefined)
+    this.#complete(this.#status, undefined)
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    this.#end(undefined, error)
+    this.#complete(undefined, error)
   }
 
   #timedOut(): Error {
@@ -127,7 +127,7 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
     return timeout(this.#status < 200 ? 'a timeout before a response' : 'a timeout before the end of the response')
   }
 
-  #end(status: number | undefined, error: unknown): void {
+  #complete(status: number | undefined, error: unknown): void {
     const done = this.#done
     if (done === undefined) return
     this.#done = undefined

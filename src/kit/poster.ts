@@ -17,7 +17,7 @@ export interface Exchange {
   /** From connecting to the last byte, in milliseconds. */
   readonly durationMs: number
   readonly error?: AttemptError
-  /** What is wrong, what was found, what to do. It may quote the server: escape it. */
+  /** The error in sentences: what is wrong, what was found, and what to do. It may quote the server: escape it. */
   readonly reason?: string
 }
 

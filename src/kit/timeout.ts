@@ -1,10 +1,10 @@
-/** Waits for a promise, but not for ever. */
+/** Waits for a promise for a limited time. */
 
 import { type Clock, systemClock } from './clock.ts'
 
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
-/** Resolves as the promise does, or to TIMED_OUT if that takes longer. The work behind the promise goes on. */
+/** Resolves as the promise does, or to TIMED_OUT if that takes longer. The work behind the promise continues. */
 export async function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown
   const timedOut = new Promise<typeof TIMED_OUT>((resolve) => {

@@ -1,6 +1,6 @@
 /** A rate, kept by tokens: pure policy, numbers in and out. */
 
-/** Limits how many of something begin a second: each takes a token. Every time is in milliseconds, by the monotonic clock. */
+/** Limits the rate of events: each one removes a token. Times are in milliseconds, by the monotonic clock. */
 export interface TokenBucket {
   /** Returns how many tokens there are. */
   count(now: number): number
@@ -11,7 +11,7 @@ export interface TokenBucket {
 
 export const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
 
-/** Creates a full bucket. @param forMs It holds the tokens of so many milliseconds, and one at least. */
+/** Creates a full bucket. @param forMs It holds the tokens of this many milliseconds, and at least one. */
 export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
   const capacity = Math.max(1, (perSecond * forMs) / 1_000)
   let tokens = capacity

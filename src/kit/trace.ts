@@ -28,14 +28,14 @@ export function trace<Event extends TracedEvent>(
   ended: Promise<unknown>,
 ): void {
   let hasRun = false
-  const run = (): void => {
+  const runOnce = (): void => {
     if (hasRun) return
     hasRun = true
     work()
   }
   const begin = (): Promise<unknown> => {
-    notify(() => event.around?.(run), warn)
-    run()
+    notify(() => event.around?.(runOnce), warn)
+    runOnce()
     return ended
   }
   channel.tracePromise(begin, event).catch(() => {}) // The owner of `ended` handles its error.

@@ -8,7 +8,7 @@ export { escaped }
 /** Warns that the function failed, with the value that it threw. Never throws. */
 export type WarnOfFailure = (failure: unknown) => void
 
-/** The most warnings in a minute: strangers could make the function fail, and fill the disk. */
+/** The most warnings in a minute, because requests of strangers could make the function fail and fill the disk. */
 const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500

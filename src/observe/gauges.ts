@@ -15,7 +15,7 @@ export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record
       ? [[checks, {}]]
       : Object.entries(checks).map(([name, check]) => [check, { 'hookline.name': name }])
 
-  const read: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
+  const observeGauges: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
     await Promise.all(
       named.map(async ([check, attributes]) => {
         const health = await check()
@@ -29,8 +29,8 @@ export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record
     )
   }
   const gauges = [...Object.values(inbox), ...Object.values(destination)]
-  meter.addBatchObservableCallback(read, gauges)
-  return () => meter.removeBatchObservableCallback(read, gauges)
+  meter.addBatchObservableCallback(observeGauges, gauges)
+  return () => meter.removeBatchObservableCallback(observeGauges, gauges)
 }
 
 function createGauges(meter: Meter, owner: 'inbox' | 'destination') {

@@ -110,7 +110,7 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 
   function logFor(call: string): QueueLog {
     if (queue.log !== undefined) return queue.log
-    throw new TypeError(`\`${call}\` needs an engine with a log, and this queue has no log. Use a queue of Hookline.`)
+    throw new TypeError(`\`${call}\` needs an engine with a log. Use a queue of Hookline.`)
   }
 
   return {
@@ -135,7 +135,7 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 
 /** Reads the dead letters of inboxes and destinations: only an inbox stores an error with each, and only a destination has its reasons. */
 const OWNER: LettersOwner<InspectedLetter> = {
-  read(letter) {
+  readLetter(letter) {
     const isOfInbox = hasError(letter)
     if (isOfInbox || !isFailureReason(letter.reason)) {
       return Object.assign(readDeadLetter(letter), { use: isOfInbox ? ('inbox' as const) : undefined })

@@ -15,7 +15,7 @@ export interface SchemaIssue {
 export interface HooklineErrorOptions {
   /** The field of the message that is at fault, as a dotted path: `properties`. */
   readonly path?: string
-  /** What a schema found. */
+  /** The issues that a schema found. */
   readonly issues?: readonly SchemaIssue[]
   /** The value that a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
   readonly cause?: unknown
@@ -66,7 +66,7 @@ export function invalidField(
   return new HooklineError(code, `\`${path}\` ${rule}. Got ${found}. Pass ${advice}.`, { path })
 }
 
-/** Names the kind of a value, and shows nothing of what it holds. */
+/** Names the kind of a value without showing its contents. */
 export function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   if (value === '') return 'an empty string'

@@ -62,10 +62,10 @@ export function requireMessage(message: Json, types = 'one of them'): Message {
   }
   for (const field of MESSAGE_OBJECTS) {
     const value = message[field]
-    if (value !== undefined && !isObject(value)) throw invalid(field, OBJECT, value, 'an object, or leave it out')
+    if (value !== undefined && !isObject(value)) throw invalid(field, OBJECT, value, 'an object, or omit it')
   }
   if (message.timestamp !== undefined && typeof message.timestamp !== 'string') {
-    throw invalid('timestamp', 'must be a string when present', message.timestamp, 'ISO 8601 text, or leave it out')
+    throw invalid('timestamp', 'must be a string when present', message.timestamp, 'ISO 8601 text, or omit it')
   }
   const { ids, requiredText } = TYPES[type]
   requireIds[ids](message)

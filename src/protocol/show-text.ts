@@ -1,4 +1,4 @@
-/** How text of strangers is shown: on one line, escaped, and short. */
+/** Shows untrusted text: on one line, escaped, and short. */
 
 import { kindOf } from './error.ts'
 

@@ -22,7 +22,7 @@ export interface Progress extends HandlerNames {
   readonly save: () => void
 }
 
-/** What handlers of batches need of an attempt. */
+/** The part of an attempt that handlers of batches need. */
 interface Batching {
   /** Whether nothing else runs beside it, because it may have ended a process: no other message comes. */
   readonly isAlone: boolean
@@ -57,5 +57,5 @@ export interface Attempt {
   /** Whether no handler matched. */
   isIgnored: boolean
   /** Ends its trace; undefined when it is not traced. */
-  end?: (error?: HooklineError) => void
+  endTrace?: (error?: HooklineError) => void
 }

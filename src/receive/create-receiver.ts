@@ -48,7 +48,7 @@ export function createReceiver<
 
   const receiver: Receiver = {
     on: (...selection: unknown[]) => {
-      handlers.add(selection)
+      handlers.register(selection)
       return receiver
     },
     onBatch: (...selection: unknown[]) => {
@@ -72,15 +72,14 @@ export function createReceiver<
     receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
       const { path, query } = readReceiveOptions(options)
-      return requests.answer({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
+      return requests.answerRequest({ headers: readHeaders(headers), path, query, remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
     },
     start() {
       const startedInbox = requireHandling('start')
-      if (handling === 'started')
-        throw new TypeError('`start` can be called once, and was called before. Remove one of the two calls.')
+      if (handling === 'started') throw new TypeError('`start` was called before. Call it once.')
       if (handling !== undefined) throw new TypeError(`\`start\` ${NOT_BOTH}`)
       startedInbox.start()
       handlers.start()
@@ -90,8 +89,7 @@ export function createReceiver<
       const checked = readWorkOptions(options)
       const workedInbox = requireHandling('work')
       if (handling === 'started') throw new TypeError(`\`work\` ${NOT_BOTH}`)
-      if (handling === 'working')
-        throw new TypeError('`work` can be called once at a time, and is under way. Await the call before.')
+      if (handling === 'working') throw new TypeError('`work` is running. Await the previous call first.')
       handlers.start()
       handling = 'working'
       try {
@@ -141,7 +139,7 @@ export function createReceiver<
   /** Returns the inbox, for what handles its messages. */
   function requireHandling(call: string): Inbox {
     if (closed !== undefined) {
-      throw new TypeError(`\`${call}\` needs an open receiver, and this one is closed. Create a new receiver.`)
+      throw new TypeError(`\`${call}\` needs an open receiver. This one is closed. Create a new receiver.`)
     }
     const found = requireInbox(call)
     if (handlers.size > 0) return found

@@ -7,9 +7,9 @@ import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 /** The stages of a message: the code and the text of the error when the deadline passes during one. */
 const STAGES = {
   body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
-  secret: ['secret_unavailable', 'The secret provider did not answer in time. Make it answer sooner, or fail sooner.'],
+  secret: ['secret_unavailable', 'The secret provider did not respond in time. Make it respond or fail sooner.'],
   inbox: ['inbox_unavailable', 'The inbox did not store the message in time. Send it again.'],
-  dedupe: ['dedupe_unavailable', 'The dedupe store did not answer in time. Send the message again.'],
+  dedupe: ['dedupe_unavailable', 'The dedupe store did not respond in time. Send the message again.'],
   confirm: ['dedupe_unavailable', 'The dedupe store did not confirm in time. Check the store.'],
   handlers: [
     'handler_timeout',
@@ -102,13 +102,13 @@ export class Deadline {
   pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error
-    this.end()
+    this.stop()
     this.#abort?.abort(error)
     this.#interrupt?.(error)
   }
 
   /** Stops the time. {@link pass} has no effect any more. */
-  end(): void {
+  stop(): void {
     this.#isOver = true
     if (this.#timer !== undefined) this.#deadlines.clear(this.#timer)
     this.#timer = undefined

@@ -1,4 +1,4 @@
-/** A delivery: what a handler learns about a message beside the message itself. */
+/** A delivery: the information that a handler gets in addition to the message. */
 
 import type { BodySource } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -28,7 +28,7 @@ export interface Delivery {
   readonly method: DeliveryMethod
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
-  /** What was checked: the signature of the request, or its `header`. False under `allowUnsigned`. */
+  /** The proof that was checked: the signature of the request, or its `header`. False under `allowUnsigned`. */
   readonly verified: 'signature' | 'header' | false
   /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
   readonly source: string | undefined

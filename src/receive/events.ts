@@ -74,13 +74,13 @@ export interface HandleEvent extends TracedEvent {
 
 /** How one handler ended. */
 export interface HandlerRun {
-  /** What it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  /** The messages that it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
   /** The name that it was registered with, else that of the function; empty without both. */
   readonly name: string
   /** In milliseconds. */
   readonly durationMs: number
-  /** What it threw. Undefined when it succeeded. */
+  /** The value that it threw; undefined when it succeeded. */
   readonly error?: unknown
 }
 
@@ -108,7 +108,7 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
    */
   readonly attempt: number
   readonly error: HooklineError
-  /** What comes next: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
+  /** The next step: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
   /** Undefined without named handlers, and without an inbox. */
   readonly handlers?: HandlerNames | undefined

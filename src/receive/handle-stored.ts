@@ -192,7 +192,7 @@ export class StoredMessages {
       held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
       if (held?.place !== undefined) await held.place
       deadline.startStage('handlers') // The receiver may have closed meanwhile.
-      await deadline.wait(this.#run(claimed, { wire, parts, deadline, held }), (error) =>
+      await deadline.wait(this.#runHandlers(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
       const { turns } = progress
@@ -206,20 +206,20 @@ export class StoredMessages {
     } catch (thrown) {
       const error = toError(thrown)
       if (error.code === 'shutting_down' && error === deadline.error) {
-        claimed.attempt?.end?.(error)
+        claimed.attempt?.endTrace?.(error)
         return this.#release(this.#withHandlers(before, progress))
       }
       const isFinal = isUnusable(error) && !claimed.member?.isUncounted
       return isFinal ? this.#deadLetter(claimed, error) : this.#retry(claimed, error)
     } finally {
-      deadline.end()
+      deadline.stop()
       held?.leave()
       saving.cancel()
       this.#stops.delete(stop)
     }
   }
 
-  async #run(claimed: ClaimedMessage, { wire, parts, deadline, held }: Placed): Promise<void> {
+  async #runHandlers(claimed: ClaimedMessage, { wire, parts, deadline, held }: Placed): Promise<void> {
     const message = await this.#receiver.validate(wire)
     deadline.startStage('handlers')
     const { job, progress, before, member } = claimed

@@ -83,10 +83,10 @@ export class Handlers {
     return [...new Set(all)] // One of a list of types is registered for each of them.
   }
 
-  add(selection: readonly unknown[]): void {
+  register(selection: readonly unknown[]): void {
     const { by, keys, handler, name, maxPerSecond } = readSelection('on', selection, this.#settings.takesCustom)
     const pace = this.#createPace('on', maxPerSecond)
-    this.#add('on', by, keys, { handler, name, pace, order: 0 })
+    this.#register('on', by, keys, { handler, name, pace, order: 0 })
   }
 
   /** Adds a handler of batches, which the inbox asks for its bounds when it starts. */
@@ -95,9 +95,9 @@ export class Handlers {
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
     if (this.#isStarted)
       throw new TypeError(
-        '`onBatch` must come before `start()`: how much the inbox claims follows from it. Move it there.',
+        '`onBatch` must come before `start()`, because it decides how many jobs the inbox claims. Move it there.',
       )
-    this.#add('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
+    this.#register('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
 
   remove(selection: readonly unknown[]): void {
@@ -202,7 +202,7 @@ export class Handlers {
     return [this.#byType, this.#byEvent, entered, exited].flatMap((registry) => [...registry.values()].flat())
   }
 
-  #add(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
+  #register(call: string, by: 'type' | 'event', keys: ReadonlySet<string>, registered: Omit<Registered, 'on'>): void {
     const registry = by === 'type' ? this.#byType : this.#byEvent
     if (by === 'event' && this.#settings.strictEvents) this.#requirePlanned(call, keys)
     const onOf = (key: string): string => (by === 'type' ? key : `track ${key}`)
@@ -252,7 +252,7 @@ export class Handlers {
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
-    const message = `No handler is named ${show(name)}: a message that is for it is handled without it. Give its name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)}, so a message for it is handled without it. Give this name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -261,7 +261,7 @@ export class Handlers {
     const { wire } = attempt
     this.#ignored += 1
     attempt.isIgnored = true
-    const effect = 'they are answered 200 and ignored'
+    const effect = 'such messages are answered 200 and ignored'
     if (wire.type === 'track') this.#warn('messages of the event', wire.event, effect)
     else this.#warn(`messages of the type ${wire.type}`, undefined, effect)
   }
@@ -320,7 +320,7 @@ function isBatched({ batched }: Registered): boolean {
 /** Fails in place of a handler that a replay is for and that this process does not have. A newer process may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
-    const advice = 'Give a handler this name, and redrive the message, or drop it: the history still has it.'
+    const advice = 'Give a handler this name and redrive the message, or drop it. The history still has it.'
     throw new Error(`The replay is for a handler that does not exist here, ${show(name)}. ${advice}`)
   }
   return { on: 'replay', name, order: 0, handler }

@@ -182,7 +182,7 @@ function requireIds(option: string, ids: unknown): void {
 function requireTexts(option: string, list: unknown): asserts list is readonly string[] | undefined {
   const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
   if (list === undefined || isList) return
-  throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass one at least, or leave it out.')
+  throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass at least one, or omit it.')
 }
 
 function requireHandlerNames(names: readonly string[]): void {
@@ -191,7 +191,7 @@ function requireHandlerNames(names: readonly string[]): void {
 
 function requireSignal(option: string, signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return
-  throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
+  throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass the signal of an AbortController.')
 }
 
 /** The most copies that a replay pushes before it waits. */
@@ -215,7 +215,7 @@ interface Copy {
  * @throws TypeError (as a rejection) that names the option.
  */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  return new ReplayRun(context, options).run()
+  return new ReplayRun(context, options).replay()
 }
 
 class ReplayRun {
@@ -255,7 +255,7 @@ class ReplayRun {
     this.#pushedSinceWait = this.#limit
   }
 
-  async run(): Promise<Replay> {
+  async replay(): Promise<Replay> {
     const { signal, dryRun, onProgress } = this.#options
     const listNext = (bounds: PageBounds, last: LogEntry | undefined) => this.#listNext(bounds, last)
     signal?.throwIfAborted()

@@ -140,7 +140,7 @@ function withDefault(retries: NextDelay, otherwise: NextDelay): NextDelay {
       const delay = retries(attempts, error)
       if (delay === undefined) return undefined
       if (delay >= 0 && delay <= MAX_TIMER_MS) return Math.round(delay)
-      warn(new RangeError(`It returned no number from 0 to ${MAX_TIMER_MS}.`))
+      warn(new RangeError(`It must return a number from 0 to ${MAX_TIMER_MS}.`))
     } catch (failure) {
       warn(failure)
     }

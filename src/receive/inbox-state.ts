@@ -11,7 +11,7 @@ import { explainError } from './failure.ts'
  */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 
-/** What one handler threw. */
+/** An error that one handler threw. */
 export interface StoredErrorCause {
   /** The name of the error, `TypeError` for instance, or the type of a value that is no Error. */
   readonly name: string
@@ -28,7 +28,7 @@ export interface StoredError {
   readonly message: string
   /** The field at fault, as a dotted path, where there is one. */
   readonly path?: string
-  /** What handlers threw, at most 10 of them; or another cause. */
+  /** The errors of handlers, at most 10, or another cause. */
   readonly causes: readonly StoredErrorCause[]
 }
 

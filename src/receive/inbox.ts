@@ -83,7 +83,7 @@ export class Inbox {
     this.#queue.reserve?.('inbox')
     this.suppression = new Suppression(settings.queue, receiver.tap, receiver.clock)
     this.letters = createLetters<DeadLetterMessage>(settings.queue, {
-      read: readDeadLetter,
+      readLetter: readDeadLetter,
       reasonOf,
       bodyOf,
       filter: 'handler',
@@ -241,7 +241,7 @@ export class Inbox {
 
   #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
-    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
+    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Read it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: unreadableDelivery({ id, body, at: failedAt }), message: undefined, isStored: true }

@@ -20,13 +20,13 @@ export function rememberOptions(receiver: object, options: ReceiverOptions): voi
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
   const secret = optionsOf.get(receiver)?.secret
-  const read = async () => {
+  const readSecret = async () => {
     if (typeof secret === 'function') return secret()
     if (!isSourceSecrets(secret)) return secret
     const name = secret.source(request)
     return name && name.length <= SOURCE_NAME_LIMIT ? secret.secrets(name) : undefined
   }
-  return [await read()].flat().filter((each) => each !== undefined)
+  return [await readSecret()].flat().filter((each) => each !== undefined)
 }
 
 /** The names of everything that has a schema. */

@@ -62,7 +62,7 @@ export function describeRequest(
 const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'
 
 export const MISMATCH =
-  'X-Signature does not match the body. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'
+  'X-Signature does not match the body. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all of this is the case, the request is forged.'
 
 export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
 

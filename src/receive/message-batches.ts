@@ -25,7 +25,7 @@ export type BatchHandler<M = Message> = (
   batch: MessageBatch,
 ) => unknown
 
-/** What a handler learns about its batch beside the messages and their deliveries. */
+/** The batch that a handler gets, in addition to the messages and their deliveries. */
 export interface MessageBatch {
   /** Fires when `inbox.timeoutMs` is over, counted from the first message on, or when the grace of `close` is: the messages are handled again. */
   readonly signal: AbortSignal

@@ -1,4 +1,4 @@
-/** The pace of an inbox or of one of its handlers: at most so many messages a second in this process. */
+/** The pace of an inbox or of one of its handlers: the most messages a second in this process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { createTokenBucket } from '../kit/token-bucket.ts'

@@ -74,8 +74,8 @@ export class RequestReceiver {
 
   /** Answers a request of a host. Never rejects. */
   handle(request: EndpointRequest): Promise<Received> {
-    const read = () => readJson(request, this.#settings.limit, this.#settings)
-    return this.answer(request, read, request.remainingMs)
+    const readBody = () => readJson(request, this.#settings.limit, this.#settings)
+    return this.answerRequest(request, readBody, request.remainingMs)
   }
 
   /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
@@ -85,7 +85,7 @@ export class RequestReceiver {
   }
 
   /** Answers a request. Never rejects. */
-  async answer(given: GivenRequest, read: ReadBody, remainingMs = Number.POSITIVE_INFINITY): Promise<Received> {
+  async answerRequest(given: GivenRequest, read: ReadBody, remainingMs = Number.POSITIVE_INFINITY): Promise<Received> {
     const { deadlineMs, methods } = this.#settings
     const startedAt = this.#clock.monotonic()
     const timers = remainingMs < deadlineMs ? createDeadlines(remainingMs, this.#clock) : this.#deadlines
@@ -96,7 +96,7 @@ export class RequestReceiver {
     } catch (thrown) {
       return refusalOf(toError(thrown), methods)
     } finally {
-      deadline.end()
+      deadline.stop()
       this.#inFlight -= 1
       if (this.#inFlight === 0) this.#onIdle()
     }

@@ -29,10 +29,10 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 
 /**
  * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the
- * message is stored; an invalid message is stored and answered 200, and is an error all the same.
+ * message is stored; an invalid message is stored and answered 200, and is still an error.
  *
- * For a batch, `ok` means that each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
- * sender come again, else the first one. An invalid element alone does not: it is answered 200.
+ * The result of a batch: `ok` means that each element is ok. `message` and `delivery` are those of the first element, `error` is the one
+ * that makes the sender retry, or the first one. An invalid element alone is answered 200.
  */
 export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnswer & {
   /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */

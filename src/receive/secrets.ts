@@ -106,9 +106,9 @@ export function readSecret(
 }
 
 function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): FindKeys {
-  const read = createReader(option)
+  const readKeys = createReader(option)
   if (typeof secret === 'function') {
-    const cache = createSecretCache(async () => read(await secret()), clock)
+    const cache = createSecretCache(async () => readKeys(await secret()), clock)
     const keys = { source: undefined, ...cache }
     return () => keys
   }
@@ -116,19 +116,19 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
     requireFunction('secret.source', secret.source)
     requireFunction('secret.secrets', secret.secrets)
-    return createFindKeysOfSource(secret, read, clock)
+    return createFindKeysOfSource(secret, readKeys, clock)
   }
   if (typeof secret === 'object' && !Array.isArray(secret)) {
-    const rule = 'must be text, a list of it, a function or { source, secrets }'
-    throw invalidOption(option, rule, kindOf(secret), 'Pass text, or the function that reads it.')
+    const rule = 'must be a string, a list of strings, a function or { source, secrets }'
+    throw invalidOption(option, rule, kindOf(secret), 'Pass the secret, or a function that returns it.')
   }
   if (secret === undefined || secret === '') {
-    const later = 'a function that returns it, where it is not set yet when this module is loaded'
+    const later = 'a function that returns it, if it is not set when this module loads'
     const what = option === 'secret' ? 'the shared secret of the destination' : 'what the sender sends in it'
     const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
-  const keys = constantKeys(read(secret))
+  const keys = constantKeys(readKeys(secret))
   return () => keys
 }
 
@@ -150,7 +150,7 @@ export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
   return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
 }
 
-function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): FindKeys {
+function createFindKeysOfSource({ source, secrets }: SourceSecrets, readKeys: Read, clock: Clock): FindKeys {
   const known = new Map<string, SecretCache>()
   /** The sources whose secret is being asked for, and those without a secret. Forged requests may name any number of them. */
   const unknown = new Map<string, SecretCache>()
@@ -161,8 +161,8 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
     makeRoom()
     const name = copyText(given)
     const load = async (): Promise<readonly Key[]> => {
-      const answer = await secrets(name)
-      const keys = answer === undefined ? [] : read(answer)
+      const value = await secrets(name)
+      const keys = value === undefined ? [] : readKeys(value)
       if (keys.length > 0 && unknown.delete(name)) addKnown(name, cache)
       return keys
     }
@@ -175,7 +175,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, read: Read, 
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
-    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Send the message again.`
+    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are read at a time. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
 
@@ -208,7 +208,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
   try {
     const name: unknown = source(request)
     if (name === undefined || typeof name === 'string') return name
-    const advice = 'Return undefined for a request of no source of yours.'
+    const advice = 'Return undefined for a request of an unknown source.'
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
     const text =

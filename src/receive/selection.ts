@@ -41,18 +41,18 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
   if (keys.has('custom') && !takesCustom) {
     const advice = 'Pass `custom: true` to createReceiver.'
-    throw invalidOption(`${call}: type`, 'needs a receiver that takes custom messages', "'custom'", advice)
+    throw invalidOption(`${call}: type`, 'needs a receiver that accepts custom messages', "'custom'", advice)
   }
   if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
     const found = `${given.length} arguments`
-    throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
+    throw invalidOption(call, 'accepts one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
   // The options of a handler of batches are its own.
   const how = call === 'onBatch' ? { name: '', maxPerSecond: undefined } : readHandlerOptions(call, options)
   if (by === 'type') return { by, keys, handler, options, ...how } as const
   if (types !== 'track') {
-    const advice = `Pass 'track', or leave the event out.`
+    const advice = `Pass 'track', or omit the event.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')

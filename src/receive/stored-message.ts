@@ -21,7 +21,7 @@ export interface StoredMessage {
   readonly headers: EndpointHeaders
   /** The source of the message, of a receiver with many. */
   readonly source: string | undefined
-  /** What was checked: see {@link Delivery.verified}. */
+  /** The proof that was checked: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when it is unreadable. */
   readonly receivedAt: Date | undefined

@@ -34,7 +34,7 @@ const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgot
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
 /** An attempt as far as it came. */
-export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'end'> & {
+export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'endTrace'> & {
   /** Undefined when no handler saw it. */
   readonly message: ReceivedMessage | undefined
 }
@@ -94,7 +94,7 @@ export class Tap {
       const durationMs = this.#clock.monotonic() - startedAt
       this.publish('handled', { message, delivery, attempt: number, durationMs, runs, isStored })
     }
-    attempt.end?.()
+    attempt.endTrace?.()
   }
 
   /** Reports that handlers of a message failed, or that a message of an inbox never reached them. */
@@ -105,7 +105,7 @@ export class Tap {
       const now = this.#clock.monotonic()
       this.publish('failed', { message, delivery, durationMs: now - (startedAt ?? now), runs, isStored, ...failure })
     }
-    tried.end?.(failure.error)
+    tried.endTrace?.(failure.error)
   }
 
   /** Reports what failed after the answer, or what the answer does not depend on. */

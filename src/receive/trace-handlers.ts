@@ -12,7 +12,7 @@ export function traceHandlers(attempt: Attempt, call: () => Promise<undefined> |
   const { message, delivery, number, isStored } = attempt
   const work = Promise.withResolvers<undefined>()
   const ended = Promise.withResolvers<void>()
-  attempt.end = (error) => (error === undefined ? ended.resolve() : ended.reject(error))
+  attempt.endTrace = (error) => (error === undefined ? ended.resolve() : ended.reject(error))
   const callHandlers = (): void => {
     try {
       work.resolve(call())

@@ -11,7 +11,7 @@ export interface Member {
   begin(): Promise<JobTransaction>
   /** Returns the note of its completion: that its handlers are done, and those with these names. */
   note(...names: readonly string[]): Uint8Array | undefined
-  /** What failed beside the handlers. */
+  /** An error that no handler threw. */
   error?: unknown
   /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
   isUncounted?: true
@@ -47,7 +47,7 @@ export async function inTransaction(
     stopIfLate()
     const done = (await call(transaction.db as TransactionClient)) ?? members
     stopIfLate()
-    for (const member of members) member.deadline.end() // The commit alone decides from here on.
+    for (const member of members) member.deadline.stop() // The commit alone decides from here on.
     await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
   } catch (error) {
     await transaction.rollback()

@@ -72,7 +72,10 @@ export async function verifyRequest(
   }
   if (header !== undefined) throw headerMismatch(header.name)
   if (!isExact(bytes, bodySource, headers['content-length'])) {
-    throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
+    throw bodyConsumed(
+      'a copy of the body that it does not match',
+      `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`,
+    )
   }
   throw tried.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)
 }

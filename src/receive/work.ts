@@ -14,7 +14,7 @@ export interface ReceiverWorkOptions {
   readonly signal?: AbortSignal
 }
 
-/** What the work did. */
+/** The result of the work. */
 export interface WorkResult {
   /** How many messages were completed. */
   readonly handled: number
@@ -33,7 +33,12 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
   if (forMs !== undefined) requireInteger('work: forMs', forMs, 1)
   if (until !== undefined) requireOneOf('work: until', until, ['empty'])
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidOption('work: signal', 'must be an AbortSignal', show(signal), 'Pass that of an AbortController.')
+    throw invalidOption(
+      'work: signal',
+      'must be an AbortSignal',
+      show(signal),
+      'Pass the signal of an AbortController.',
+    )
   }
   if (forMs === undefined && until === undefined) {
     throw invalidOption('work', 'needs an end', undefined, "Pass `forMs`, or `until: 'empty'`.")
@@ -41,7 +46,7 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
   return options
 }
 
-/** What ends the work. */
+/** The conditions that end the work. */
 export interface WorkEnd {
   readonly clock: Clock
   /** On the monotonic clock. */

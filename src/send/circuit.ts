@@ -152,11 +152,11 @@ export class Circuit {
     const asksToWait = status === 429 || retryAfterMs !== undefined
     const mayOpen = failures !== Number.POSITIVE_INFINITY
     if (this.#state === 'half_open' || this.#failuresInRow >= failures || (asksToWait && mayOpen)) {
-      this.#open(now, retryAfterMs)
+      this.#trip(now, retryAfterMs)
     }
   }
 
-  #open(now: number, askedMs = 0): void {
+  #trip(now: number, askedMs = 0): void {
     this.#state = 'open'
     this.#openSince ??= now
     this.#openingsSinceSuccess += 1

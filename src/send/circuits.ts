@@ -67,10 +67,10 @@ export class Circuits {
   begin({ id }: Target): (attempt: Attempt) => void {
     const found = this.#byId.get(id)
     if (found === undefined) return () => {}
-    const end = found.circuit.begin(this.#clock.monotonic())
+    const endAttempt = found.circuit.begin(this.#clock.monotonic())
     return (attempt) => {
       countAttempt(found, attempt)
-      const hasChanged = end(attempt, this.#clock.monotonic())
+      const hasChanged = endAttempt(attempt, this.#clock.monotonic())
       if (hasChanged) this.#onChange({ ...this.#describeTimes(found), state: found.circuit.state, cause: attempt })
     }
   }

@@ -110,7 +110,7 @@ export function createDestination(options: DestinationOptions): Destination {
 /** Says how the dead letters of a destination are read and filtered. */
 function describeLetters(current: CurrentSettings): LettersOwner<DestinationDeadLetter> {
   return {
-    read: (letter) => readDeadLetter(letter, current.settings.targets),
+    readLetter: (letter) => readDeadLetter(letter, current.settings.targets),
     reasonOf: ({ reason }) => readReason(reason),
     bodyOf: messageBytes,
     reasons: REASONS,

@@ -112,7 +112,7 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
   }
   const advice =
     reason === 'unreadable'
-      ? `Look at it with destination.deadLetters(), then call destination.redrive or destination.drop with ['${id}'].`
+      ? `Read it with destination.deadLetters(), then call destination.redrive or destination.drop with ['${id}'].`
       : `Fix the cause, then call destination.redrive(['${id}']).`
   const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${cause}`
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }
@@ -127,9 +127,7 @@ function missedLine(attempt: Attempt): Line {
 
 function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: boolean): Line {
   if (state === 'closed') {
-    const held = hasOthers
-      ? 'It does not get those that another URL accepted meanwhile.'
-      : 'Those that were held are sent.'
+    const held = hasOthers ? 'It does not get messages that another URL accepted meanwhile.' : 'Held messages are sent.'
     const text = `circuit_closed: ${url} accepts messages again. ${held}`
     return { level: 'warn', code: 'circuit_closed', text, fields: { url } }
   }

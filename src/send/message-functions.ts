@@ -56,5 +56,5 @@ export function createFunctions({ filter, transform }: MessageFunctions, clock: 
 
 function requireBooleanResult(result: unknown): boolean {
   if (typeof result === 'boolean') return result
-  throw new TypeError(`\`filter\` must return true or false. Got ${kindOf(result)}. Return true for what is sent.`)
+  throw new TypeError(`\`filter\` must return true or false. Got ${kindOf(result)}. Return true for messages to send.`)
 }

@@ -36,7 +36,7 @@ interface Slot {
 }
 
 export class OriginLimiter {
-  readonly #open: () => Connection
+  readonly #openConnection: () => Connection
   readonly #limit: number
   readonly #timing: PostTiming
   readonly #slots: Slot[] = []
@@ -45,7 +45,7 @@ export class OriginLimiter {
   readonly #drains: (() => void)[] = []
 
   constructor(open: () => Connection, limit: number, timing: PostTiming) {
-    this.#open = open
+    this.#openConnection = open
     this.#limit = limit
     this.#timing = timing
   }
@@ -94,7 +94,7 @@ export class OriginLimiter {
     const at = clock.now()
     const startedAt = clock.monotonic()
     const { origin, path } = target
-    slot.connection ??= this.#open()
+    slot.connection ??= this.#openConnection()
     slot.underWay = post(slot.connection, { origin, path, headers, body }, this.#timing, (outcome) => {
       slot.underWay = undefined
       if (outcome.error !== undefined) this.#dropConnection(slot)

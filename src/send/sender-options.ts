@@ -97,7 +97,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   return {
     targets: readWebhooks(options.webhooks),
     // A secret that is given as undefined is a variable that is not set, and an error. To send unsigned, it is left out.
-    key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'leave the option out') : undefined,
+    key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     addressTimeoutMs,
@@ -109,7 +109,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @param unsigned How to send unsigned, for the error: `leave the option out`. */
+/** @param unsigned How to send unsigned, for the error: `omit the option`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
   requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
   return createKeys(sharedSecret)[0]

@@ -18,8 +18,8 @@ export function createTransport(settings: SenderSettings) {
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
   const limiters = new Map<string, OriginLimiter>()
   for (const origin of new Set(targets.map((target) => target.origin))) {
-    const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutDestroy(dispatcher)
-    limiters.set(origin, new OriginLimiter(open, connections, timing))
+    const openConnection = dispatcher === undefined ? createOpener(origin, settings) : () => withoutDestroy(dispatcher)
+    limiters.set(origin, new OriginLimiter(openConnection, connections, timing))
   }
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
   const unsigned = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))

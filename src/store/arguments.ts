@@ -38,7 +38,7 @@ export interface CreateQueueOptions {
   readonly deadLetterRetentionMs?: number | undefined
   /**
    * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
-   * tries again by itself. Default: prints a line for each, see `logger`.
+   * retries automatically. Default: prints a line for each, see `logger`.
    */
   readonly onError?: ((error: HooklineError) => unknown) | undefined
   /**
@@ -98,10 +98,10 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   if (!('db' in options)) return undefined
   const db: unknown = options.db
   if (typeof db !== 'object' || db === null) {
-    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass one of your database, or leave it out.')
+    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass a transaction of your database, or omit it.')
   }
   if (hasTransactions) return db
-  const advice = 'Use pgBossQueue or sqliteQueue, or leave `db` out.'
+  const advice = 'Use pgBossQueue or sqliteQueue, or omit `db`.'
   throw new TypeError(`\`db\` needs an engine with transactions. Queue ${name} has another engine. ${advice}`)
 }
 

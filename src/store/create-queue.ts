@@ -128,9 +128,9 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
     let known: readonly string[] | undefined
     try {
-      const answer = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
+      const result = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
       if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after the push.
-      known = isThenable(answer) ? await answer : answer
+      known = isThenable(result) ? await result : result
       this.#pushFailure = undefined
     } catch (error) {
       this.#pushFailure = { message: this.#unavailable(error).message, at: this.#clock.monotonic() }
@@ -143,7 +143,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly work: Queue['work'] = (handle, options) => {
     if (this.#hasHandler) {
       const advice = 'Create a queue for each destination and each inbox.'
-      throw new TypeError(`Queue ${this.#name} can have one handler, and has one already. ${advice}`)
+      throw new TypeError(`Queue ${this.#name} already has a handler. ${advice}`)
     }
     if (this.#closing !== undefined) throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
     requireFunction('handle', handle)
@@ -232,9 +232,9 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     this.#isClosed = true
     this.#releasePlace()
     try {
-      const answer = this.#store.close()
-      if (!this.#store.isDurable || !isThenable(answer)) return await answer
-      const left = await withTimeout(answer, CLOSE_MS, this.#clock)
+      const result = this.#store.close()
+      if (!this.#store.isDurable || !isThenable(result)) return await result
+      const left = await withTimeout(result, CLOSE_MS, this.#clock)
       return left === TIMED_OUT ? [] : left
     } catch (error) {
       throw this.#unavailable(error)
@@ -285,8 +285,8 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   #ask<T>(make: () => Answer<T>): Answer<T> {
     this.#requireOpen()
     try {
-      const answer = make()
-      return isThenable(answer) ? this.#track(answer, (error) => this.#unavailable(error)) : answer
+      const result = make()
+      return isThenable(result) ? this.#track(result, (error) => this.#unavailable(error)) : result
     } catch (error) {
       throw this.#unavailable(error)
     }

@@ -29,9 +29,9 @@ export interface EncryptionOptions {
 
 interface Key {
   readonly id: string
-  /** What the values that it has sealed begin with. */
+  /** The first bytes of the values that it has sealed. */
   readonly head: Buffer
-  readonly read: () => unknown
+  readonly readKey: () => unknown
   object?: KeyObject
   loading?: Promise<void> | undefined
 }
@@ -44,8 +44,7 @@ const ALGORITHM = 'aes-256-gcm'
 const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
-const UNKNOWN_FORM =
-  'It is in a form that this release does not know. Redrive it with the release that stored it, or drop it.'
+const UNKNOWN_FORM = 'Its form is unknown to this release. Redrive it with the release that stored it, or drop it.'
 
 /** Returns the id of the key of a sealed value; undefined for a plain one. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
@@ -69,7 +68,7 @@ function createSeals(name: string, options: EncryptionOptions) {
 
   /** No bytes stay none, because most notes say nothing; what is no bytes is refused by the queue. */
   const seal: ChangeBytes = (kind, id, bytes) => {
-    if (first.object === undefined) throw new Error('A key must be there before it seals.')
+    if (first.object === undefined) throw new Error('The key must be loaded before it seals.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
@@ -79,7 +78,7 @@ function createSeals(name: string, options: EncryptionOptions) {
   }
 
   /** Returns a plain value as it is. @throws HooklineError that says what to do. */
-  const open: ChangeBytes = (kind, id, bytes) => {
+  const unseal: ChangeBytes = (kind, id, bytes) => {
     if (bytes[0] !== SEALED) return bytes
     const key = keys.find(({ head }) => head.equals(bytes.subarray(0, head.length)))
     if (key?.object === undefined) throw sealedError(sealedWith(bytes))
@@ -92,14 +91,14 @@ function createSeals(name: string, options: EncryptionOptions) {
       decipher.final()
       return opened
     } catch {
-      const text = `It is not what key ${show(key.id)} has sealed: it, its place or the key was changed. Restore that and redrive it, or drop it.`
+      const text = `It does not match key ${show(key.id)}: the data, its place or the key was changed. Restore it and redrive it, or drop it.`
       throw new HooklineError('internal', text)
     }
   }
 
   const tryOpen: ChangeBytes = (...value) => {
     try {
-      return open(...value)
+      return unseal(...value)
     } catch {
       return value[2]
     }
@@ -111,7 +110,7 @@ function createSeals(name: string, options: EncryptionOptions) {
   }
 
   return {
-    ...{ isCurrent, seal, open, tryOpen, reseal },
+    ...{ isCurrent, seal, open: unseal, tryOpen, reseal },
     canSeal: () => first.object !== undefined,
     /** Whether all keys are there. */
     canOpen: () => keys.every(({ object }) => object !== undefined),
@@ -145,25 +144,25 @@ function readKey(name: string, given: EncryptionKey): Key {
     throw invalidOption(`${name}.id`, rule, show(id), "Pass for example '2026-11'.")
   }
   const head = Buffer.from([SEALED, VERSION, id.length, ...Buffer.from(id)])
-  if (typeof key === 'function') return { id, head, read: key }
-  return { id, head, read: () => key, object: toKeyObject(`${name}.key`, key) }
+  if (typeof key === 'function') return { id, head, readKey: key }
+  return { id, head, readKey: () => key, object: toKeyObject(`${name}.key`, key) }
 }
 
 /** Errors never show a key, nor what may be one. */
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
-  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass those of Buffer.from(text, 'base64').")
+  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass Buffer.from(text, 'base64').")
 }
 
 /** Asks the function of a key until it has returned it, once for all that wait. */
 async function load(key: Key): Promise<void> {
   const loadOnce = async (): Promise<void> => {
     try {
-      key.object = toKeyObject('key()', await key.read())
+      key.object = toKeyObject('key()', await key.readKey())
     } catch (cause) {
       const found = describeError(cause).replace(/\.$/, '')
-      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed, and is called again. Got ${found}.`
+      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed: ${found}. It is called again.`
       throw new HooklineError('queue_unavailable', text, { cause })
     }
   }
@@ -192,12 +191,12 @@ function newIv(): Buffer {
 /** Wraps a queue, unless there are no keys. What is plain, because it was stored before, is read as it is. */
 export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Clock): Queue {
   if (seals === undefined) return queue
-  const open = <Stored extends StoredBytes>(stored: Stored): Stored => changeStored(stored, seals.tryOpen)
+  const unsealStored = <Stored extends StoredBytes>(stored: Stored): Stored => changeStored(stored, seals.tryOpen)
   const opened = async <Stored extends StoredBytes>(list: () => Promise<readonly Stored[]>) => {
     await seals.waitToOpen()
-    return (await list()).map(open)
+    return (await list()).map(unsealStored)
   }
-  const openState = ({ id, retryState }: ClaimedJob) => open({ id, retryState })
+  const openState = ({ id, retryState }: ClaimedJob) => unsealStored({ id, retryState })
   const { log } = queue
   return {
     ...queue,
@@ -220,13 +219,13 @@ export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Cloc
       if (!isFilter(which) || which.matches === undefined) return queue.drop(which)
       const { matches } = which
       await seals.waitToOpen()
-      return queue.drop({ ...which, matches: (letter) => matches(open(letter)) })
+      return queue.drop({ ...which, matches: (letter) => matches(unsealStored(letter)) })
     },
     async forget(matches) {
       await seals.waitToOpen()
-      return queue.forget((job) => matches(open(job)))
+      return queue.forget((job) => matches(unsealStored(job)))
     },
-    close: async (options) => (await queue.close(options)).map(open),
+    close: async (options) => (await queue.close(options)).map(unsealStored),
     ...(log && { log: { list: (page) => opened(() => log.list(page)) } }),
   }
 }
@@ -279,7 +278,7 @@ function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Se
   }
 }
 
-/** What was encrypted anew. */
+/** The number of values that were encrypted again. */
 export interface Reencrypted {
   /** How many dead letters and messages of the history. */
   readonly count: number

@@ -6,7 +6,7 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 import { isObject } from '../protocol/parse.ts'
 import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
 
-/** What a field of a message is compared with. */
+/** A value to compare a field of a message with. */
 export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match all that is given. */
@@ -48,7 +48,7 @@ export function requireFilter(call: string, { since, until, type, event, userId,
   if (type !== undefined) requireOneOf(`${call}: type`, type, RECEIVED_TYPES)
   if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
   if (event !== undefined && type !== undefined && type !== 'track') {
-    const advice = "Leave `type` out, or pass 'track'."
+    const advice = "Omit `type`, or pass 'track'."
     throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, advice)
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
@@ -62,8 +62,8 @@ function requireFields(name: string, where: unknown): void {
   }
   for (const [path, value] of Object.entries(where)) {
     if (value === null || Number.isFinite(value) || typeof value === 'string' || typeof value === 'boolean') continue
-    const advice = 'Pass the value as the message has it, or leave the field out.'
-    throw invalidOption(`${name}: ${path}`, 'must be a text, a number, a boolean or null', show(value), advice)
+    const advice = 'Pass the value as in the message, or omit the field.'
+    throw invalidOption(`${name}: ${path}`, 'must be a string, a number, a boolean or null', show(value), advice)
   }
 }
 

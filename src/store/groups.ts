@@ -16,7 +16,7 @@ export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Que
 export function readGroup(place: string, group: unknown): string | undefined {
   if (group === undefined || group === null || group === '') return undefined
   if (typeof group === 'string') return group
-  const advice = 'Return what identifies the group, for example the userId.'
+  const advice = 'Return the key of the group, for example the userId.'
   throw invalidOption(`${place}groupBy()`, 'must return a string, null or undefined', kindOf(group), advice)
 }
 

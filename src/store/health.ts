@@ -8,7 +8,7 @@ import { HooklineError } from '../protocol/error.ts'
 export interface QueueCounts {
   /** Jobs that wait to be claimed, now or later. */
   readonly waiting: number
-  /** Of those, the jobs that were claimed before: they wait for their next attempt. Undefined where the engine cannot say it cheaply. */
+  /** The waiting jobs that were claimed before, and wait for their next attempt. Undefined where the engine cannot count them cheaply. */
   readonly retrying?: number
   /** Jobs that are claimed, by any worker. */
   readonly active: number
@@ -42,7 +42,7 @@ export interface Health {
   readonly reason?: string
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
-  /** Of those, the messages that were tried before. Undefined where the engine of the queue does not say it. */
+  /** The waiting messages that were tried before. Undefined where the engine of the queue does not count them. */
   readonly retrying?: number
   /** Messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
@@ -69,7 +69,7 @@ export async function checkHealth(
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
     return error instanceof HooklineError ? error : new Error('The queue failed.') // Another error may quote anything.
   })
-  const result = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
+  const result = counted === TIMED_OUT ? new Error('The queue did not respond within a second.') : counted
   const error = result instanceof Error ? result : undefined
   const counts = result instanceof Error ? NO_JOBS : result
   const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError, paused } = counts

@@ -87,7 +87,7 @@ export class Leases<Claim extends ClaimedJob> {
     for (const id of [...this.#blockedMsById.keys()].slice(0, -MAX_LAPSED)) this.#blockedMsById.delete(id)
     const { name, onError } = this.#options
     const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
-    const advice = 'Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.'
+    const advice = 'Move such work to a worker thread, or raise leaseMs. These jobs may be handled again.'
     const message = `Queue ${name}: leases must be renewed every ${seconds(this.#everyMs)}. Got ${found}. ${advice}`
     onError(new HooklineError('lease_lapsed', message))
   }

@@ -29,7 +29,7 @@ export interface LetterCount {
 
 /** The part of an inbox or a destination that reads its dead letters. */
 export interface LettersOwner<Seen> {
-  readonly read: (letter: DeadLetter) => Seen
+  readonly readLetter: (letter: DeadLetter) => Seen
   /** Returns the reason that `read` shows. */
   readonly reasonOf: (letter: DeadLetter) => string
   /** Returns the bytes of the message in the body of a job. */
@@ -57,7 +57,7 @@ export async function* listLetters<Seen>(
   owner: LettersOwner<Seen>,
   filter: OwnedFilter & LettersFrom,
 ): AsyncGenerator<Seen> {
-  for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.read(letter)
+  for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.readLetter(letter)
 }
 
 /** Yields the selected letters. Lets others run before each: the filter has parsed it, and the owner parses it again. */
@@ -150,7 +150,7 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       for await (const letter of walkSelected(queue, owner, filter, hasFilter ? PAGE : bounds)) {
         bytes += letter.body.byteLength
         if (found.length > 0 && bytes > maxBytes) break
-        if (found.push(owner.read(letter)) === limit) break
+        if (found.push(owner.readLetter(letter)) === limit) break
       }
       return found
     },

@@ -62,12 +62,12 @@ export class Marks implements QueueMarks {
     for (let start = 0; start < marks.length; start += PAGE.limit) {
       await this.#store.set(marks.slice(start, start + PAGE.limit), this.#endedBefore())
     }
-    await this.#read()
+    await this.#readInOrder()
   }
 
   /** Reads what has changed, unless this was done within the last second. */
   async refresh(): Promise<void> {
-    if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#read()
+    if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#readInOrder()
   }
 
   /** Reads the marks, and from now on what other processes change. Calls back after each read. */
@@ -84,7 +84,7 @@ export class Marks implements QueueMarks {
   async #readAgain(): Promise<void> {
     const { clock, isShared, onError } = this.#options
     let hasFailed = false
-    await this.#read().catch((error) => {
+    await this.#readInOrder().catch((error) => {
       hasFailed = true
       if (!this.#isClosed) onError(error)
     })
@@ -92,7 +92,7 @@ export class Marks implements QueueMarks {
     this.#timer = unref(clock.setTimeout(() => void this.#readAgain(), EVERY_MS))
   }
 
-  #read(): Promise<void> {
+  #readInOrder(): Promise<void> {
     this.#reading = this.#reading.catch(() => {}).then(() => this.#readChanges())
     return this.#reading
   }

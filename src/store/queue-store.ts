@@ -47,7 +47,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * the engine keeps them for another one. Default: a use is known to the queue only.
    */
   reserve?(use: QueueUse): void
-  /** Whether `push` takes jobs with a group. Default: it is given none. */
+  /** Whether `push` accepts jobs with a group. Default: it gets none. */
   readonly hasGroups?: boolean
   /** Whether `push` can store in a transaction of the caller's. Default: it cannot, and is never given a `db`. */
   readonly hasTransactions?: boolean

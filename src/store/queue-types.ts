@@ -2,7 +2,7 @@
 
 import type { QueueCounts } from './health.ts'
 
-/** What a queue is used for: who pushes its jobs, and handles them. */
+/** The use of a queue: the part that pushes its jobs and handles them. */
 export type QueueUse = 'inbox' | 'destination'
 
 /** One unit of durable work, as it is pushed. */
@@ -42,7 +42,7 @@ export interface ClaimedJob {
   readonly firstAt: Date
   /** When it came due, or was pushed if it has a `notBefore`. Set at the first claim; later ones may leave it out. */
   readonly dueAt?: Date
-  /** What the previous outcome asked to keep; undefined when that was nothing. */
+  /** The state that the previous outcome stored; undefined when it stored none. */
   readonly retryState: Uint8Array | undefined
   /**
    * How long the event loop of this process was blocked when an earlier claim of this job lapsed here, in milliseconds;
@@ -57,7 +57,7 @@ export interface Complete {
   readonly log?: Uint8Array
 }
 
-/** What a handler decided about a job. */
+/** The decision of a handler about a job. */
 export type Outcome =
   | Complete
   /** Handle it again at this time. A time in the past means now. The other jobs of its group wait for it. */
@@ -108,7 +108,7 @@ export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
  */
 export type SaveState = (retryState: Uint8Array) => Promise<void>
 
-/** How many more jobs a handler takes, below its concurrency. Asked before each claim. */
+/** How many more jobs a handler accepts, below its concurrency. Asked before each claim. */
 export interface Room {
   /** The most to claim now. */
   count(): number
@@ -140,15 +140,15 @@ export interface DeadLetterPage {
 
 /** Which dead letters to drop: those that match all that is given. Give at least one. */
 export interface DeadLetterFilter<Reason extends string = string> {
-  /** Those that became dead letters before this time. */
+  /** Matches jobs that became dead letters before this time. */
   readonly olderThan?: Date
-  /** Those with this reason. */
+  /** Matches dead letters with this reason. */
   readonly reason?: Reason
 }
 
 /** The same by what is stored. */
 export interface StoredDeadLetterFilter extends DeadLetterFilter {
-  /** Those for which it returns true. Must not throw. */
+  /** Matches dead letters for which it returns true. Must not throw. */
   readonly matches?: (letter: DeadLetter) => boolean
 }
 
@@ -166,7 +166,7 @@ export interface StoredBytes {
 /** Returns what is to be stored in place of some bytes: the same ones when nothing changes. */
 export type ChangeBytes = (kind: 'body' | 'retryState' | 'note', id: string, bytes: Uint8Array) => Uint8Array
 
-/** What {@link Queue.forget} did. */
+/** The result of {@link Queue.forget}. */
 export interface Forgotten {
   /** How many jobs and dead letters were deleted. */
   readonly deleted: number
@@ -240,7 +240,7 @@ export interface WorkOptions {
    * uncounted until it is the only one. Default: none must.
    */
   readonly runsAlone?: (job: ClaimedJob) => boolean
-  /** How long the entries of the log are kept. Default: for ever. */
+  /** How long the entries of the log are kept. Default: without limit. */
   readonly history?: HistoryOptions
 }
 
@@ -284,7 +284,7 @@ export interface Queue {
   push(jobs: readonly Job[], options?: PushOptions): Promise<readonly string[] | undefined>
   /**
    * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
-   * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
+   * nothing is claimed; the queue retries automatically and then records the outcomes it still has.
    *
    * @returns A function that asks `room` again.
    * @throws TypeError when the queue has a handler already, or is closed.
@@ -297,9 +297,9 @@ export interface Queue {
   pause(): Promise<void>
   resume(): void
   /**
-   * For tests. The queue of an inbox or a destination: resolves when every message is complete or a dead letter, retries included. It
-   * waits for them by its clock: move one that stands still. A queue that is used by hand: resolves when no job is due and none is
-   * claimed here, because others may wait for their time for long. Either: when it is closed.
+   * Waits for the queue in tests. The queue of an inbox or a destination resolves when every message is complete or a dead letter, retries
+   * included. It waits by its clock: move one that stands still. A queue with your own worker resolves when no job is due and none is
+   * claimed here, because other jobs may be due much later. Both resolve when the queue is closed.
    *
    * @throws TypeError (as a rejection) when it is the queue of a receiver that was not started.
    */
@@ -320,7 +320,7 @@ export interface Queue {
   readonly log?: QueueLog
   /** Undefined for an engine that keeps none. */
   readonly marks?: QueueMarks
-  /** Whether it takes jobs with a `group`. Default false. */
+  /** Whether it accepts jobs with a `group`. Default false. */
   readonly hasGroups?: boolean
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean

@@ -72,7 +72,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return this.#handling
   }
 
-  run(claims: readonly Claim[], handle: HandleJob): void {
+  start(claims: readonly Claim[], handle: HandleJob): void {
     this.#handling += claims.length
     for (const claim of claims) void this.#runOne(claim, handle)
     if (claims.length > 0) this.#leases?.start()

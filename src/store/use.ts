@@ -24,7 +24,7 @@ const destinations = new Set<string>()
 export function occupy(place: string, name: string): () => void {
   if (destinations.has(place)) {
     const advice = 'Give each destination a queue of its own name, or close the other one first.'
-    throw new TypeError(`Queue ${name} can serve one destination of a process, and serves one already. ${advice}`)
+    throw new TypeError(`Queue ${name} already serves a destination of this process. ${advice}`)
   }
   destinations.add(place)
   return () => void destinations.delete(place)
@@ -49,7 +49,7 @@ function listNames(names: readonly string[]): string {
 }
 
 export function doesNotExist(name: string, names: readonly string[]): HooklineError {
-  const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start what pushes to it first.`
+  const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start the app that pushes to it first.`
   return new HooklineError('queue_unavailable', message)
 }
 

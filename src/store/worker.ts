@@ -159,7 +159,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
       if (limit > 0) {
         const claims = this.#store.claim(limit, this.#workOptions.onUnreadable)
         if (isThenable(claims)) await this.#runOrRelease(await claims)
-        else this.#run(claims)
+        else this.#startJobs(claims)
       }
       this.#hasRoom = this.#countRoom() > 0
       const mayEndDrains = this.#drains.length > 0 && this.#running.size === 0
@@ -210,21 +210,21 @@ export class QueueWorker<Claim extends ClaimedJob> {
     const { runsAlone } = this.#workOptions
     this.#isOneAtATime = runsAlone !== undefined && claims.some(runsAlone)
     const areMany = claims.length > 1 || this.#running.size > 0
-    if (this.#mayClaim() && !(this.#isOneAtATime && areMany)) return this.#run(claims)
+    if (this.#mayClaim() && !(this.#isOneAtATime && areMany)) return this.#startJobs(claims)
     this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again.
     try {
       await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
       this.#options.onError(error)
-      if (this.#phase !== 'closed') this.#run(claims) // While this process holds them, no other process gets them.
+      if (this.#phase !== 'closed') this.#startJobs(claims) // While this process holds them, no other process gets them.
     }
   }
 
-  #run(claims: readonly Claim[]): void {
+  #startJobs(claims: readonly Claim[]): void {
     if (this.#handle === undefined) return // Nothing is claimed without a handler.
     if (this.#claimedThisTurn === 0 && claims.length > 0) setImmediate(this.#endTurn)
     this.#claimedThisTurn += claims.length
-    this.#running.run(claims, this.#handle)
+    this.#running.start(claims, this.#handle)
   }
 
   /** Closing waits neither for retries nor for jobs that nothing claims. */

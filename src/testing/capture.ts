@@ -188,17 +188,17 @@ class CapturedExchange implements Dispatcher.DispatchController {
 
   #complete(): void {
     if (this.#isOver) return
-    this.#end()
+    this.#finish()
     this.#handler.onResponseEnd?.(this, {})
   }
 
   #fail(error: Error): void {
     if (this.#isOver) return
-    this.#end()
+    this.#finish()
     this.#handler.onResponseError?.(this, error)
   }
 
-  #end(): void {
+  #finish(): void {
     this.#isOver = true
     this.#clock.clearTimeout(this.#timer)
   }

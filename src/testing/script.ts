@@ -66,7 +66,7 @@ export interface ActiveScript {
 /** Reads a step that only one kind of endpoint has; undefined for any other step. */
 export type ReadExtraStep = (step: unknown) => Response | undefined
 
-/** Holds the steps of an endpoint and repeats the last one for ever. @throws TypeError that names the step. */
+/** Holds the steps of an endpoint and repeats the last one without end. @throws TypeError that names the step. */
 export function createScript(
   script: readonly unknown[] = [200],
   readExtra: ReadExtraStep = () => undefined,

@@ -96,7 +96,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   const { origin, close: stop } = await listen(server, port)
 
   const close = async (): Promise<void> => {
-    connections.end()
+    connections.destroyConnections()
     await stop()
     if (faults.length > 0) throw faults[0]
   }

@@ -63,7 +63,7 @@ export function watchConnections(server: Server) {
     /** Ends the connection of a socket with RST. */
     reset: ({ remotePort }: Socket): void => void sockets.get(remotePort)?.resetAndDestroy(),
     /** Ends all connections, also those whose TLS handshake has not ended. */
-    end(): void {
+    destroyConnections(): void {
       for (const socket of sockets.values()) socket.destroy()
     },
   }

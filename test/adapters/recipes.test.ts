@@ -233,7 +233,7 @@ describe('node:http', () => {
       Promise.resolve(node.readBody(1_000)).catch(read)
       return answer
     }
-    expect(await new Promise((resolve, fail) => node.answer(handle, resolve, fail))).toBe(answer)
+    expect(await new Promise((resolve, fail) => node.answerWith(handle, resolve, fail))).toBe(answer)
     await until(() => read.mock.calls.length === 1)
     expect(read).toHaveBeenCalledWith(expect.objectContaining({ code: 'body_aborted' }))
     expect([body.listenerCount('data'), body.destroyed]).toEqual([0, false])

@@ -41,7 +41,7 @@ export async function inParallel(
   await Promise.all(Array.from({ length: count }, (_, worker) => loop(worker)))
 }
 
-export function add(counts: Counts, key: string, count = 1): void {
+export function countOutcome(counts: Counts, key: string, count = 1): void {
   counts.set(key, (counts.get(key) ?? 0) + count)
 }
 
@@ -58,7 +58,7 @@ export async function tally(
   } catch {
     // The connection was closed before the answer was read.
   }
-  add(counts, `${prefix}${status ?? 'closed'}`)
+  countOutcome(counts, `${prefix}${status ?? 'closed'}`)
   return status
 }
 
@@ -70,7 +70,7 @@ export function describe(counts: ReadonlyMap<string, number>): string {
 }
 
 /** Opens a connection whose errors are of no interest. */
-export function open(port: number): Promise<Socket> {
+export function openSocket(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => resolve(socket))
     socket.on('error', reject)

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type Attack, aborted, add, type Counts, FORGED, head, inParallel, open } from './attack.ts'
+import { type Attack, aborted, type Counts, countOutcome, FORGED, head, inParallel, openSocket } from './attack.ts'
 
 /** A stream must be closed a second after its answer: four times that, for a machine that has much else to do. */
 const CLOSED_MS = 4_000
@@ -17,8 +17,8 @@ export const slowBodies: Attack = {
   async run({ http1 }, signal) {
     const counts: Counts = new Map()
     await inParallel(40, signal, async () => {
-      const socket = await open(http1)
-      socket.once('data', (data) => add(counts, data.toString('latin1', 9, 12)))
+      const socket = await openSocket(http1)
+      socket.once('data', (data) => countOutcome(counts, data.toString('latin1', 9, 12)))
       socket.write(head('/inline', 100_000))
       while (!socket.closed && !signal.aborted) {
         socket.write('{"type":  ')
@@ -37,12 +37,12 @@ export const abandonedUploads: Attack = {
     const counts: Counts = new Map()
     const part = randomBytes(100_000)
     await inParallel(20, signal, async () => {
-      const socket = await open(http1)
+      const socket = await openSocket(http1)
       socket.write(head('/stored', 400_000))
       socket.write(part)
       await wait(20)
       socket.destroy()
-      add(counts, 'abandoned')
+      countOutcome(counts, 'abandoned')
     })
     return counts
   },
@@ -60,10 +60,10 @@ export const unfinishedStreams: Attack = {
       const closed = new Promise((resolve) => stream.once('close', () => resolve('closed'))) // It may follow at once.
       stream.resume().write(body)
       const [answer] = await once(stream, 'response')
-      add(counts, `${answer[':status']}`)
+      countOutcome(counts, `${answer[':status']}`)
       const since = performance.now()
       const late = wait(CLOSED_MS, 'left open', { ref: false })
-      add(counts, `${await Promise.race([late, closed])}`)
+      countOutcome(counts, `${await Promise.race([late, closed])}`)
       const ms = Math.round(performance.now() - since)
       counts.set('slowest, in ms', Math.max(ms, counts.get('slowest, in ms') ?? 0))
     }
@@ -90,7 +90,7 @@ export const resets: Attack = {
         for (let index = 0; index < 50 && !session.destroyed; index += 1) {
           const stream = session.request({ ':method': 'POST', ':path': '/stored', ...FORGED }).on('error', () => {})
           stream.close(constants.NGHTTP2_CANCEL)
-          add(counts, 'reset')
+          countOutcome(counts, 'reset')
         }
         await wait(20)
       }
@@ -114,16 +114,16 @@ export const failedHandshakes: Attack = {
           () => 'trusted',
           () => 'distrusted',
         )
-        add(counts, await end)
+        countOutcome(counts, await end)
         socket.destroy()
       } else {
-        const socket = await open(https)
+        const socket = await openSocket(https)
         const isCut = worker % 3 === 1
         socket.resume().write(isCut ? started : head('/inline', 10))
         if (isCut) await wait(20)
         else await once(socket, 'close')
         socket.destroy()
-        add(counts, isCut ? 'cut' : 'not TLS')
+        countOutcome(counts, isCut ? 'cut' : 'not TLS')
       }
       await wait(50)
     })

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 
 import manifest from '../../package.json' with { type: 'json' }
 import { startNode } from '../docs/child.ts'
 import { createProject, type Project } from './project.ts'
-import { run } from './run.ts'
+import { runProgram } from './run.ts'
 
 const { esbuild, 'pg-boss': pgBoss } = manifest.devDependencies
 const ROLLUP = ['rollup@4', ...['commonjs@29', 'json@6', 'node-resolve@16'].map((name) => `@rollup/plugin-${name}`)]
@@ -40,7 +40,7 @@ const SENT = { ok: true, status: 'delivered', undelivered: [] }
 type Build = (directory: string) => Promise<unknown>
 
 const BUNDLERS: readonly (readonly [name: string, build: Build])[] = [
-  ['esbuild', (directory) => run(process.execPath, ['esbuild.mjs'], directory)],
+  ['esbuild', (directory) => runProgram(process.execPath, ['esbuild.mjs'], directory)],
   ['SST', (directory) => build({ ...SST, absWorkingDir: directory, entryPoints: ['server.mjs'] })],
   ['rollup', (directory) => runBin(directory, 'rollup', '--config', 'rollup.config.mjs')],
   ['webpack', (directory) => runBin(directory, 'webpack')],
@@ -82,7 +82,7 @@ describe('Next with the output standalone', () => {
       await mkdir(join(directory, 'app', program), { recursive: true })
       await writeFile(
         join(directory, 'app', program, 'route.js'),
-        `import { run } from '../../${program}.mjs'\n\nexport const POST = async () => Response.json(await run())\n`,
+        `import { runBundled } from '../../${program}.mjs'\n\nexport const POST = async () => Response.json(await runBundled())\n`,
       )
     }
     await runBin(directory, 'next', 'build')
@@ -108,15 +108,15 @@ function useProject(packages: readonly string[]): () => Project {
 }
 
 function runBin(directory: string, program: string, ...parameters: readonly string[]) {
-  return run(join(directory, 'node_modules/.bin', program), parameters, directory)
+  return runProgram(join(directory, 'node_modules/.bin', program), parameters, directory)
 }
 
 /** Bundles a program as `server.mjs`, and returns what it prints where no package can be found. */
 async function bundleAndRun(directory: string, program: string, bundle: Build): Promise<unknown> {
-  const server = `import { run } from './${program}.mjs'\n\nconsole.log(JSON.stringify(await run()))\n`
+  const server = `import { runBundled } from './${program}.mjs'\n\nconsole.log(JSON.stringify(await runBundled()))\n`
   await writeFile(join(directory, 'server.mjs'), server)
   await bundle(directory)
-  const { stdout, stderr } = await run(process.execPath, ['server.mjs'], await moveAway(join(directory, 'dist')))
+  const { stdout, stderr } = await runProgram(process.execPath, ['server.mjs'], await moveAway(join(directory, 'dist')))
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }

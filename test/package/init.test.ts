@@ -12,18 +12,18 @@ import { FRAMEWORKS } from '../../tools/command/src/init/templates.ts'
 import { uncomment } from '../../tools/command/test/uncomment.ts'
 import { until } from '../support/until.ts'
 import { createProject, type Project } from './project.ts'
-import { run } from './run.ts'
+import { runProgram } from './run.ts'
 
 describe('an empty project', () => {
   const { directory } = useProject([])
 
   it('gets a receiver that is tested, starts, and passes each check', async () => {
-    const { stdout } = await run('npx', ['hookline', 'init', 'express'], directory())
+    const { stdout } = await runProgram('npx', ['hookline', 'init', 'express'], directory())
     expect(stdout).toMatch(/^wrote webhooks\.js\nwrote webhooks\.test\.mjs\nwrote \.env\.example\n/m)
     const { dependencies } = JSON.parse(await readFile(join(directory(), 'package.json'), 'utf8'))
     expect(Object.keys(dependencies)).toEqual(['express', 'hookline'])
 
-    const tested = await run('npm', ['test', '--', '--test-reporter=tap'], directory())
+    const tested = await runProgram('npm', ['test', '--', '--test-reporter=tap'], directory())
     expect(tested.stdout).toMatch(/^# pass 2\n# fail 0$/m)
 
     const origin = await findOrigin()
@@ -34,7 +34,7 @@ describe('an empty project', () => {
     const server = spawn(process.execPath, parameters, { cwd: directory(), stdio: 'ignore' })
     onTestFinished(() => void server.kill())
     await until(() => fetch(origin).then(Boolean, () => false))
-    await run('npx', ['hookline', 'check', `${origin}/webhooks`, '--secret', 'secret'], directory())
+    await runProgram('npx', ['hookline', 'check', `${origin}/webhooks`, '--secret', 'secret'], directory())
   })
 })
 
@@ -56,7 +56,7 @@ describe('a project of TypeScript', () => {
       await writeFile(join(folder, 'package.json'), '{ "type": "module", "devDependencies": { "vitest": "*" } }')
       await writeFile(join(folder, 'tsconfig.json'), '{}')
       const program = join(directory(), 'node_modules/hookline/dist/cli.js')
-      await run(process.execPath, [program, 'init', name, '--no-install'], folder)
+      await runProgram(process.execPath, [program, 'init', name, '--no-install'], folder)
       const written = await readdir(folder, { recursive: true })
       const paths = written.filter((path) => path.endsWith('.ts')).map((path) => join(folder, path))
       const [receiver = ''] = paths.filter((path) => !path.endsWith('.test.ts'))

@@ -3,7 +3,7 @@
 import { access, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from './run.ts'
+import { runProgram } from './run.ts'
 
 /**
  * Installs a Node below `.cache/`, once.
@@ -21,7 +21,7 @@ export async function installNode(version: string): Promise<string> {
   await copyFile(new URL('../../.npmrc', import.meta.url), join(directory, '.npmrc'))
   // Its install script fetches the program, also when these tests run under `--ignore-scripts`.
   const options = ['--ignore-scripts=false', '--no-save', '--no-audit', '--no-fund']
-  await run('npm', ['install', ...options, `node@${version}`], directory)
+  await runProgram('npm', ['install', ...options, `node@${version}`], directory)
   await rename(directory, join(folder, version)).catch(() => rm(directory, { recursive: true }))
   return program
 }

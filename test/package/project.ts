@@ -4,7 +4,7 @@ import { copyFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Ran, run } from './run.ts'
+import { type Ran, runProgram } from './run.ts'
 
 export interface Project {
   readonly directory: string
@@ -24,19 +24,19 @@ export async function createProject(packages: readonly string[] = []): Promise<P
   const packed = await pack(directory)
   await writeFile(join(directory, 'package.json'), '{ "private": true }')
   await copyFile(join(root, '.npmrc'), join(directory, '.npmrc')) // The newest release of a package may lack its binary yet.
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${packed.filename}`, ...packages], directory)
+  await runProgram('npm', ['install', '--no-audit', '--no-fund', `./${packed.filename}`, ...packages], directory)
   await cp(join(root, 'test/package/programs'), directory, { recursive: true })
   return {
     directory,
     files: packed.files.map(({ path }) => path),
-    run: (node, program, ...parameters) => run(node, [program, ...parameters], directory),
+    run: (node, program, ...parameters) => runProgram(node, [program, ...parameters], directory),
     remove: () => rm(directory, { recursive: true, force: true }),
   }
 }
 
 /** Packs what is built. */
 export async function pack(directory: string): Promise<Packed> {
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
+  const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
   return JSON.parse(stdout)[0]
 }
 

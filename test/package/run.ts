@@ -9,7 +9,7 @@ export interface Ran {
 }
 
 /** @throws An error with what it wrote (as a rejection) when the program fails. */
-export async function run(program: string, parameters: readonly string[], directory: string): Promise<Ran> {
+export async function runProgram(program: string, parameters: readonly string[], directory: string): Promise<Ran> {
   const { NODE_OPTIONS: _ours, ...env } = process.env
   return await promisify(execFile)(program, parameters, { cwd: directory, env })
 }

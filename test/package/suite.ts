@@ -8,7 +8,7 @@ import { startProgram } from '../docs/child.ts'
 import { needs } from '../support/needs.ts'
 import { freePort } from '../support/redis.ts'
 import { createProject, type Project } from './project.ts'
-import { run } from './run.ts'
+import { runProgram } from './run.ts'
 
 const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   hookline: ['HooklineError', 'MESSAGE_TYPES', 'createReceiver', 'parse', 'sign', 'verify'],
@@ -64,7 +64,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
     afterAll(() => project?.remove())
 
     it('runs on the Node it says', async () => {
-      const { stdout } = await run(node, ['--version'], project.directory)
+      const { stdout } = await runProgram(node, ['--version'], project.directory)
       expect(stdout).toMatch(new RegExp(`^v${version}\\.`))
     })
 
@@ -92,9 +92,9 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
 
     it('has a command that says its version, and what is wrong in one line', async () => {
       const bin = 'node_modules/hookline/dist/cli.js'
-      const { stdout } = await run(node, [bin, '--version'], project.directory)
+      const { stdout } = await runProgram(node, [bin, '--version'], project.directory)
       expect(stdout).toBe(`${manifest.version}\n`)
-      const failed = run(node, [bin, 'queue', 'package.json'], project.directory)
+      const failed = runProgram(node, [bin, 'queue', 'package.json'], project.directory)
       await expect(failed).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: .*\n$/) })
     })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProject, type Project } from './project.ts'
-import { type Ran, run } from './run.ts'
+import { type Ran, runProgram } from './run.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -155,7 +155,7 @@ async function compileBy7(project: Project, type: string, program: string, optio
   const { place, settings } = await layProgram(project, type, program, options)
   await writeFile(join(place, 'tsconfig.json'), JSON.stringify(settings))
   const compiler = join(project.directory, 'node_modules/typescript/bin/tsc')
-  const { stdout } = await run(process.execPath, [compiler], place).catch((failed: Ran) => failed)
+  const { stdout } = await runProgram(process.execPath, [compiler], place).catch((failed: Ran) => failed)
   return stdout
 }
 

@@ -64,7 +64,7 @@ describe.each(Object.entries(CALLS))('%s', (_what, [call, ...wrong]) => {
 it('a second handler is refused, and one of a queue that is closed', async () => {
   const [queue, closed] = [memoryQueue(), memoryQueue()]
   queue.work(complete, { concurrency: 1 })
-  expect(() => queue.work(complete, { concurrency: 1 })).toThrow(/one handler/)
+  expect(() => queue.work(complete, { concurrency: 1 })).toThrow(/already has a handler/)
   await Promise.all([queue, closed].map((each) => each.close({ graceMs: 0 })))
   expect(() => closed.work(complete, { concurrency: 1 })).toThrow(/closed/)
 })

@@ -155,7 +155,7 @@ describe('what was not delivered', () => {
     const { endpoint, platform } = await start([{ status: 401, body }])
     await post(platform, [track('A')])
     expect(await failureOf(platform.delivered({ type: 'track' }))).toBe(
-      `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, it is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
+      `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, so it is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
     )
   })
 
@@ -196,7 +196,7 @@ describe('what was not delivered', () => {
   it('is nothing at all', async () => {
     const { platform } = await start([200], { timeoutMs: 50 })
     expect(await failureOf(platform.delivered({ type: 'page' }))).toBe(
-      `No message like {"type":"page"} was delivered. Nothing reached ${platform.endpoint}. Check that the client posts there, and flush it: clients hold calls back to send several at once.`,
+      `No message like {"type":"page"} was delivered. Nothing reached ${platform.endpoint}. Check that the client posts there, and flush it: clients buffer calls to send several at once.`,
     )
   })
 

@@ -1,13 +1,13 @@
-/** Builds the page, for the build of the package and for the tests: run by Node, never by a browser. */
+/** Builds the page, for the build of the package and for tests. It runs in Node. */
 
 import { readFile } from 'node:fs/promises'
 import { build } from 'esbuild'
 import { directImports } from '../direct-imports.ts'
 
-/** From the root of the repository, where builds and tests run: the configurations that import this are bundled elsewhere. */
+/** The folder of the page, relative to the root of the repository, where builds and tests run. */
 const FOLDER = 'tools/inspector/src/page'
 
-/** Bundles and minifies the page, which loads nothing but these three. `inputs`: the paths of what is in them. */
+/** Bundles and minifies the page, which loads only these three files. `inputs` lists the paths of its sources. */
 export async function buildPage(): Promise<{
   readonly page: Record<'html' | 'script' | 'style', string>
   readonly inputs: readonly string[]

@@ -10,7 +10,7 @@ export type SignatureCauseCode = keyof typeof SENTENCES
 export interface SignatureCause {
   /** Names the deviation. */
   readonly code: SignatureCauseCode
-  /** What is wrong, what was found, what to do. Holds nothing of the secret, the body or a digest. */
+  /** Says what is wrong, what was found, and what to do. Contains nothing of the secret, the body or a digest. */
   readonly message: string
   /** Every serialiser, with its settings, that writes exactly the bytes that were signed. Only `body_reserialised` has them. */
   readonly writers?: readonly string[]
@@ -26,7 +26,7 @@ const SENTENCES = {
   signature_missing:
     'The request has no signature. Set the shared secret at the sender, and look for a proxy that drops `X-Signature`.',
   signature_unreadable:
-    'The signature must be 40 lowercase hexadecimal digits. Got text that is no digest, in hexadecimal or in base64. Pass the value of `X-Signature` as it arrived.',
+    'The signature must be 40 lowercase hexadecimal digits. Got text that is not a digest in hexadecimal or base64. Pass the value of `X-Signature` as it arrived.',
   signature_is_secret:
     'The signature must be computed from the body. Got the shared secret itself. Replace the secret, which was sent, and send the HMAC-SHA1 of the body.',
   signature_spaced: `The signature must be 40 hexadecimal digits alone. Got white space around it. ${PASS_AS_SENT}`,
@@ -69,7 +69,7 @@ const SENTENCES = {
     'The secret must be encoded as UTF-8. Got a signature keyed with its Latin-1. Encode the secret as UTF-8 at the sender.',
 
   body_empty:
-    'The signature must cover the body. Got a signature of no bytes. Sign the body itself: it was read before, or it was not there yet.',
+    'The signature must cover the body. Got a signature of no bytes. Sign the body itself: it was read before, or had not arrived yet.',
   body_object_text:
     'The signature must cover the body. Got a signature of the text "[object Object]". Sign the serialised bytes, not an object.',
   body_timestamped:

@@ -15,24 +15,24 @@ export interface ExplainSignatureOptions {
    */
   readonly expected?: boolean
   /**
-   * Ends the search after about so many bytes were digested, for what strangers send: 40 million take a tenth of a second.
+   * Ends the search after about this many digested bytes, for untrusted requests: 40 million take a tenth of a second.
    *
    * @default no limit
    */
   readonly maxBytes?: number
 }
 
-/** Why a signature does not match. Holds nothing of the secret, and no digest unless `expected` asks for it. */
+/** Why a signature does not match. Contains nothing of the secret, and no digest unless `expected` asks for it. */
 export interface SignatureExplanation {
   /**
    * - `matches`: the signature is right.
    * - `explained`: `causes` are what broke it, all of them together.
-   * - `unexplained`: nothing that was tried makes it match. `causes` are what is wrong with its form all the same.
+   * - `unexplained`: nothing that was tried makes it match. `causes` still lists the deviations in its form.
    */
   readonly verdict: 'matches' | 'explained' | 'unexplained'
   /** All of it in sentences, for people. */
   readonly message: string
-  /** What is wrong; empty when the signature matches. */
+  /** The deviations; empty when the signature matches. */
   readonly causes: readonly SignatureCause[]
   /** The codes of the deviations that were tried on the secret, the body and the digest. */
   readonly tried: readonly SignatureCauseCode[]

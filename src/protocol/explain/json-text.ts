@@ -33,14 +33,14 @@ const MAX_DEPTH = 500
 export function readJsonText(text: string): JsonText | undefined {
   try {
     JSON.parse(text)
-    return read(Buffer.from(text))
+    return parseTokens(Buffer.from(text))
   } catch {
     return undefined
   }
 }
 
 /** Reads valid JSON: it relies on `JSON.parse` having checked the text. */
-function read(bytes: Buffer): JsonText {
+function parseTokens(bytes: Buffer): JsonText {
   const indexes = new Map<string, TokenIndex>()
   let at = 0
 

@@ -90,7 +90,7 @@ const strings = {
 interface NumberForm {
   /** Floats from this size on have an exponent, as have those below 0.0001. */
   readonly exponentFrom: number
-  /** What stands between a single digit and its exponent. */
+  /** The text between a single digit and its exponent. */
   readonly fraction?: string
   readonly exponentDigits?: number
   isInteger?(token: string): boolean
@@ -148,10 +148,10 @@ const orders = {
   asRead: withoutDuplicates,
   /** Writes keys that are an index of an array first, ascending, as JavaScript does. */
   indexesFirst: (members, texts) => {
-    const read = withoutDuplicates(members, texts)
+    const kept = withoutDuplicates(members, texts)
     const isFirst = ([key]: Member): boolean => isIndex(texts[key] as string)
-    const indexes = read.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
-    return [...indexes, ...read.filter((member) => !isFirst(member))]
+    const indexes = kept.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
+    return [...indexes, ...kept.filter((member) => !isFirst(member))]
   },
   /** Sorts by the bytes of the keys. */
   sorted: (members, texts) => {

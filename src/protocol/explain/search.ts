@@ -50,21 +50,21 @@ export function search(
   // Readings that expect the same digest share its computation.
   const readingsByDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
   const work: Work = { done: 0, max: maxWork }
-  const end = (causes: SearchResult['causes'], complete: boolean): SearchResult => {
+  const resultOf = (causes: SearchResult['causes'], complete: boolean): SearchResult => {
     return { causes, tried: [...tried], complete, work: work.done }
   }
   for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
-    if (work.done > work.max) return end(undefined, false)
+    if (work.done > work.max) return resultOf(undefined, false)
     for (const { code } of causes) tried.add(code)
     for (const group of readingsByDigest) {
       const [{ hash, prefix }] = group as [Reading]
       work.done += signed.length + DIGEST_WORK
       const computed = digest.compute(hash, key, prefix === '' ? signed : Buffer.concat([Buffer.from(prefix), signed]))
       const match = group.find((reading) => reading.fits(computed))
-      if (match !== undefined) return end([...match.causes, ...causes], true)
+      if (match !== undefined) return resultOf([...match.causes, ...causes], true)
     }
   }
-  return end(undefined, true)
+  return resultOf(undefined, true)
 }
 
 interface Work {

@@ -6,9 +6,9 @@ export type HashName = 'md5' | 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512
 
 export interface Reading {
   readonly hash: HashName
-  /** What is wrong with the form, with the hash, and with what was signed before the body. */
+  /** The deviations in the form, in the hash, and in what was signed before the body. */
   readonly causes: readonly SignatureCause[]
-  /** What was signed before the body: a timestamp and what separates the two, or nothing. */
+  /** The text that was signed before the body: a timestamp with its separator, or nothing. */
   readonly prefix: string
   fits(digest: string): boolean
 }
@@ -103,15 +103,15 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
 /** Lists the digests that these digits may be: the one of their length, or a longer one that was cut. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
-  const add = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
+  const addReading = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
     const hashCodes = hash === 'sha1' ? [] : ([`hash_${hash}`] as const)
     const prefixCodes = prefix === '' ? [] : (['body_timestamped'] as const)
     const causes = [...codes, ...cutCodes, ...hashCodes, ...prefixCodes].map(causeOf)
     readings.push({ hash, prefix, causes, fits })
   }
   const whole = HASHES.find((hash) => DIGITS[hash] === hex.length)
-  if (whole) add(whole, [], (digest) => digest === hex)
+  if (whole) addReading(whole, [], (digest) => digest === hex)
   const cut = whole === undefined || hex.length < 40 ? OFTEN_CUT.find((hash) => DIGITS[hash] > hex.length) : undefined
-  if (cut) add(cut, ['signature_cut'], (digest) => digest.startsWith(hex) || digest.endsWith(hex))
+  if (cut) addReading(cut, ['signature_cut'], (digest) => digest.startsWith(hex) || digest.endsWith(hex))
   return readings
 }

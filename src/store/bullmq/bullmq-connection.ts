@@ -69,7 +69,7 @@ export class Connection {
     if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
     try {
       if (this.#client.status !== 'ready') await this.#untilReady(Math.max(0, since + timeoutMs - performance.now()))
-      this.#engine ??= this.#open()
+      this.#engine ??= this.#openEngine()
       const opened = await this.#engine
       if (performance.now() - this.#checkedAt >= CHECK_EVERY_MS) this.#startCheck(opened)
       await this.#checking
@@ -130,7 +130,7 @@ export class Connection {
   }
 
   /** Opens the engine. When that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
-  #open(): Promise<Engine> {
+  #openEngine(): Promise<Engine> {
     const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
     opened.catch(() => {
       this.#engine = undefined
@@ -147,7 +147,7 @@ export class Connection {
   }
 }
 
-const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'
+const PUSH_AGAIN = 'Push again on another queue: jobs that were stored are skipped.'
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {
@@ -158,7 +158,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
     // A silent connection ends, and with it all calls that wait on it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    disconnectTimeout: 100, // For as long, a timer of ioredis keeps the process alive.
+    disconnectTimeout: 100, // A timer of ioredis keeps the process alive this long.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
     replyMapping: 'legacy', // BullMQ reads replies in this form. The options of a user may ask for another.

@@ -59,13 +59,13 @@ export interface BullmqLog extends LogStore {
 export function createLog(connection: Connection, key: string, now: () => number): BullmqLog {
   const stream = `${key}:log`
 
-  function run(script: string, ...args: (string | number | Buffer)[]): Promise<number> {
+  function runScript(script: string, ...args: (string | number | Buffer)[]): Promise<number> {
     return connection.call(({ client }) => client.eval(script, 2, key, stream, ...args) as Promise<number>)
   }
 
   const appends = createBatcher<Appended>({
     send: async (entries) =>
-      void (await run(APPEND, Math.floor(now()), ...entries.flatMap(({ id, body, note }) => [id, body, note]))),
+      void (await runScript(APPEND, Math.floor(now()), ...entries.flatMap(({ id, body, note }) => [id, body, note]))),
     weigh: ({ body, note }) => body.byteLength + note.byteLength,
     maxWeight: MANY_BYTES,
     concurrency: 4,
@@ -89,8 +89,8 @@ export function createLog(connection: Connection, key: string, now: () => number
         most = bytes < MANY_BYTES ? Math.min(2 * most, MAX_READ) : Math.max(1, most >> 1)
       }
     },
-    trim: ({ before, maxBytes, limit }) => run(TRIM, before.getTime(), maxBytes, limit),
-    remove: (cursors) => run(REMOVE, ...cursors),
+    trim: ({ before, maxBytes, limit }) => runScript(TRIM, before.getTime(), maxBytes, limit),
+    remove: (cursors) => runScript(REMOVE, ...cursors),
   }
 }
 

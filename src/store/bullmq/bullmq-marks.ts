@@ -25,17 +25,17 @@ const LIST = `
 export function createMarks(connection: Connection, key: string): MarkStore {
   const keys = [key, `${key}:marks`, `${key}:marks-ended`]
 
-  function run<T>(script: string, ...args: (string | number)[]): Promise<T> {
+  function runScript<T>(script: string, ...args: (string | number)[]): Promise<T> {
     return connection.call(({ client }) => client.eval(script, keys.length, ...keys, ...args) as Promise<T>)
   }
 
   return {
     set: (marks, endedBefore) => {
       const pairs = marks.flatMap(({ key, until }) => [key, until.getTime()])
-      return run(SET, endedBefore.getTime(), ...pairs)
+      return runScript(SET, endedBefore.getTime(), ...pairs)
     },
     async list(version, limit) {
-      const found = await run<[key: string, version: string, until: string][]>(LIST, version, limit)
+      const found = await runScript<[key: string, version: string, until: string][]>(LIST, version, limit)
       return found.map(([key, at, until]) => ({ key, until: new Date(Number(until)), version: Number(at) }))
     },
   }

@@ -17,7 +17,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** What `bullmqQueue` takes. */
+/** Options of `bullmqQueue`. */
 export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger'> {
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
@@ -56,7 +56,7 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
-   * queue tries again by itself. Default: prints a line for each, see `logger`.
+   * queue retries automatically. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
@@ -91,7 +91,8 @@ export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)
   const { name, connection } = options
   requireText('name', name)
-  if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
+  if (name.includes(':'))
+    throw invalidOption('name', 'must not contain a colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
   const settings = withDefaults<BullmqQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
   return { ...settings, connection, onError: readOnError(options, systemClock) }
@@ -104,8 +105,8 @@ export function isInstance(connection: Where): connection is Redis {
 function requireConnection(connection: unknown): asserts connection is Where {
   const isUrl = typeof connection === 'string'
   if (isUrl ? !isRedisUrl(connection) : typeof connection !== 'object' || connection === null) {
-    const rule = 'must be a URL of Redis, options of ioredis or an instance of it'
-    const found = isUrl && connection !== '' ? 'a string that is no such URL' : kindOf(connection)
+    const rule = 'must be a URL of Redis, or options or an instance of ioredis'
+    const found = isUrl && connection !== '' ? 'a string that is not such a URL' : kindOf(connection)
     throw invalidOption('connection', rule, found, "Pass a URL, for example 'redis://localhost:6379'.")
   }
   const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)

@@ -150,9 +150,9 @@ class BullmqStore implements Store {
     const { job, token } = claim
     await this.#append(claim, note)
     return this.#call(async ({ worker }) => {
-      const answer = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
+      const result = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
-      const [data, id] = answer ?? [] // The next job; none when the claim was over or no job is due.
+      const [data, id] = result ?? [] // The next job; none when the claim was over or no job is due.
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
     })
   }

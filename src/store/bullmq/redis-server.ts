@@ -21,7 +21,7 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
   function requireNoEviction(memory: string): void {
     const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
     if (policy === undefined) {
-      const what = 'Redis does not tell whether it deletes jobs when it is full'
+      const what = 'Redis does not say whether it deletes jobs when it is full'
       warn('HOOKLINE_REDIS_EVICTION', `${what}. Make sure that its maxmemory-policy is noeviction.`)
     } else if (policy !== 'noeviction' && !/^maxmemory:0\s/m.test(memory)) {
       const advice = 'Set it to noeviction. If jobs may be lost, pass `allowEviction: true`.'
@@ -34,8 +34,8 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     if (aof === '1') return
     const message =
       aof === undefined
-        ? 'Redis does not tell whether it keeps jobs when it restarts. Make sure that it does.'
-        : 'Redis loses jobs when it restarts. Got appendonly no. Set appendonly to yes.'
+        ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that it does.'
+        : 'Redis loses jobs when it restarts. Set appendonly to yes.'
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }
 

@@ -19,7 +19,7 @@ interface Entry extends Waiting {
   firstAt: Date
 }
 
-/** What `memoryQueue` takes. */
+/** Options of `memoryQueue`. */
 export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
   /** Names the queue in its errors. Default `memory`. */
   readonly name?: string
@@ -96,7 +96,7 @@ class MemoryStore implements Store {
     const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
     this.#requireRoom(fresh.length, bytes)
     this.#shrink(bytes)
-    for (const job of fresh) this.#add(job)
+    for (const job of fresh) this.#addJob(job)
     return known
   }
 
@@ -164,7 +164,7 @@ class MemoryStore implements Store {
     this.#requireRoom(found.length, 0) // Their bytes count already.
     for (const letter of found) {
       this.#removeLetter(letter)
-      this.#add(letter, letter.retryState)
+      this.#addJob(letter, letter.retryState)
     }
     return found.length
   }
@@ -258,7 +258,7 @@ class MemoryStore implements Store {
     return new HooklineError('queue_full', message)
   }
 
-  #add({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
+  #addJob({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
     const dueAt = notBefore?.getTime() ?? this.#clock.now()
     const entry: Entry = {
       id,

@@ -83,7 +83,7 @@ class HandlerTransaction {
   /** @param limitMs After this time, PostgreSQL ends the transaction itself: the process may have stopped, or be cut off. */
   async begin(limitMs: number): Promise<void> {
     try {
-      await this.#run(`BEGIN; ${limitsOf(limitMs, limitMs)}`)
+      await this.#runStatement(`BEGIN; ${limitsOf(limitMs, limitMs)}`)
     } catch (error) {
       await this.rollback()
       throw unavailable(this.#settings.name, error)
@@ -114,7 +114,7 @@ class HandlerTransaction {
   async #rollBack(): Promise<void> {
     this.#guarded.refuseHandlers()
     try {
-      await this.#run('ROLLBACK', ROLLBACK_MS)
+      await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
       // The statement goes over our own connection. It comes before the pool gets the client back, because the pool would report the lost connection.
@@ -125,7 +125,7 @@ class HandlerTransaction {
     }
   }
 
-  #run(statement: string, limitMs = this.#settings.timeoutMs) {
+  #runStatement(statement: string, limitMs = this.#settings.timeoutMs) {
     return this.#connection.inTime(this.#guarded.run(statement), limitMs)
   }
 
@@ -178,22 +178,22 @@ function guard(client: PoolClient) {
   let last: Promise<unknown> = Promise.resolve()
   let isOpen = true
 
-  const run: Query = (...args) => {
-    const answer = last.then(() => direct(...args))
-    last = answer.catch(ignore)
-    return answer
+  const runInOrder: Query = (...args) => {
+    const result = last.then(() => direct(...args))
+    last = result.catch(ignore)
+    return result
   }
 
   const query: Query = (...args) => {
     const returnsPromise =
       typeof args.at(-1) !== 'function' && typeof (args[0] as { submit?: unknown }).submit !== 'function'
-    if (returnsPromise) return isOpen ? run(...args) : Promise.reject(new Error(OVER))
+    if (returnsPromise) return isOpen ? runInOrder(...args) : Promise.reject(new Error(OVER))
     if (!isOpen) throw new Error(OVER)
     return direct(...args)
   }
 
   return {
-    run,
+    run: runInOrder,
     client: new Proxy(client, {
       get(target, key) {
         if (key === 'query') return query
@@ -217,7 +217,7 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: a statement of a handler failed unseen. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      ? `Queue ${name}: a statement of a handler failed, but the handler did not. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
       : `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
   return new HooklineError('handler_failed', message)
 }

@@ -16,7 +16,7 @@ export type Notes = ReturnType<typeof createNotes>
 export function createNotes({ name, schema }: Settings) {
   const table = `${schema}.hookline_retry`
   return {
-    async read(ids: readonly string[], db: Db): Promise<Map<string, Note>> {
+    async readNotes(ids: readonly string[], db: Db): Promise<Map<string, Note>> {
       if (ids.length === 0) return new Map()
       const { rows } = await db.executeSql(
         `SELECT id::text, first_at AS first, uncounted, state FROM ${table} WHERE queue = $1 AND id = ANY($2::uuid[])`,

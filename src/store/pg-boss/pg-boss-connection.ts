@@ -68,12 +68,12 @@ export class Connection {
    * Runs statements in a transaction. Half of the time is for the statements, and half for the end. PostgreSQL itself ends a statement that
    * takes longer, so that nothing is done after the caller has given up. When this rejects, nothing is done, unless the answer to COMMIT was lost.
    *
-   * @param end With `rollback`, the run is undone although it succeeds: it only looks.
+   * @param ending With `rollback`, the run is undone although it succeeds: it only looks.
    */
   transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
     limitMs = this.#settings.timeoutMs,
-    end: 'commit' | 'rollback' = 'commit',
+    ending: 'commit' | 'rollback' = 'commit',
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
@@ -85,15 +85,15 @@ export class Connection {
         if (isOver) throw new Error('the transaction is over')
         return db.executeSql(text, values)
       }
-      async function run(): Promise<T> {
+      async function runLimited(): Promise<T> {
         await executeSql(limitsOf(halfMs, limitMs))
         return make(boss, { executeSql })
       }
       try {
-        const result = await this.inTime(run(), halfMs)
+        const result = await this.inTime(runLimited(), halfMs)
         isOver = true
         const transaction = await beginning
-        await this.inTime(transaction[end](), halfMs)
+        await this.inTime(transaction[ending](), halfMs)
         return result
       } catch (error) {
         isOver = true
@@ -137,7 +137,7 @@ export class Connection {
   async #attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
     try {
       if (this.#closing !== undefined) throw new Error(CLOSED)
-      return await make(await this.inTime(this.#open(), limitMs))
+      return await make(await this.inTime(this.#openBoss(), limitMs))
     } catch (error) {
       if (error instanceof NoResponse) this.#sockets.destroy()
       if (this.#opening !== undefined && codeOf(error) === UNDEFINED_TABLE) this.#reset()
@@ -146,7 +146,7 @@ export class Connection {
   }
 
   /** Starts pg-boss and prepares its queues, once. After a failure, the next call tries again. */
-  #open(): Promise<PgBoss> {
+  #openBoss(): Promise<PgBoss> {
     this.#opening ??= this.inTime(this.#startAndPrepare(), this.#settings.timeoutMs * START_FACTOR).catch((error) => {
       this.#reset()
       throw error
@@ -199,7 +199,7 @@ export class Connection {
     this.#listening?.catch(() => {}) // It is tried again at the next start only.
   }
 
-  /** Reports an error of pg-boss, but not those after which it tries again by itself. */
+  /** Reports an error of pg-boss, but not those after which it retries automatically. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
@@ -228,15 +228,15 @@ export function limitsOf(statementMs: number, idleMs: number): string {
 
 /** Creates the sockets of a pool, to destroy all of them: a silent one would be in the way of later calls, and keep the process alive. */
 export function createSockets() {
-  const open = new Set<Socket>()
+  const openSockets = new Set<Socket>()
   return {
     create(): Socket {
       const socket = new Socket().setKeepAlive(true, 10_000)
-      open.add(socket)
-      return socket.once('close', () => open.delete(socket))
+      openSockets.add(socket)
+      return socket.once('close', () => openSockets.delete(socket))
     },
     destroy(): void {
-      for (const socket of open) socket.destroy()
+      for (const socket of openSockets) socket.destroy()
     },
   }
 }
@@ -275,7 +275,7 @@ export function unavailable(name: string, error: unknown): HooklineError {
 
 /** Advice by the message of pg-boss to an observer, which creates and migrates nothing. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
-  ['pg-boss is not installed', 'Check the schema, or start what pushes to the queue first.'],
+  ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
   ['pg-boss database requires migrations', 'Install the pg-boss of the workers.'],
 ])
 

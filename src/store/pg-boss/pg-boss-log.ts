@@ -41,7 +41,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
   /** The last entry that does not fit, by its number. It is found once, and lives across the calls of `trim` that drop all entries up to it. */
   let lastSeqOverSize: string | undefined
 
-  async function run<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
+  async function runStatement<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return connection.transact(
       async (_boss, db) => (await db.executeSql(statement, [name, ...values])).rows,
       timeoutMs * LISTING_FACTOR,
@@ -52,7 +52,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
     const statement = `SELECT seq::text FROM (${newest}) AS entry WHERE total > $2 ORDER BY entry.seq DESC LIMIT 1`
-    const [entry] = await run<{ readonly seq: string }>(statement, [maxBytes])
+    const [entry] = await runStatement<{ readonly seq: string }>(statement, [maxBytes])
     return entry?.seq ?? '0'
   }
 
@@ -71,7 +71,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       const entries = `SELECT seq, bytes, row_number() OVER (ORDER BY seq) AS place FROM ${table}
         WHERE queue = $1 AND seq > $2 AND seq <= $7
           AND handled_at >= coalesce($3::timestamptz, '-infinity') AND handled_at < coalesce($4::timestamptz, 'infinity') ORDER BY seq LIMIT $5`
-      return run<Row>(
+      return runStatement<Row>(
         `SELECT id::text, body, note, handled_at AS "handledAt", seq::text AS cursor FROM ${table}
         WHERE queue = $1 AND seq IN (${fitting(entries, '$6')}) ORDER BY ${table}.seq`,
         [after ?? '0', timeOf(since), timeOf(until), limit, maxBytes, end],
@@ -83,20 +83,21 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       const firstKept = `SELECT seq FROM ${table} WHERE queue = $1 AND handled_at >= $2 AND seq > $3 ORDER BY seq LIMIT 1`
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
-      const { length } = await run(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
+      const { length } = await runStatement(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
       if (length < limit) lastSeqOverSize = undefined // It was the last call of a run: the next run looks again.
       return length
     },
     async rewrite(entries) {
       const rows = entries.map(({ cursor, body, note }) => ({ seq: cursor, body: encode(body), note: encode(note) }))
-      await run(
+      await runStatement(
         `UPDATE ${table} AS entry SET body = decode(changed.body, 'base64'), note = decode(changed.note, 'base64')
         FROM json_to_recordset($2) AS changed (seq bigint, body text, note text) WHERE queue = $1 AND entry.seq = changed.seq`,
         [JSON.stringify(rows)],
       )
     },
     remove: async (cursors) =>
-      (await run(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors])).length,
+      (await runStatement(`DELETE FROM ${table} WHERE queue = $1 AND seq = ANY($2::bigint[]) RETURNING seq`, [cursors]))
+        .length,
   }
 }
 

@@ -35,7 +35,7 @@ export interface Pool {
   connect(): Promise<PoolClient>
 }
 
-/** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
+/** Options of `pgBossQueue`: a `connectionString` or a `boss`, and others. */
 export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * Names the queue, in pg-boss too, and with `-groups` added the queue of the jobs that have a group: letters, digits and `_ . - /`.
@@ -91,7 +91,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of work in the background, and those that pg-boss reports. The queue tries again by itself. Default:
+   * Receives the errors of work in the background, and those that pg-boss reports. The queue retries automatically. Default:
    * prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown

@@ -150,8 +150,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
       return
     }
     const note = { ...claim.note, state: outcome.retryState ?? null }
-    if ('deadLetter' in outcome) await this.#end({ claim, note, reason: outcome.deadLetter })
-    else await this.#end({ claim, note, retryAt: outcome.retryAt })
+    if ('deadLetter' in outcome) await this.#endClaim({ claim, note, reason: outcome.deadLetter })
+    else await this.#endClaim({ claim, note, retryAt: outcome.retryAt })
   }
 
   save(claim: PgBossClaim, retryState: Uint8Array): Promise<void> {
@@ -165,7 +165,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   async release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
     await Promise.all(
-      claims.map((claim) => this.#end({ claim, note: wereHandled ? claim.note : noteOfUncounted(claim) })),
+      claims.map((claim) => this.#endClaim({ claim, note: wereHandled ? claim.note : noteOfUncounted(claim) })),
     )
   }
 
@@ -262,7 +262,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
     this.#sawGroups ||= found.some(({ lane }) => lane !== name)
     const again = found.filter(({ job }) => job.retryCount > 0).map(({ job }) => job.id)
-    const noted = await this.#notes.read(again, db)
+    const noted = await this.#notes.readNotes(again, db)
     const now = clock.now()
     return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
@@ -313,7 +313,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
   }
 
-  async #end(end: End): Promise<void> {
+  async #endClaim(end: End): Promise<void> {
     await this.#ends.add(end)
     this.#held.delete(end.claim)
   }
@@ -322,7 +322,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   async #refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
     const { id, body, note } = claim
     const reason = FOREIGN_REASON
-    await this.#end({ claim, note, reason }).then(
+    await this.#endClaim({ claim, note, reason }).then(
       () => report?.({ id, body, reason, retryState: undefined, failedAt: new Date(this.#settings.clock.now()) }),
       () => {},
     )

@@ -11,10 +11,10 @@ interface Client {
 
 /** Returns a `db` as pg-boss uses it. @throws TypeError for one that is no transaction. */
 export function readTransaction(db: object): Db {
-  const run = readRun(db)
+  const runStatement = readRun(db)
   return {
     async executeSql(text, values) {
-      const result = await run(text, values)
+      const result = await runStatement(text, values)
       if (!Array.isArray(result?.rows)) {
         throw invalidOption('db', 'must resolve to an object with a list of `rows`', kindOf(result), ADVICE)
       }

@@ -5,7 +5,7 @@ import { connectTo } from './database.ts'
 
 export interface Aside {
   /** Runs a statement after those before it. Resolves to its first row; rejects with the error of SQLite. */
-  run(sql: string, ...values: readonly string[]): Promise<Readonly<Record<string, unknown>> | undefined>
+  runStatement(sql: string, ...values: readonly string[]): Promise<Readonly<Record<string, unknown>> | undefined>
   close(): Promise<unknown>
 }
 
@@ -52,7 +52,7 @@ export function createAside(path: string): Aside {
   worker.on('error', rejectAll).on('exit', () => rejectAll(new Error('The thread has ended.')))
   worker.unref()
   return {
-    run(sql, ...values) {
+    runStatement(sql, ...values) {
       return new Promise((resolve, reject) => {
         worker.ref()
         pending.push({ resolve, reject })
@@ -66,7 +66,7 @@ export function createAside(path: string): Aside {
 function runHere(path: string): Aside {
   const database = connectTo(path)
   return {
-    async run(sql, ...values) {
+    async runStatement(sql, ...values) {
       return database.prepare(sql).all(...values)[0]
     },
     close: async () => void (database.isOpen && database.close()),

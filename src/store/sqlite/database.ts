@@ -73,9 +73,7 @@ export function requireSqlite(): typeof import('node:sqlite') {
   // An import would make Node 22 print a warning in each process that loads this module, even without a queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
   if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the names have no methods.
-  throw new UnusableFile(
-    'this runtime has no SQLite. Got one without the module node:sqlite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.',
-  )
+  throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
 }
 
 /** Prepares a connection, and closes it when that throws. */

@@ -49,7 +49,7 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
     path,
     call: (kind, step) =>
       new Promise((resolve, reject) => {
-        file.add({ name, kind, step, endsAt: performance.now() + timeoutMs, resolve, reject })
+        file.addCall({ name, kind, step, endsAt: performance.now() + timeoutMs, resolve, reject })
       }),
     reserve: (use) => file.addQueue({ name, use }),
     onCommit(listener) {
@@ -61,7 +61,7 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
       file.users -= 1
       if (file.users > 0) return
       files.delete(path)
-      await file.end()
+      await file.closeWhenDone()
     },
   }
 }
@@ -95,7 +95,7 @@ class SharedFile {
     this.#path = path
   }
 
-  add(call: PendingCall): void {
+  addCall(call: PendingCall): void {
     this.#calls.push(call)
     this.#schedule()
   }
@@ -108,7 +108,7 @@ class SharedFile {
   }
 
   /** Closes the file once its calls are answered. Refuses those that another process keeps waiting for longer than {@link END_MS}. */
-  async end(): Promise<void> {
+  async closeWhenDone(): Promise<void> {
     await withTimeout(this.#answerAll(), END_MS, systemClock)
     this.close()
   }
@@ -161,14 +161,14 @@ class SharedFile {
       this.#refuse(calls, error)
       return
     }
-    this.#run(calls, this.#connection)
+    this.#makeCalls(calls, this.#connection)
   }
 
   /** Makes calls together. When that fails, makes each alone, so that only the one at fault fails. */
-  #run(calls: readonly PendingCall[], connection: Connection): void {
+  #makeCalls(calls: readonly PendingCall[], connection: Connection): void {
     const unsynced: MadeCall<PendingCall>[] = []
     try {
-      for (const made of connection.run(calls)) {
+      for (const made of connection.makeCalls(calls)) {
         const { call, value, failure } = made
         if (failure !== undefined) this.#refuse([call], failure)
         else if (call.kind === 'promise' || call.kind === 'erase') unsynced.push(made)
@@ -177,7 +177,7 @@ class SharedFile {
       if (connection.walBytes > WAL_BYTES) void this.#shorten()
     } catch (error) {
       if (resultOf(error) === BUSY) this.#tryLater(calls, error)
-      else if (calls.length > 1) for (const call of calls) this.#run([call], connection)
+      else if (calls.length > 1) for (const call of calls) this.#makeCalls([call], connection)
       else this.#refuse(calls, error)
     }
     if (unsynced.length > 0) void this.#answerWhenSynced(unsynced, connection)

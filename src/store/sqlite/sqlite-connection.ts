@@ -73,7 +73,7 @@ export class Connection {
   }
 
   /** Makes calls in one transaction. @throws Error of SQLite; then the transaction is rolled back. */
-  run<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
+  makeCalls<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
     if (this.#hasFailed) {
@@ -102,7 +102,7 @@ export class Connection {
     this.walBytes = 0
     try {
       this.#aside ??= createAside(this.#path)
-      return (await this.#aside.run(`PRAGMA wal_checkpoint(${mode})`))?.busy === 0
+      return (await this.#aside.runStatement(`PRAGMA wal_checkpoint(${mode})`))?.busy === 0
     } catch {
       return false // A later checkpoint writes the rest.
     }

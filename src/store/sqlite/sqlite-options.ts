@@ -15,7 +15,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** What `sqliteQueue` takes. */
+/** Options of `sqliteQueue`. */
 export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * The file, created if it does not exist. SQLite keeps two more beside it, and each process that uses it one. It must be
@@ -51,8 +51,8 @@ export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of work in the background: a claim or an outcome that the file could not take. The queue tries
-   * again by itself. Default: prints a line for each, see `logger`.
+   * Receives the errors of work in the background: a claim or an outcome that the file could not take. The queue retries
+   * automatically. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

@@ -75,7 +75,7 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
   requireText('path', to, 'backup.sqlite')
   const backupTo = resolve(to)
   const file = await open(backupTo, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
-    const reason = cause.code === 'EEXIST' ? 'there is a file already' : 'it cannot be created'
+    const reason = cause.code === 'EEXIST' ? 'the file exists' : 'it cannot be created'
     const advice = 'Pass the path of a new file, in a folder that this process may write to.'
     const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason}. Got ${cause.code}. ${advice}`
     throw new HooklineError('queue_unavailable', message, { cause })
@@ -84,7 +84,7 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
   try {
     if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
     aside = createAside(path)
-    await aside.run('VACUUM INTO ?', backupTo)
+    await aside.runStatement('VACUUM INTO ?', backupTo)
     await file.sync()
   } catch (cause) {
     await rm(backupTo, { force: true })

@@ -101,11 +101,11 @@ export function connectToTables(path: string): DatabaseSync {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
   return closeIfFails(connectTo(path), (database) => {
     database.exec(`${PRAGMAS}; PRAGMA synchronous = FULL`)
-    if (!hasTables(database)) throw new UnusableFile(`it holds no queues. ${CHECK_PATH}`)
+    if (!hasTables(database)) throw new UnusableFile(`it has no queues. ${CHECK_PATH}`)
   })
 }
 
-export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
+export const CHECK_PATH = 'Check the path, or start the app that pushes to the queue first.'
 
 /** Returns whether the file has the tables. @throws UnusableFile for tables of another version, and for a trigger on one of them. */
 function hasTables(database: DatabaseSync): boolean {
@@ -122,7 +122,7 @@ function hasTables(database: DatabaseSync): boolean {
   const trigger = found.find(({ type }) => type === 'trigger')
   if (trigger === undefined) return true
   throw new UnusableFile(
-    `its tables must have no trigger, which could delete or copy messages. Got the trigger ${trigger.name}, by another program. Drop the trigger, or pass the path of a new file.`,
+    `another program added the trigger ${trigger.name} to its tables, which could delete or copy messages. Drop the trigger, or pass the path of a new file.`,
   )
 }
 
@@ -148,10 +148,10 @@ export type Queues = ReturnType<typeof createQueueRows>
 
 /** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
 export function createQueueRows(database: DatabaseSync) {
-  const add = database.prepare(`
+  const insertRow = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
-  const read = database.prepare(`
+  const selectRow = database.prepare(`
     SELECT queue, next, waiting, active, dead_letters AS deadLetters, log_bytes AS logBytes
     FROM hookline_queues WHERE name = ?`)
   const write = database.prepare(`
@@ -167,7 +167,7 @@ export function createQueueRows(database: DatabaseSync) {
     names,
     /** Adds the queue to the file, in a transaction. @throws HooklineError when the queue has another use. */
     addQueue({ name, use }: QueueAndUse): void {
-      const found = add.get(name, use ?? null)?.use
+      const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
     /** Forgets the rows of the last transaction, when another one begins. */
@@ -176,7 +176,7 @@ export function createQueueRows(database: DatabaseSync) {
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)
       if (loaded !== undefined) return loaded.row
-      const before = read.get(name) as unknown as QueueRow | undefined
+      const before = selectRow.get(name) as unknown as QueueRow | undefined
       if (before === undefined) throw doesNotExist(name, names())
       const row = { ...before }
       rows.set(name, { row, before })

@@ -84,7 +84,7 @@ export class WalGuard {
   #requireWal(isGone: boolean): void {
     if (isGone) throw new UnusableFile(`it, or its WAL, was removed or replaced while it was in use. ${CALL_AGAIN}`)
     if (!this.#isTruncated()) return
-    throw new UnusableFile(`its WAL was truncated while it was in use, and what was in the WAL is lost. ${CALL_AGAIN}`)
+    throw new UnusableFile(`its WAL was truncated while it was in use, and the data in the WAL is lost. ${CALL_AGAIN}`)
   }
 
   /** A file that cannot be looked at counts as unchanged: perhaps no file descriptor is left. */
@@ -132,8 +132,8 @@ const LOOK_AFTER_MS = [1, 2, 5, 20, 100] as const
  * @returns A function that stops watching.
  */
 export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
-  const read = database.prepare('PRAGMA data_version') // It does not change with the commits of this connection.
-  let version = read.get()?.data_version
+  const versionQuery = database.prepare('PRAGMA data_version') // It does not change with the commits of this connection.
+  let version = versionQuery.get()?.data_version
   let looks = 0 // How often it has looked since the last write.
   let timer: NodeJS.Timeout | undefined
   let watcher: FSWatcher | undefined
@@ -141,7 +141,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   function look(): void {
     const before = version
     try {
-      version = read.get()?.data_version
+      version = versionQuery.get()?.data_version
     } catch {
       // The next call says what is wrong with the file.
     }

@@ -230,10 +230,10 @@ class CallLog {
   }
 }
 
-/** After so many turns of the event loop without work, the effects of the last work have taken place. */
+/** After this many turns of the event loop without work, the effects of the last work have taken place. */
 const CALM_TURNS = 4
 
-/** Tracks the requests and the jobs that are under way. */
+/** Tracks running requests and jobs. */
 class Activity {
   readonly #works = new Map<Promise<unknown>, number>()
 
@@ -250,7 +250,7 @@ class Activity {
     }
   }
 
-  /** Resolves when nothing is under way any more, with its effects. Work that has taken so many milliseconds is not waited for. */
+  /** Resolves when all work and its effects have ended. Work that has taken this many milliseconds is not waited for. */
   async calm(timeoutMs: number): Promise<void> {
     for (let turns = 0; turns < CALM_TURNS; turns += 1) {
       const now = machineClock.monotonic()
@@ -296,7 +296,7 @@ function readOptions(options: PlatformOptions) {
   requireInteger('timeoutMs', timeoutMs, 1)
   for (const [name, given] of Object.entries({ destination, collector })) {
     if (typeof given !== 'object' || given === null) {
-      throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
+      throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or omit it.')
     }
     const [fixed, advice] = Object.entries(FIXED).find(([key]) => Object.hasOwn(given, key)) ?? []
     if (advice !== undefined) throw invalidOption(`${name}.${fixed}`, 'cannot be set', undefined, advice)

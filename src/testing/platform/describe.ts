@@ -22,7 +22,7 @@ const MAX_LINES = 10
 const MAX_CHARACTERS = 120
 
 const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
-  refused: 'failed: the response is final, it is not sent again.',
+  refused: 'failed: the response is final, so it is not sent again.',
   window_over: 'failed: its four hours are over.',
   switched_off: 'was not sent: the destination is disabled.',
   circuit_open: 'failed: the circuits of its URLs were open when its four hours ended.',
@@ -37,7 +37,7 @@ export function describeFailure(state: PlatformState): string {
   const { pattern, messages, refused, endpoint } = state
   const wanted = Object.keys(pattern).length === 0 ? 'message' : `message like ${show(pattern)}`
   if (messages.length + refused.length === 0) {
-    const advice = 'Check that the client posts there, and flush it: clients hold calls back to send several at once.'
+    const advice = 'Check that the client posts there, and flush it: clients buffer calls to send several at once.'
     return `No ${wanted} was delivered. Nothing reached ${endpoint}. ${advice}`
   }
   const matching: string[] = []

@@ -7,7 +7,7 @@ import { bodiesOf, type Cases, complete, jobOf, never, text } from './context.ts
 export const closeCases: Cases = {
   'close: an empty queue closes at once, whatever the grace': async ({ queue, work, begin }) => {
     work()
-    deepEqual(await begin(queue.close({ graceMs: 60_000 })).end(), [])
+    deepEqual(await begin(queue.close({ graceMs: 60_000 })).waitForEnd(), [])
   },
 
   'close: waits for a running job during the grace, without aborting it': async (context) => {
@@ -23,7 +23,7 @@ export const closeCases: Cases = {
     await advance(4000)
     deepEqual([closing.isOver, signals[0]?.aborted], [false, false])
     held.resolve(complete())
-    deepEqual(await closing.end(), [])
+    deepEqual(await closing.waitForEnd(), [])
   },
 
   'close: aborts the signal when the grace is over, and records the outcome of a handler that obeys': async (
@@ -41,8 +41,8 @@ export const closeCases: Cases = {
     await advance(4999)
     await expectCounts({ active: 1 })
     await advance(1)
-    deepEqual(bodiesOf(await closing.end()), isDurable ? [] : ['waits'])
-    await begin(obeyed.promise).end()
+    deepEqual(bodiesOf(await closing.waitForEnd()), isDurable ? [] : ['waits'])
+    await begin(obeyed.promise).waitForEnd()
     deepEqual(bodiesOf(seen), ['obeys'])
   },
 
@@ -53,7 +53,7 @@ export const closeCases: Cases = {
       return never()
     })
     await run(seen, 'ignores its signal')
-    await begin(queue.close({ graceMs: 0 })).end()
+    await begin(queue.close({ graceMs: 0 })).waitForEnd()
     equal(signals[0]?.aborted, true)
   },
 
@@ -71,7 +71,7 @@ export const closeCases: Cases = {
     await rejects(queue.push([jobOf('late')]), { code: 'shutting_down' })
     await rejects(queue.redrive('all'), { code: 'shutting_down' })
     await advance(5000)
-    await closing.end()
+    await closing.waitForEnd()
   },
 
   'close: a second call waits for the end of the first': async ({ queue, advance, work, run, begin }) => {
@@ -80,7 +80,7 @@ export const closeCases: Cases = {
     await advance(4000)
     ok(!second.isOver, 'a second close() must not cut the grace of the first short')
     await advance(1000)
-    deepEqual(await second.end(), await first.end())
+    deepEqual(await second.waitForEnd(), await first.waitForEnd())
   },
 
   'close: returns exactly the jobs that would be lost with the process': async (context) => {
@@ -92,7 +92,11 @@ export const closeCases: Cases = {
     await claimed(seen, 3)
     const closing = begin(queue.close({ graceMs: 1000 }))
     await advance(1000)
-    deepEqual(await closing.end(), isDurable ? [] : jobs.slice(1), 'jobs that can be pushed again, the oldest first')
+    deepEqual(
+      await closing.waitForEnd(),
+      isDurable ? [] : jobs.slice(1),
+      'jobs that can be pushed again, the oldest first',
+    )
   },
 
   'close: goes on with what is due during the grace when it would be lost': async (context) => {
@@ -103,7 +107,7 @@ export const closeCases: Cases = {
     const closing = begin(queue.close({ graceMs: 5000 }))
     await advance(0)
     end(complete())
-    deepEqual(await closing.end(), [])
+    deepEqual(await closing.waitForEnd(), [])
     deepEqual(bodiesOf(seen), isDurable ? ['a'] : ['a', 'b', 'c'], 'durable jobs are left to other processes')
   },
 

@@ -91,7 +91,7 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** A wait checks so often in a row, whatever the time. Afterwards it pauses, to leave the processor to what it waits for. */
+/** A wait checks this often in a row, whatever the time. Then it pauses, to leave the processor to the awaited work. */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
 
@@ -115,7 +115,7 @@ export async function runCase(
 async function cleanUp({ dispose, timeoutMs }: TestedQueue, opened: readonly Queue[]): Promise<void> {
   const closing = begin(Promise.allSettled(opened.map((queue) => queue.close({ graceMs: 0 }))), timeoutMs)
   try {
-    for (const result of await closing.end()) if (result.status === 'rejected') throw result.reason
+    for (const result of await closing.waitForEnd()) if (result.status === 'rejected') throw result.reason
   } finally {
     await dispose?.()
   }
@@ -147,7 +147,7 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not e
     get isOver(): boolean {
       return isOver
     },
-    async end(): Promise<T> {
+    async waitForEnd(): Promise<T> {
       await withTimeout(ended, timeoutMs, systemClock)
       for (let turns = 0; !isOver && turns < MIN_CHECKS; turns += 1) await nextTurn()
       ok(isOver, `${rule} Waited ${timeoutMs} ms.`)
@@ -236,7 +236,7 @@ export class TestContext {
 
   readonly drain = (queue: Queue = this.queue): Promise<void> => {
     const rule = 'drain() must resolve when no job is due and none is claimed.'
-    return begin(queue.drain(), this.#tested.timeoutMs, rule).end()
+    return begin(queue.drain(), this.#tested.timeoutMs, rule).waitForEnd()
   }
 
   readonly begin = <T>(work: Promise<T>) => begin(work, this.#tested.timeoutMs)
@@ -259,16 +259,16 @@ export class TestContext {
 
   /** Opens another queue over the same jobs. It is closed when the test ends. */
   readonly openAnother = (): Promise<Queue> =>
-    this.#open(this.#tested.another, 'a durable queue must be tested with `another`, which opens a second queue')
+    this.#openQueue(this.#tested.another, 'a durable queue must be tested with `another`, which opens a second queue')
 
   /** Opens another queue over the same jobs that never renews its claims. It is closed when the test ends. */
   readonly openStalled = (): Promise<Queue> =>
-    this.#open(
+    this.#openQueue(
       this.#tested.stalled,
       'a queue with leases must be tested with `stalled`, which opens one that renews none',
     )
 
-  async #open(create: TestedQueue['another'], advice: string): Promise<Queue> {
+  async #openQueue(create: TestedQueue['another'], advice: string): Promise<Queue> {
     if (create === undefined) fail(advice)
     const queue = await create()
     this.#opened.push(queue)

@@ -218,7 +218,7 @@ export const deadLetterCases: Cases = {
     await advance(0)
     ok(!draining.isOver, 'drain() must wait for a due job')
     await queue.forget(isOfAda)
-    await draining.end()
+    await draining.waitForEnd()
   },
 }
 

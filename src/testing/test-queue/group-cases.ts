@@ -9,7 +9,7 @@ const LATER_MS = 5_000
 export const groupCases: Cases = {
   'groups: of one, one job is claimed at a time, in the order of the pushes': async (context) => {
     const { queue, drain, expectCounts } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2 b1 a3 c1 b2 - -'))
     await context.claimed(seen, 5)
     deepEqual(running(), ['-', '-', 'a1', 'b1', 'c1'])
@@ -57,7 +57,7 @@ export const groupCases: Cases = {
 
   'groups: a retry holds the others, and none of another group': async (context) => {
     const { queue, now, advance, expectCounts } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
     await context.claimed(seen, 1)
     const retryAt = new Date(now() + LATER_MS)
@@ -76,7 +76,7 @@ export const groupCases: Cases = {
 
   'groups: the next one goes when the one that is retried is forgotten': async (context) => {
     const { queue, now } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
     await context.claimed(seen, 1)
     await end('a1', 1, { retryAt: new Date(now() + LATER_MS) })
@@ -89,7 +89,7 @@ export const groupCases: Cases = {
 
   'groups: a retry at once stays the first': async (context) => {
     const { queue, now } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
     await context.claimed(seen, 1)
     await end('a1', 2, { retryAt: new Date(now()) })
@@ -100,7 +100,7 @@ export const groupCases: Cases = {
 
   'groups: a job for later comes when its group is free': async (context) => {
     const { queue, now, advance } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push([jobOf('a1', { group: 'a', notBefore: new Date(now() + LATER_MS) }), ...jobsOf('a2')])
     await context.claimed(seen, 1)
     await advance(LATER_MS)
@@ -111,7 +111,7 @@ export const groupCases: Cases = {
 
   'groups: a dead letter lets the next job go, and is redriven in turn': async (context) => {
     const { queue, expectCounts } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2 a3'))
     await context.claimed(seen, 1)
     await end('a1', 2, { deadLetter: 'no' })
@@ -127,7 +127,7 @@ export const groupCases: Cases = {
 
   'groups: the next one goes when the first one is forgotten': async (context) => {
     const { queue } = context
-    const { seen, running, end } = handleByHand(context)
+    const { seen, running, endJob: end } = handleByHand(context)
     void queue.pause()
     await queue.push(jobsOf('a1 a2 a3'))
     equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
@@ -213,7 +213,7 @@ function handleByHand(context: TestContext, queue = context.queue) {
     seen,
     running: () => held.map(({ body }) => body).sort(),
     /** Ends a job, and waits until so many have been claimed. */
-    async end(body: string, count: number, outcome = complete()): Promise<void> {
+    async endJob(body: string, count: number, outcome = complete()): Promise<void> {
       const index = held.findIndex((each) => each.body === body)
       held.splice(index, 1)[0]?.resolve(outcome)
       await context.claimed(seen, count)

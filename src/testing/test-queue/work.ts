@@ -289,7 +289,7 @@ export const workCases: Cases = {
     await advance(0)
     ok(!draining.isOver, 'drain() must wait for a claimed job')
     end(complete())
-    await draining.end()
+    await draining.waitForEnd()
     await expectCounts({ waiting: 1, active: 0, deadLetters: 0 })
   },
 
@@ -297,7 +297,7 @@ export const workCases: Cases = {
     await queue.push([jobOf('without a handler')])
     const draining = begin(queue.drain())
     await queue.close({ graceMs: 0 })
-    await draining.end()
+    await draining.waitForEnd()
   },
 }
 

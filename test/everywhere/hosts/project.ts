@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import { type Child, startProgram } from '../../docs/child.ts'
-import { run } from '../../package/run.ts'
+import { runProgram } from '../../package/run.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const everywhere = fileURLToPath(new URL('..', import.meta.url))
@@ -28,11 +28,11 @@ const OWN: Readonly<Record<string, { readonly name: string; readonly from: strin
 async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
   const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
+  const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
   const [{ filename }] = JSON.parse(stdout)
   const modules = join(directory, 'node_modules/hookline')
   mkdirSync(modules, { recursive: true })
-  await run('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
+  await runProgram('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
   mkdirSync(join(modules, 'node_modules')) // Other packages here have an older release, so npm would nest its own.
   symlinkSync(join(root, 'node_modules/raw-body'), join(modules, 'node_modules/raw-body'))
   return {

@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { createProject, type Project } from '../../package/project.ts'
-import { run } from '../../package/run.ts'
+import { runProgram } from '../../package/run.ts'
 import { hmac } from '../../support/hmac.ts'
 import { clientOfHttp1 } from '../../support/wire.ts'
 import { type Peers, startPeers } from './peers.ts'
@@ -60,7 +60,7 @@ describe.each(RUNTIMES)('$name', ({ name: runtime, command, servers }) => {
 
   it('is of the version that it says', async () => {
     const [file = ''] = how
-    const { stdout } = await run(file, ['--version'], project.directory)
+    const { stdout } = await runProgram(file, ['--version'], project.directory)
     expect(stdout.match(/\d+(\.\d+)?/)?.[0]).toMatch(new RegExp(`^${runtime.replace(/^\D+/, '')}(\\.|$)`))
   })
 

@@ -1,4 +1,4 @@
 // Loads the engine on pg-boss, which needs the package pg for one option alone.
 import { pgBossQueue } from 'hookline/queues/pg-boss'
 
-export const run = () => typeof pgBossQueue
+export const runBundled = () => typeof pgBossQueue

@@ -10,7 +10,7 @@ const BODY = JSON.stringify({
   ...{ messageId: 'message-1', timestamp: '2026-11-01T00:00:00.000Z', context: {} },
 })
 
-export async function run() {
+export async function runBundled() {
   const inbox = sqliteQueue({ path: 'inbox.sqlite', name: 'inbox' })
   const receiver = createReceiver({ secret: 'package-test', inbox, onError: () => {} })
   const handled = new Promise((resolve) => receiver.on('track', ({ event }) => resolve(event)))

@@ -7,7 +7,7 @@ import { createDestination, createSender } from 'hookline/sender'
 
 const CALL = { userId: 'user-1', event: 'Order Completed' }
 
-export async function run() {
+export async function runBundled() {
   const server = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${server.address().port}/`

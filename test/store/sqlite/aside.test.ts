@@ -27,15 +27,15 @@ describe.each([
   it('answer their first row, one after the other', async () => {
     const aside = await open(mayStartThreads)
     const [table, row] = await Promise.all([
-      aside.run('CREATE TABLE notes AS SELECT ? AS text', 'seen'),
-      aside.run('SELECT text FROM notes'),
+      aside.runStatement('CREATE TABLE notes AS SELECT ? AS text', 'seen'),
+      aside.runStatement('SELECT text FROM notes'),
     ])
     expect([table, row]).toEqual([undefined, { text: 'seen' }])
   })
 
   it('that fail are rejected with the code of SQLite', async () => {
     const aside = await open(mayStartThreads)
-    await expect(aside.run('SELECT * FROM absent')).rejects.toMatchObject({
+    await expect(aside.runStatement('SELECT * FROM absent')).rejects.toMatchObject({
       message: 'no such table: absent',
       errcode: 1,
     })
@@ -50,7 +50,7 @@ describe.each([
 
 it('a statement whose thread ends is rejected', async () => {
   const aside = await open(true)
-  const asked = aside.run('SELECT 1')
+  const asked = aside.runStatement('SELECT 1')
   asked.catch(() => {})
   await aside.close()
   await expect(asked).rejects.toThrow('The thread has ended.')

@@ -101,7 +101,7 @@ export function openAs(
   const file = new Connection(path, owner, () => {})
   file.addQueue(queue)
   function ask<T>(kind: 'promise' | 'claim' | 'read', step: (transaction: Transaction) => T): T {
-    const [answer] = file.run([{ name: queue.name, kind, step }])
+    const [answer] = file.makeCalls([{ name: queue.name, kind, step }])
     if (answer === undefined || answer.failure !== undefined) throw answer?.failure
     return answer.value as T
   }

@@ -1,4 +1,4 @@
-/** Arguments that subcommands share: the secret, addresses, ports, headers, files and numbers. */
+/** The arguments that subcommands share: the secret, addresses, ports, headers, files and numbers. */
 
 import { isUtf8 } from 'node:buffer'
 import { lookup } from 'node:dns/promises'
@@ -17,7 +17,7 @@ import { note, UsageError } from './terminal.ts'
 const SENDERS = Object.keys(KNOWN_SENDERS) as KnownSender[]
 const { proofHeader: KEY_HEADER } = KNOWN_SENDERS.rudderstack
 
-/** In whose form requests are made. */
+/** The form in which requests are made. */
 export interface FormOptions {
   readonly as: KnownSender
   readonly method?: DeliveryMethod
@@ -26,12 +26,12 @@ export interface FormOptions {
 
 export function addFormOptions(command: Command): Command {
   return command
-    .addOption(choice('--as <sender>', 'the service whose form the requests have', SENDERS).default('segment'))
+    .addOption(choice('--as <sender>', 'the service whose requests to imitate', SENDERS).default('segment'))
     .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
     .option('--key-header <name>', `the header with the secret of a service that does not sign. Default: ${KEY_HEADER}`)
 }
 
-/** @throws UsageError for a method that the service does not send, and a header that is none. */
+/** @throws UsageError for a method that the sender does not use, and for an invalid header. */
 export function readForm({ as, method, keyHeader }: FormOptions) {
   const { methods, proofHeader, ...form } = KNOWN_SENDERS[as]
   if (method !== undefined && !methods.includes(method)) {
@@ -40,7 +40,7 @@ export function readForm({ as, method, keyHeader }: FormOptions) {
   if (keyHeader !== undefined && !isToken(keyHeader))
     throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
   if (keyHeader !== undefined && form.signs !== 'header')
-    throw new UsageError(`--key-header: ${as} signs, and sends no key.`)
+    throw new UsageError(`--key-header does not apply to ${as}, which signs. Remove it.`)
   return { ...form, as, method: method ?? methods[0], proofHeader: keyHeader ?? proofHeader }
 }
 
@@ -62,15 +62,15 @@ export interface SecretOptions {
 
 export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
   return command
-    .option('--secret <text>', `${what}; other users of this machine can see it in the list of processes`)
+    .option('--secret <text>', `${what}; other users of this machine can see it in the process list`)
     .option('--secret-file <file>', `a file that holds ${what}; a line break at its end is not part of it`)
     .addHelpText('after', '\nWithout either, the secret is read from HOOKLINE_SECRET.')
 }
 
 /**
- * Reads the secret: of `--secret`, `--secret-file` or `HOOKLINE_SECRET`; undefined without any.
+ * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined without any of them.
  *
- * @throws UsageError (as a rejection) for an empty one, for both options, and for a file that cannot be read.
+ * @throws UsageError (as a rejection) for an empty secret, for both options, and for a file that cannot be read.
  */
 export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
@@ -87,9 +87,9 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
 }
 
 /**
- * Reads a file of keys: on each line the id of a key, and its 32 bytes as base64.
+ * Reads a file of keys. Each line has the id of a key and its 32 bytes as base64.
  *
- * @throws UsageError (as a rejection) that never shows a line.
+ * @throws UsageError (as a rejection). It never shows a line.
  */
 export async function readKeyFile(path: string): Promise<EncryptionOptions> {
   const bytes = await readInput('--key-file', path, SECRET_LIMIT)
@@ -101,7 +101,7 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     throw new UsageError(`--key-file: line ${index + 1} must be an id, a space, and 32 bytes as base64.`)
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw new UsageError('--key-file must have a key or more, each with an id of its own.')
+    throw new UsageError('--key-file must have at least one key, and a different id for each.')
   return { keys }
 }
 
@@ -168,7 +168,7 @@ export function whole(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Adds a condition to those before it. */
+/** Adds a condition to the previous ones. */
 export function addField(text: string, fields: Readonly<Record<string, FieldValue>> = {}) {
   const field = readField(text)
   if (field !== undefined) return { ...fields, [field[0]]: field[1] }
@@ -177,7 +177,7 @@ export function addField(text: string, fields: Readonly<Record<string, FieldValu
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** A time, as an age or a date. */
+/** Parses an age or a date as a time. */
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count === undefined ? new Date(text) : new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number))
@@ -185,7 +185,7 @@ export function time(text: string): Date {
   throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
 }
 
-/** Not 2026-02-30, which `Date` takes for a day of March. */
+/** Rejects dates such as 2026-02-30, which `Date` reads as a day in March. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00Z`)
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
@@ -194,13 +194,13 @@ function isDay(text: string): boolean {
 export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Others may hold a password or a token.
+    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Other texts may hold a password or a token.
     const got = found === undefined ? '' : ` Got ${found}.`
     const example = `http://${found ?? 'localhost:3000/webhooks'}`
     throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw new UsageError('The URL must hold no user name and password. Pass them as --header.')
+    throw new UsageError('The URL must not contain a user name or a password. Pass them as --header.')
   }
   return url
 }
@@ -214,27 +214,27 @@ export function isLoopback({ hostname }: URL): boolean {
  *
  * @param what What will be sent, without the address: `3 messages`.
  * @param yes Whether `--yes` was passed.
- * @throws UsageError when the answer is no, and without a terminal to ask on.
+ * @throws UsageError when the answer is no, and when there is no terminal to ask on.
  */
 export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
   if (yes || (isLoopback(url) && (await leadsHere(url)))) return
   if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
 }
 
-/** Whether the name has no address of another machine: it is a resolver that decides what `app.localhost` is. */
+/** Returns whether every address of the name is on this machine. A resolver decides that for names such as `app.localhost`. */
 async function leadsHere({ hostname }: URL): Promise<boolean> {
   const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
   return found.every(({ address }) => /^(127\.|::1$)/.test(address))
 }
 
 /**
- * Asks on the terminal. Anything but `y` and `yes` is a no.
+ * Asks on the terminal. Only `y` and `yes` confirm.
  *
  * @throws UsageError without a terminal.
  */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new UsageError(`${question} There is no terminal to ask on. Pass --yes to go on.`)
+    throw new UsageError(`${question} There is no terminal to confirm it on. Pass --yes to continue.`)
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -247,10 +247,10 @@ export async function confirm(question: string): Promise<boolean> {
 export type Headers = Readonly<Record<string, string>>
 
 export function addHeaderOption(command: Command): Command {
-  return command.option('--header <header>', 'a header more, as "Name: value"; repeatable', addHeader)
+  return command.option('--header <header>', 'another header, as "Name: value"; repeatable', addHeader)
 }
 
-/** Its errors never show a value, which may be a token. */
+/** Adds a header. Errors never show its value, which may be a token. */
 function addHeader(text: string, headers: Headers = {}): Headers {
   const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*)$/s.exec(text) ?? []
   if (!isToken(name)) throw new InvalidArgumentError('It must be a name, a colon and a value: "X-Team: growth".')
@@ -264,15 +264,15 @@ function addHeader(text: string, headers: Headers = {}): Headers {
 /**
  * Starts to listen.
  *
- * @param option What the user passed the port with.
- * @throws UsageError (as a rejection) for a port or an address that cannot be listened on.
+ * @param option The option that set the port.
+ * @throws UsageError (as a rejection) for a port or an address that is not available.
  */
 export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1') {
   return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
     const where = `port ${port} of ${host}`
     if (code === 'EADDRINUSE') {
-      throw new UsageError(`${option} must be free. Got ${where}, which is in use. Pass another one.`)
+      throw new UsageError(`${option} must be free. ${where} is in use. Pass another port.`)
     }
-    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another ${option} or --host.`)
+    throw new UsageError(`This process cannot listen on ${where}: ${message}. Pass another ${option} or --host.`)
   })
 }

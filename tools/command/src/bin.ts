@@ -2,9 +2,9 @@
 
 /** The program `hookline`. */
 
-import { run } from './command.ts'
+import { runCommand } from './command.ts'
 import { endQuietly, hideExperimentalWarnings } from './terminal.ts'
 
 endQuietly()
 hideExperimentalWarnings()
-await run(process.argv.slice(2))
+await runCommand(process.argv.slice(2))

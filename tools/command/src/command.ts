@@ -1,18 +1,18 @@
-/** The command `hookline`: finds the subcommand, and loads only that. */
+/** The command `hookline`: finds the subcommand and loads only that one. */
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../../../package.json' with { type: 'json' }
 import { nearest } from '../../../src/internals.ts'
 import { escaped, fail, requireNode } from './terminal.ts'
 
-export async function run(given: readonly string[]): Promise<void> {
-  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // --help loads the subcommand first.
+export async function runCommand(given: readonly string[]): Promise<void> {
+  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // `--help` loads the subcommand first.
   try {
     requireNode(manifest.engines.node.replace('>=', ''))
     await createProgram(args).parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) fail(error)
-    else process.exitCode = error.exitCode === 0 ? 0 : 2 // It has printed what is wrong.
+    else process.exitCode = error.exitCode === 0 ? 0 : 2 // Commander has printed the error.
   }
 }
 
@@ -23,16 +23,16 @@ interface Subcommand {
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
   check: ['judge an endpoint in any language', () => import('./check/index.ts')],
   init: ['write a receiver and its test into this folder', () => import('./init/index.ts')],
-  demo: ['run all of it on this machine, with a page that shows it', () => import('./demo.ts')],
+  demo: ['run every part on this machine, with a page that shows them', () => import('./demo.ts')],
   types: ['write schemas from a tracking plan or messages, or compare the two', () => import('./types/index.ts')],
-  verify: ['tell whether a signature is right, and why not', () => import('./verify.ts')],
+  verify: ['check a signature, and explain why it does not match', () => import('./verify.ts')],
   queue: [
-    'look into a queue and its history, replay messages, redrive or drop dead letters',
+    'show a queue and its history, replay messages, redrive or drop dead letters',
     () => import('./queue/index.ts'),
   ],
   send: ['send messages to an endpoint', () => import('./send/index.ts')],
-  listen: ['receive requests: show, keep, pass on or refuse them', () => import('./requests/listen/index.ts')],
-  list: ['list the requests that `listen` has kept', () => import('./requests/list.ts')],
+  listen: ['receive requests: show, store, forward or refuse them', () => import('./requests/listen/index.ts')],
+  list: ['list the requests that `listen` has stored', () => import('./requests/list.ts')],
   show: ['show one of them', () => import('./requests/show.ts')],
   replay: ['send them again', () => import('./requests/replay.ts')],
 }
@@ -53,7 +53,7 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** What is wrong with the arguments, on one line, without values that may hold a secret: of a misspelt `--secret`, of a URL. */
+/** Removes values from an error of commander, such as those of a misspelt `--secret` or of a URL. They may be secrets. */
 function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line

@@ -1,11 +1,11 @@
-/** Copies of messages that a receiver takes for messages of their own. */
+/** Copies of messages that a receiver does not recognise as duplicates. */
 
 import { randomUUID } from 'node:crypto'
 import type { Json } from '../../json.ts'
 
 /**
- * Returns the fields that a copy gets in place of those it has. A `delete` has no field but its three ("Outbound event delivery", Delivered
- * message fields): its time tells copies apart.
+ * Returns the fields that distinguish a copy from the original. A `delete` may have only its three fields ("Outbound event delivery",
+ * Delivered message fields), so its time distinguishes copies.
  */
 export function ownFields({ type }: Json): Json {
   if (type !== 'delete') return { messageId: randomUUID(), timestamp: new Date().toISOString() }

@@ -1,4 +1,4 @@
-/** `hookline demo`: every part of Hookline on this machine, and the page that shows them. */
+/** `hookline demo`: runs every part of Hookline on this machine, and the page that shows them. */
 
 import type { Command } from 'commander'
 import { whole } from './arguments.ts'
@@ -13,11 +13,11 @@ export function define(command: Command): void {
   command
     .option(
       '--port <number>',
-      'the port, on this machine alone; 0 takes a free one. Default: PORT, else 3000',
+      'the port, on this machine only; 0 for a free one. Default: PORT, or 3000',
       whole(0, 65_535),
     )
-    .option('--data <folder>', 'where messages are kept, also when it is killed. Default: DATA, else demo-data')
-    .option('--once', 'end when each message has come through; exit code 1 if one has not')
+    .option('--data <folder>', 'the folder of the messages, which survive a kill. Default: DATA, or demo-data')
+    .option('--once', 'exit when each message has arrived; exit code 1 if one has not')
     .action(demo)
     .addHelpText('after', HELP)
 }
@@ -31,7 +31,7 @@ Examples:
   hookline demo --once --port 0
       Sends ten messages through them, and ends.`
 
-/** Runs the example as it is: it reads these. */
+/** Runs the example unchanged. It reads these variables. */
 async function demo({ port, data, once = false }: Options): Promise<void> {
   if (port !== undefined) process.env.PORT = String(port)
   if (data !== undefined) process.env.DATA = data

@@ -1,9 +1,9 @@
-/** The lines of a stream of bytes. */
+/** Splits a stream of bytes into lines. */
 
 interface Line {
   readonly number: number
   readonly bytes: Buffer | undefined
-  /** How many bytes of the stream end with it. */
+  /** The number of bytes up to the end of this line. */
   readonly end: number
 }
 
@@ -11,7 +11,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/** Splits a stream into lines of at most `limit` bytes. A byte order mark at its beginning is of no line. */
+/** Splits a stream into lines of at most `limit` bytes. Drops a byte order mark at the beginning. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let [number, read] = [0, 0]

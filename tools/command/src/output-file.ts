@@ -1,13 +1,13 @@
-/** Files that a user names for what a command writes. */
+/** Opens the files that the user names for output. */
 
 import { closeSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { UsageError } from './terminal.ts'
 
 /**
- * Opens a new file, in place of a plain one of that name. Follows no link, which could lead to any file of this user.
+ * Opens a new file, replacing a regular file of that name. Does not follow links, which could lead to any file of this user.
  *
- * @returns Writes the text, and closes the file.
- * @throws UsageError for a path that cannot be written, or of anything but a plain file.
+ * @returns A function that writes the text and closes the file.
+ * @throws UsageError for a path that cannot be written, and for anything but a regular file.
  */
 export function openOutput(option: string, path: string, mode: number): (text: string) => void {
   requirePlain(option, path)
@@ -23,10 +23,10 @@ export function openOutput(option: string, path: string, mode: number): (text: s
   }
 }
 
-/** @throws UsageError for a link, a folder or a device. A path of nothing is fine. */
+/** @throws UsageError for a link, a folder or a device. The path need not exist. */
 export function requirePlain(option: string, path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found !== undefined && !found.isFile()) throw cannotWrite(option, path, 'it is a link, or no plain file')
+  if (found !== undefined && !found.isFile()) throw cannotWrite(option, path, 'it is not a regular file')
 }
 
 function cannotWrite(option: string, path: string, reason: string): UsageError {

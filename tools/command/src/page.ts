@@ -1,4 +1,4 @@
-/** The pages of the inspector on a port of this machine, for `--ui`. */
+/** Serves the pages of `--ui` on a port of this machine. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -8,10 +8,10 @@ import { listenOn } from './arguments.ts'
 import { interruption, note } from './terminal.ts'
 
 /**
- * Serves a page, and notes its URL. Returns what ends it.
+ * Serves a page and prints its URL. Returns a function that stops it.
  *
- * @param port True: any free one.
- * @throws UsageError (as a rejection) for a port that cannot be listened on.
+ * @param port True for any free port.
+ * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function servePage(
   { handler, url, close }: Pick<PageServer, 'handler' | 'url' | 'close'>,
@@ -32,18 +32,18 @@ export async function servePage(
 /**
  * Serves queues until Ctrl-C.
  *
- * @throws HooklineError (as a rejection) for a queue that cannot be looked into.
+ * @throws HooklineError (as a rejection) for a queue that cannot be read.
  */
 export async function showQueues(
   names: readonly string[],
-  open: (name: string) => Promise<Queue>,
+  openQueue: (name: string) => Promise<Queue>,
   port: number | true,
   how: InspectQueueOptions,
 ): Promise<void> {
   const queues = new Map<string, Queue>()
   try {
     for (const name of names) {
-      const queue = await open(name)
+      const queue = await openQueue(name)
       queues.set(name, queue)
       await queue.counts()
     }

@@ -1,4 +1,4 @@
-/** Where queues are: opens them as observers, by the engine that the location asks for, and lists their names. */
+/** Opens queues for reading, with the engine that their location requires, and lists their names. */
 
 import { existsSync } from 'node:fs'
 import module from 'node:module'
@@ -14,18 +14,18 @@ export interface PlaceOptions {
 }
 
 export interface Place {
-  /** As it may be printed: without user, password and query. */
+  /** The location without user, password and query, which can be printed. */
   readonly shown: string
   list(): Promise<readonly string[]>
-  readonly open: (name: string) => Promise<Queue>
+  readonly openQueue: (name: string) => Promise<Queue>
 }
 
-/** How long a server may take to answer, in milliseconds. pg-boss connects twice. */
+/** How long a server may take to respond. pg-boss connects twice. */
 const TIMEOUT_MS = 2_500
-/** The engines report what goes on in the background; the command sees it in its own calls. */
+/** The engines report background errors, which the command also sees in its own calls. */
 const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
-/** What errors call the command and its argument. */
+/** The command and the argument that errors name. */
 export interface Asker {
   readonly command: string
   readonly argument: string
@@ -33,7 +33,7 @@ export interface Asker {
 
 const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
 
-/** @throws UsageError for a URL of something else. It is never quoted. */
+/** @throws UsageError for any other URL, which is never quoted. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
   const { argument } = asker
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
@@ -53,7 +53,7 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
     return {
       shown,
       list: async () => (await load()).listQueues(options),
-      open: async (name) => (await load()).bullmqQueue({ name, ...options, observe: true }),
+      openQueue: async (name) => (await load()).bullmqQueue({ name, ...options, observe: true }),
     }
   }
   const options = { connectionString: location, ...OPTIONS, ...(schema !== undefined && { schema }) }
@@ -61,7 +61,7 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
   return {
     shown,
     list: async () => (await load()).listQueues(options),
-    open: async (name) => (await load()).pgBossQueue({ name, ...options, observe: true }),
+    openQueue: async (name) => (await load()).pgBossQueue({ name, ...options, observe: true }),
   }
 }
 
@@ -70,13 +70,14 @@ function createFile(path: string): Place {
   return {
     shown: path,
     list: async () => (await import('hookline/queues/sqlite')).listQueues({ path, timeoutMs: TIMEOUT_MS }),
-    open: async (name) => (await import('hookline/queues/sqlite')).sqliteQueue({ path, name, observe: true, onError }),
+    openQueue: async (name) =>
+      (await import('hookline/queues/sqlite')).sqliteQueue({ path, name, observe: true, onError }),
   }
 }
 
 /**
- * The error of an engine as the command shows it: without the user that PostgreSQL names, the name that stands for none, and an option that
- * the command does not have.
+ * Adapts an error of an engine to the command: removes the user that PostgreSQL names, the placeholder name, and an option that the command
+ * does not have.
  */
 export function rewordError({ message }: HooklineError, { shown }: Place, { argument } = QUEUE): UsageError {
   return new UsageError(
@@ -89,10 +90,10 @@ export function rewordError({ message }: HooklineError, { shown }: Place, { argu
   )
 }
 
-/** Loads an engine whose packages are in the working directory, or else beside this package. */
+/** Loads an engine whose packages are installed in the working directory, or beside this package. */
 function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
-  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // What the packages themselves import stays theirs.
+  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports of the packages themselves resolve as usual.
   module.registerHooks?.({
     resolve(specifier, context, next) {
       if (!packages.includes(specifier) || isTheirs.test(context.parentURL ?? '')) return next(specifier, context)

@@ -1,4 +1,4 @@
-/** What checks of endpoints and of senders share: which cases run, and the results, printed as they come and written as JUnit does. */
+/** Selects the cases of a check, and reports the results: as lines, as JSON, and as a JUnit file. */
 
 import type { Command } from 'commander'
 import { nearest } from '../../../src/internals.ts'
@@ -6,11 +6,11 @@ import { openOutput } from './output-file.ts'
 import { counted, escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
 
 export interface CaseFacts {
-  /** In kebab-case. It never changes: users select by it. */
+  /** In kebab-case. It never changes, because users select cases by it. */
   readonly id: string
   readonly sends: string
   readonly expects: string
-  /** The section of "Outbound event delivery" that it follows from, and its rule: `Authentication 2`. */
+  /** The section and rule of "Outbound event delivery" that require it: `Authentication 2`. */
   readonly section: string
   readonly severity: 'fail' | 'warn'
 }
@@ -18,17 +18,17 @@ export interface CaseFacts {
 export interface Result {
   readonly id: string
   readonly result: Verdict
-  /** What was sent or expected, what came, what that means and what to do. It may quote strangers. */
+  /** Says what was sent or expected, what was received, its consequence, and what to do. It may quote untrusted text. */
   readonly sentence: string
   readonly section?: string
   readonly durationMs?: number
-  /** The end of the sentence: what that means and what to do. Results with the same are one group. Default: the sentence. */
+  /** The end of the sentence: the consequence, and what to do. Results with the same cause form a group. Default: the sentence. */
   readonly cause?: string
-  /** The beginning of the body that was answered. */
+  /** The beginning of the body of the answer. */
   readonly answer?: string
 }
 
-/** With `--strict`, a run is good only when all pass. */
+/** The outcome of a case. With `--strict`, a run succeeds only when all cases pass. */
 type Verdict = keyof typeof STYLES
 
 const SPECIFICATION = 'https://hookline.github.io/hookline/specification'
@@ -45,11 +45,11 @@ export interface ReportOptions {
 
 export function addReportOptions(command: Command): Command {
   return command
-    .option('--only <ids>', 'run these cases only: ids, with commas between them', addIds)
+    .option('--only <ids>', 'run only these cases: ids separated by commas', addIds)
     .option('--list', 'print the cases and send nothing')
     .option('--json', 'print one JSON object a line')
     .option('--junit <file>', 'also write the results as XML, as JUnit does')
-    .option('--strict', 'let a warning fail, and a case that was skipped')
+    .option('--strict', 'fail for warnings and skipped cases, too')
 }
 
 function addIds(text: string, before: readonly string[] = []): readonly string[] {
@@ -84,7 +84,7 @@ export function list(cases: readonly CaseFacts[], { json }: ReportOptions): void
 
 export interface Report {
   add(result: Result): void
-  /** Prints how many there were of each, writes the file, and sets the exit code: 1 when one failed, or the user ended the run. */
+  /** Prints the counts, writes the file, and sets the exit code: 1 when a case failed, or when the user stopped the run. */
   finish(isInterrupted: boolean): void
 }
 
@@ -98,7 +98,7 @@ export function openReport(
   const results: Result[] = []
   const isTerminal = process.stdout.isTTY && !json
 
-  /** Again, so that they are the last that is seen: one line a cause, its cases, and what was answered. */
+  /** Repeats the failures at the end: a line for each cause, its cases, and what was answered. */
   function printFailures(): void {
     const failed = results.filter(({ result }) => result === 'fail')
     const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)
@@ -119,7 +119,7 @@ export function openReport(
       results.push({ ...shown, ...(cause && { cause: escaped(cause) }), ...(answer && { answer: escaped(answer) }) })
       if (json) return printJson(shown)
       const { id, result: verdict, sentence } = shown
-      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // At the end, its cases are one group.
+      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // The summary at the end groups its cases.
       printResult({ id: id.padEnd(width), result: verdict, sentence: `${sentence} (${found.section})` })
     },
     finish(isInterrupted) {
@@ -138,13 +138,13 @@ export function openReport(
   }
 }
 
-/** @param result Its texts are escaped. */
+/** @param result Its texts are already escaped. */
 export function printResult({ id, result, sentence }: Result): void {
   print(`${paint(STYLES[result], result)}  ${id}  ${sentence}`)
 }
 
 /**
- * Opens a file for results as JUnit writes them.
+ * Opens a file for results in the format of JUnit.
  *
  * @param suite The name of the command.
  * @throws UsageError for a file that cannot be written.
@@ -185,7 +185,7 @@ function seconds(durationMs: number): string {
   return (durationMs / 1000).toFixed(3)
 }
 
-/** XML 1.0 has no way to write the control characters, surrogates and noncharacters that it forbids: they are dropped. */
+/** Escapes a text. Drops characters that XML 1.0 forbids and cannot escape: control characters, surrogates and noncharacters. */
 function escapeXml(text: string): string {
   return text
     .toWellFormed()

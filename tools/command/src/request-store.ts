@@ -1,4 +1,4 @@
-/** The log of `hookline listen`: requests in one table of a SQLite file, which other processes read while it grows. */
+/** The store of `hookline listen`: one table of a SQLite file, which other processes read while it grows. */
 
 import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -7,11 +7,11 @@ import type { Command } from 'commander'
 import type { KeptRequest, KeptSummary } from './requests/kept-request.ts'
 import { UsageError } from './terminal.ts'
 
-/** The oldest are dropped past either. */
+/** The limits. Past either of them, the oldest requests are dropped. */
 export const MAX_REQUESTS = 10_000
 export const MAX_BYTES = 100_000_000
 
-/** In the working directory, so that each project has its own. */
+/** The default path. It is in the working directory, so that each project has its own. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
 export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
@@ -20,7 +20,7 @@ export function addStoreOption(command: Command): Command {
   return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
 }
 
-/** The `application_id` of a store, which is at this offset of every SQLite file. */
+/** The `application_id` of a store, at this offset of every SQLite file. */
 export const STORE_ID = 0x686b_6c6e // "hkln"
 export const STORE_ID_OFFSET = 68
 
@@ -35,13 +35,13 @@ const TABLE = `CREATE TABLE requests (
   answer_body BLOB NOT NULL
 ) STRICT`
 
-/** Opens the store for `listen`, creating it if it does not exist: for this user alone. */
+/** Opens the store for `listen`, creating it if it does not exist. Only this user can read it. */
 export function createStore(path: string): Store {
   if (!existsSync(path)) attempt(path, () => createFile(path))
   return openStore(path)
 }
 
-/** Puts the file in its place when it is whole: another process may be looking for it. */
+/** Moves the complete file into place, because another process may be looking for it. */
 function createFile(path: string): void {
   const folder = dirname(path)
   if (path === DEFAULT_STORE && !existsSync(folder)) {
@@ -58,7 +58,7 @@ function createFile(path: string): void {
   try {
     linkSync(draft, path)
   } catch (error) {
-    if (!existsSync(path)) throw error // Else another process was faster.
+    if (!existsSync(path)) throw error // Another process created it first.
   } finally {
     rmSync(draft)
   }
@@ -67,15 +67,13 @@ function createFile(path: string): void {
 export type Store = ReturnType<typeof openStore>
 
 /**
- * Opens a store that exists. Each method throws a UsageError that names the file when it cannot be used.
+ * Opens an existing store. Each method throws a UsageError that names the file when the file cannot be used.
  *
- * @throws UsageError when it does not exist, or is another file.
+ * @throws UsageError when it does not exist, or is not such a store.
  */
 export function openStore(path: string) {
   if (!existsSync(path)) {
-    throw new UsageError(
-      `No requests are kept in ${path}: it does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
-    )
+    throw new UsageError(`The store ${path} does not exist. Run \`hookline listen\` first, or pass --store FILE.`)
   }
   const database = attempt(path, () => connect(path))
   const insert = database.prepare(`INSERT INTO requests (id, start, bytes, summary, body, answer_body)
@@ -94,26 +92,26 @@ export function openStore(path: string) {
       const bytes = text.length + body.length + answerBody.length
       attempt(path, () => insert.run(summary.id, bytes, text, body, answerBody) && prune.run())
     },
-    /** Lists the newest, the oldest of them first. */
+    /** Lists the newest requests, oldest first. */
     list(limit: number, type: string | null = null): readonly KeptSummary[] {
       return attempt(path, () => listed.all({ limit, type }).map(readSummary).reverse())
     },
     /**
-     * Finds one request by what {@link REFERENCE} says.
+     * Finds the request that {@link REFERENCE} describes.
      *
-     * @throws UsageError when it names none, or several.
+     * @throws UsageError when no request matches, or several do.
      */
     get(reference: string): KeptRequest {
       const [last, back = 0] = /^last(?:~(\d{1,6}))?$/.exec(reference) ?? []
       const start = reference.toLowerCase()
       if (!last && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
       const [row, another] = attempt(path, () => (last ? newest.all(Number(back)) : named.all({ start })))
-      if (row === undefined) throw unknown(reference, 'no such request is kept')
+      if (row === undefined) throw unknown(reference, 'no such request is stored')
       if (another !== undefined) throw unknown(reference, 'several ids begin with that')
       return attempt(path, () => readRequest(row))
     },
-    /** Reads the newest, the oldest of them first, one at a time: a body may be large. */
-    *read(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
+    /** Reads the newest requests, oldest first, one at a time, because a body may be large. */
+    *readNewest(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
       try {
         for (const row of latest.iterate(limit)) yield readRequest(row)
       } catch (error) {
@@ -124,7 +122,7 @@ export function openStore(path: string) {
   }
 }
 
-/** Connects to a file that `listen` wrote, and changes no other. */
+/** Connects to a file that `listen` wrote. Does not change any other file. */
 function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(resolve(path), { timeout: 5_000 })
   database.exec('PRAGMA synchronous = NORMAL')
@@ -132,7 +130,7 @@ function connect(path: string): DatabaseSync {
   if (id === STORE_ID && version === VERSION && tables === TABLE) return database
   database.close()
   const found = id !== STORE_ID ? 'another database' : version === VERSION ? 'other tables' : `version ${version}`
-  const rule = `It must be as \`hookline listen\` wrote it, in version ${VERSION} of its form. Got ${found}.`
+  const rule = `It must be a store of \`hookline listen\` in version ${VERSION}. Got ${found}.`
   throw new Error(`${rule} Pass the path of a new file, or use the Hookline that wrote it.`)
 }
 
@@ -146,7 +144,7 @@ function readRequest(row: Row): KeptRequest {
   return { ...readSummary(row), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
 }
 
-/** The file may be of strangers: what is printed as it is has the form that `listen` gives it. */
+/** Parses a row. The file may be untrusted, so fields that are printed unescaped must have the form that `listen` writes. */
 function readSummary({ summary: text }: Row): KeptSummary {
   try {
     const summary: KeptSummary = JSON.parse(String(text))
@@ -154,11 +152,11 @@ function readSummary({ summary: text }: Row): KeptSummary {
     const numbers = [receivedAt, size, answer.durationMs, answer.status ?? 0]
     if (/^[0-9a-f]{12}$/.test(id) && numbers.every(Number.isFinite)) return summary
   } catch {}
-  throw new Error('A request in it is damaged. Got other fields than `listen` writes. Pass the path of a new file.')
+  throw new Error('A request in it is damaged. Pass the path of a new file.')
 }
 
 function unknown(reference: string, found: string): UsageError {
-  return new UsageError(`'${reference}' must name one kept request: ${found}. See \`hookline list\`.`)
+  return new UsageError(`'${reference}' must name one stored request: ${found}. See \`hookline list\`.`)
 }
 
 function attempt<T>(path: string, step: () => T): T {
@@ -169,9 +167,9 @@ function attempt<T>(path: string, step: () => T): T {
   }
 }
 
-/** The error of a file that cannot be used. Those of SQLite and of the file system have a code. */
+/** Returns the error for a file that cannot be used. Errors of SQLite and the file system have a code. */
 function unusable(path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const reason = `It cannot be opened, read or written. Got '${message}'. End what else uses it, or pass another path.`
+  const reason = `It cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`
   return new UsageError(`The store ${path} cannot be used. ${code === undefined ? message : reason}`)
 }

@@ -1,22 +1,22 @@
-/** What the command prints: data on stdout, all else on stderr, and nothing of strangers that a terminal obeys. */
+/** Prints to the terminal: data on stdout, everything else on stderr. Escapes untrusted text. */
 
 import { styleText } from 'node:util'
 import { HooklineError } from 'hookline'
 import { escaped, explainError, layOut } from '../../../src/internals.ts'
 
-/** Wrong usage, or an address that does not respond: one sentence on stderr, and exit code 2. */
+/** A wrong use of the command, or an unreachable address: one sentence on stderr, and exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Text of strangers on one line: control characters and escape sequences are written as `\u{1b}`. */
+/** Escapes untrusted text for one line: control characters and escape sequences are written as `\u{1b}`. */
 export { escaped }
 
 export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Prints a value as a line of JSON. What a terminal would obey is written as `\u001b`. */
+/** Prints a value as a line of JSON. Control characters are written as `\u001b`. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, asUnits))
 }
@@ -37,12 +37,12 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Colours text for stdout: on a terminal only, and not with `NO_COLOR`. */
+/** Colours text for stdout. Does nothing outside a terminal, and with `NO_COLOR`. */
 export function paint(style: Parameters<typeof styleText>[0], text: string): string {
   return styleText(style, text, { stream: process.stdout })
 }
 
-/** Ends the process without a word when what reads stdout has closed it, as `| head` does. */
+/** Exits silently when the reader of stdout has closed it, as `| head` does. */
 export function endQuietly(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -53,7 +53,7 @@ export function endQuietly(): void {
   }
 }
 
-/** Prints what went wrong in one sentence, with its stack only where `DEBUG` asks for it. Sets exit code 2. */
+/** Prints an error in one sentence, and its stack when `DEBUG` is set. Sets exit code 2. */
 export function fail(error: unknown): void {
   const isOurs = error instanceof UsageError || error instanceof HooklineError
   const message = explainError(error)
@@ -62,14 +62,14 @@ export function fail(error: unknown): void {
   process.exitCode = 2
 }
 
-/** @throws UsageError on a Node older than `least`, on which packages would fail with a stack. */
+/** @throws UsageError on a Node older than `least`, where packages would fail with a stack. */
 export function requireNode(least: string): void {
   const found = process.versions.node
   if (found.localeCompare(least, 'en', { numeric: true }) >= 0) return
   throw new UsageError(`hookline needs Node ${least} or newer. Got ${found}. Install a newer Node.`)
 }
 
-/** They are for whoever writes code: node:sqlite is experimental in Node 22. */
+/** Hides warnings that are meant for developers: node:sqlite is experimental in Node 22. */
 export function hideExperimentalWarnings(): void {
   const { emitWarning } = process
   process.emitWarning = (...args: unknown[]) => {
@@ -78,7 +78,7 @@ export function hideExperimentalWarnings(): void {
 }
 
 /**
- * A signal that fires at the first Ctrl-C (or SIGTERM), so that a command ends with what was seen so far. A second one ends
+ * Returns a signal that fires at the first Ctrl-C (or SIGTERM), so that a command can print what it has so far. A second one exits
  * the process.
  */
 export function interruption(): AbortSignal {
@@ -91,16 +91,16 @@ export function interruption(): AbortSignal {
   return controller.signal
 }
 
-/** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
+/** A text that would grow more is shown unchanged: the indentation of deep nesting makes it hundreds of times as long. */
 const MAX_GROWTH = 20
 
-/** JSON on many lines, each number and string as it is written; anything else as text. */
+/** Indents JSON, and keeps each number and string as written. Returns anything else as text. */
 export function prettyOf(body: Uint8Array): string {
   const text = Buffer.from(body).toString()
   return escapedLines(layOut(text, 'indented', MAX_GROWTH * text.length + 1_000) ?? text)
 }
 
-/** Lines of strangers: each is escaped, and the line breaks between them stay. */
+/** Escapes each line of untrusted text, and keeps the line breaks. */
 export function escapedLines(text: string): string {
   return text.split(/\r?\n/).map(escaped).join('\n')
 }

@@ -1,11 +1,11 @@
-/** `hookline verify`: tells whether a signature is right, and what broke it. */
+/** `hookline verify`: says whether a signature is right, and what broke it. */
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** For a longer body, the search ends before it has tried a serialiser of each language. */
+/** In a longer body, the search ends before it has tried a serialiser of each language. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {
@@ -19,7 +19,7 @@ export function define(command: Command): void {
   command
     .requiredOption('--body <file>', 'the body, exactly as it arrived; - reads stdin')
     .requiredOption('--signature <text>', 'the value of X-Signature, exactly as it arrived')
-    .option('--expected', 'also print the right signature: whoever sees it can send this body as authentic')
+    .option('--expected', 'also print the right signature, with which anyone can forge this message')
     .option('--json', 'print one JSON object')
     .action(verify)
   addSecretOptions(command).addHelpText('after', HELP)
@@ -44,7 +44,7 @@ async function verify(options: Options): Promise<void> {
   print(options.json ? JSON.stringify(explanation) : linesOf(explanation).join('\n'))
 }
 
-/** The verdict, then a line for each finding. Nothing in them comes from the body, the signature or the secret. */
+/** Writes the verdict, and a line for each finding. They contain nothing of the body, the signature or the secret. */
 function linesOf({ verdict, message, causes, tried, expected }: SignatureExplanation): string[] {
   const lines = message.split('\n')
   const last = expected === undefined ? [] : ['', `Expected: ${expected}`]
@@ -55,7 +55,7 @@ function linesOf({ verdict, message, causes, tried, expected }: SignatureExplana
   }
   if (causes.length === 1) return [paint('red', 'The signature does not match.'), ...lines, ...last]
   const found = lines.map((line, index) => `${index + 1}. ${line}`)
-  return [paint('red', `The signature does not match. ${causes.length} things are wrong:`), ...found, ...last]
+  return [paint('red', `The signature does not match, for ${causes.length} reasons:`), ...found, ...last]
 }
 
 const TRIED: readonly (readonly [codes: RegExp, words: string])[] = [

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { listen } from '../../../src/testing/server.ts'
 import { until } from '../../../test/support/until.ts'
-import { run } from '../src/command.ts'
+import { runCommand } from '../src/command.ts'
 
 export const root: string = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -119,7 +119,7 @@ async function begin(args: readonly string[], { cwd = root, env = {}, isTerminal
   process.chdir(cwd)
   const others = SIGNALS.flatMap((signal) => process.listeners(signal))
   const listeners = () => process.listeners('SIGINT').filter((listener) => !others.includes(listener))
-  const ended = run(args)
+  const ended = runCommand(args)
     .then(() => ({ code: Number(process.exitCode ?? 0), ...printed }))
     .finally(() => {
       process.exitCode = undefined

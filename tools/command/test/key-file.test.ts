@@ -109,11 +109,11 @@ describe('an encrypted inbox', () => {
 })
 
 test.each([
-  ['', 'a key or more'],
+  ['', 'at least one key'],
   ['k1\n', 'line 1'],
   [`${lineOf('k1', k1)}k2 ${k2.toString('hex')}\n`, 'line 2'],
   [`${lineOf('k1', k1)}k2 ${randomBytes(31).toString('base64')}\n`, 'line 2'],
-  [lineOf('k1', k1) + lineOf('k1', k2), 'an id of its own'],
+  [lineOf('k1', k1) + lineOf('k1', k2), 'a different id for each'],
 ])('a key file must have keys: %#', async (text, rule) => {
   const file = join(await createFolder(), 'keys')
   await writeFile(file, text)

@@ -1,5 +1,5 @@
 /**
- * Run as a program, after a build: takes the pictures of the inspector that the guide shows. Chromium opens the real page
+ * Takes the pictures of the inspector in the guide. Run it as a program, after a build: Chromium opens the real page
  * of an app.
  */
 
@@ -10,11 +10,11 @@ import { tellStory } from '../../../docs/story.ts'
 import { launchChromium, openPage } from '../test/browser/chromium.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../docs/pictures')
-const MOST_BYTES = 120_000
+const MAX_BYTES = 120_000
 
-const { url } = await tellStory(3000, 4000) // The addresses are in the pictures.
+const { url } = await tellStory(3000, 4000) // The addresses are visible in the pictures.
 await takePictures()
-process.exit() // The clock stands still: nothing else would end.
+process.exit() // The clock stands still, so nothing else ends the process.
 
 async function takePictures(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })
@@ -29,37 +29,30 @@ async function takePictures(): Promise<void> {
 
     await row('app', 'Order Refunded').click()
     await page.locator('.timeline').first().waitFor()
-    await take(page, `messages-${colorScheme}`)
+    await takePicture(page, `messages-${colorScheme}`)
     await page.getByRole('searchbox').fill('Invoice')
     await row('crm').click()
     await page.getByText('Next attempt:').waitFor()
-    await take(page, `retries-${colorScheme}`)
+    await takePicture(page, `retries-${colorScheme}`)
     await view('Events')
     await page.getByText('Basket Emptied').waitFor()
-    await take(page, `events-${colorScheme}`)
+    await takePicture(page, `events-${colorScheme}`)
     await view('Queues')
     await page.getByRole('button', { name: '4 hours' }).first().click()
     await page.locator('.queue-body svg').first().waitFor()
-    await take(page, `queues-${colorScheme}`)
-    await view('Dead letters')
-    await page.locator('.letter').first().waitFor()
-    await take(page, `dead-letters-${colorScheme}`)
-
-    await page.setViewportSize({ width: 360, height: 740 })
-    await view('Messages')
-    await page.getByRole('option').first().waitFor()
-    await take(page, `narrow-${colorScheme}`)
+    await takePicture(page, `queues-${colorScheme}`)
     if (faults.length > 0) throw new Error(faults.join('\n'))
   }
   await browser.close()
 }
 
-async function take(page: Page, name: string): Promise<void> {
-  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Its plots and numbers have come.
+async function takePicture(page: Page, name: string): Promise<void> {
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Until then, its plots and numbers have loaded.
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75 })
   const bytes = Buffer.from(data, 'base64')
-  if (bytes.length > MOST_BYTES) throw new RangeError(`${name} has ${bytes.length} bytes. The most is ${MOST_BYTES}.`)
+  if (bytes.length > MAX_BYTES)
+    throw new RangeError(`${name} has ${bytes.length} bytes. It may have at most ${MAX_BYTES}.`)
   await writeFile(join(FOLDER, `${name}.webp`), bytes)
   console.log(`${name}.webp: ${Math.round(bytes.length / 1_000)} KB`)
 }

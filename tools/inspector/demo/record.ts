@@ -1,6 +1,6 @@
 /**
- * Run as a program, after a build: writes the demo into a folder, as files for any static server. It is the page of
- * the inspector, with what the inspector of an app answered to every question that the page can ask without being told what to look for.
+ * Writes the demo into a folder, as files for any static server. Run it as a program, after a build. The demo is the page of
+ * the inspector, with the recorded answers to every request that the page sends without input from a user.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { DeadLetters, HandledLine, Row, Setup, StreamEvents } from '../src/
 import type { Recording } from './stand-in.ts'
 
 const HOUR_MS = 3_600_000
-/** What the page offers in its views. */
+/** The time spans that the views of the page offer. */
 const MINUTES = [15, 240]
 const SINCE = [1, 24, 72, 168].map((hours) => hours * HOUR_MS)
 const HISTORY_PAGE = 100
@@ -33,14 +33,14 @@ const page = href.replace(hash, '')
 const headers = { 'x-hookline-inspector': hash.replace('#token=', '') }
 
 const answers: Record<string, number> = {}
-/** Many questions have the same answer. */
+/** The recorded answers, each with its index, because many requests have the same answer. */
 const texts = new Map<string, number>()
 const stream = await readStream()
 await recordAnswers()
 await writeFiles()
-process.exit() // The clock of the story stands still: nothing else would end.
+process.exit() // The clock of the story stands still, so nothing else ends the process.
 
-/** Reads until every queue has been counted at the end of the story: the rows come before. */
+/** Reads the stream until every queue has been counted at the end of the story. The rows come first. */
 async function readStream(): Promise<string> {
   const { body } = await ask('api/stream')
   let text = ''
@@ -94,7 +94,7 @@ async function recordHistory(part: string, query: Readonly<Record<string, string
   if (lines.length === HISTORY_PAGE && after !== undefined) await recordHistory(part, { ...query, after })
 }
 
-/** Asks, with the parameters in the order in which the page writes them. */
+/** Sends a request, with its parameters in the same order as the page. */
 async function record(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<string> {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`]))
   const key = search.size === 0 ? path : `${path}?${search}`
@@ -114,10 +114,10 @@ async function textOf(response: Response | undefined): Promise<string> {
   return (await response?.text()) ?? ''
 }
 
-/** The page as it is served, with the policy of its headers in it, and the stand-in before its script. */
+/** Writes the page, with the policy of its headers inside, and the stand-in before its script. */
 async function writeFiles(): Promise<void> {
   const [html, script, style] = await Promise.all(['', 'page.js', 'page.css'].map(ask))
-  const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // Headers alone may say that.
+  const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // A page cannot set it.
   const head = `<meta http-equiv="content-security-policy" content="${policy}">
 <link rel="stylesheet" href="demo.css">
 <script src="demo.js"></script>`
@@ -136,7 +136,7 @@ async function writeFiles(): Promise<void> {
     'demo.js': outputFiles[0]?.text ?? '',
     'demo.css': STYLE,
     'recording.json': recording
-      .replaceAll(pathToFileURL('.').href, 'file:///app') // Of the stacks of errors.
+      .replaceAll(pathToFileURL('.').href, 'file:///app') // Stacks of errors contain this path.
       .replaceAll(new URL(origin).host, '127.0.0.1:3000')
       .replaceAll(new URL(crmOrigin).host, '127.0.0.1:4000'),
   }

@@ -1,15 +1,15 @@
-/** Runs in the demo before the script of the page: answers what the page asks its API from a recording. */
+/** Runs in the demo before the script of the page: answers the requests of the page from a recording. */
 
-/** What the API answered. */
+/** The recorded answers of the API. */
 export interface Recording {
-  /** By the path and query below `api/`: which of the texts. */
+  /** The index of the text for each path and query below `api/`. */
   readonly answers: Readonly<Record<string, number>>
   readonly texts: readonly string[]
-  /** The beginning of its stream. */
+  /** The first events of the stream. */
   readonly stream: string
 }
 
-/** The page asks for times before now: it stands still, as that of the recording does. */
+/** The page asks for times relative to now. Its clock stands still, like that of the recording. */
 const openedAt = Date.now()
 Date.now = () => openedAt
 
@@ -27,7 +27,7 @@ globalThis.fetch = async (input, init) => {
   if (path === 'stream') {
     const begin = (controller: ReadableStreamDefaultController): void =>
       controller.enqueue(new TextEncoder().encode(stream))
-    return new Response(new ReadableStream({ start: begin })) // It never ends, as one that is open.
+    return new Response(new ReadableStream({ start: begin })) // The stream stays open.
   }
   const text = texts[answers[path] ?? -1]
   return text === undefined ? refuse(404, 'it has no answer to this question') : new Response(text)

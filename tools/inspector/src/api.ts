@@ -10,7 +10,7 @@ import type { Access } from './wire.ts'
 /** One part, or several by the names that the page shows. */
 export type OneOrNamed<Part> = Part | Readonly<Record<string, Part>>
 
-/** A request for the page or its data, to decide about. */
+/** A request for the page or its data, for which `authorize` decides. */
 export interface AccessRequest {
   readonly method: string
   /** Relative to where the inspector is mounted. */
@@ -21,16 +21,16 @@ export interface AccessRequest {
   readonly remoteAddress: string | undefined
 }
 
-/** Says what whoever sent a request may do: false for nothing. */
+/** Decides what the sender of a request may do. False refuses it. */
 export type Authorize = (request: AccessRequest) => Access | false | Promise<Access | false>
 
-/** How much is kept of the messages. The oldest are dropped past any of these. */
+/** Limits on the messages that are kept. Past any of them, the oldest are dropped. */
 export interface KeepOptions {
   /** The most messages. Default 2000. */
   readonly messages?: number
   /** The most bytes of their bodies and headers. Default 64 MB. */
   readonly bytes?: number
-  /** The most refused requests: they never push messages out. Default 200. */
+  /** The most refused requests, which never displace messages. Default 200. */
   readonly refused?: number
   /** The most bytes of refused requests. Default 4 MB. */
   readonly refusedBytes?: number
@@ -44,27 +44,27 @@ export interface InspectorOptions {
   readonly destinations?: OneOrNamed<Destination>
   /** The collector or collectors to watch. */
   readonly collector?: OneOrNamed<Collector>
-  /** What the page can send a message again with: to the URLs of these senders and no others. Default: nothing. */
+  /** The senders that the page can send a message again with, only to their URLs. Default: none. */
   readonly senders?: OneOrNamed<Sender>
   /**
-   * Decides who may look (`read`) and who may also redrive, drop and send (`write`). Asked for each request, and each minute for
-   * a page that stays open. Default: whoever has the token of {@link Inspector.url}, on this machine, and `write`.
+   * Decides who may look (`read`) and who may also redrive, drop and send (`write`). It is called for each request, and every minute for
+   * a page that stays open. Default: the holder of the token in {@link Inspector.url}, on this machine, may `write`.
    */
   readonly authorize?: Authorize | undefined
   /**
-   * The token of {@link Inspector.url}: 32 letters, digits, `-` and `_` or more. Default: a random one, new in each process. One
-   * of your own, `process.env.INSPECTOR_TOKEN` for instance, lets an open page go on when the app was started again.
+   * The token of {@link Inspector.url}: 32 letters, digits, `-` and `_` or more. Default: a random one, new in each process. With
+   * your own, such as `process.env.INSPECTOR_TOKEN`, an open page continues after a restart of the app.
    */
   readonly token?: string | undefined
   /** How much of the messages is kept. */
   readonly keep?: KeepOptions
-  /** The clock of the parts, which the page goes by. Default: that of the machine. */
+  /** The clock of the parts, which the page follows. Default: the system clock. */
   readonly clock?: Clock
   /** Receives the lines about errors. Default: the console. */
   readonly logger?: Logger
 }
 
-/** Where the page is served by itself. */
+/** Where `listen` serves the page. */
 export interface ListenOptions {
   /** The port; 0 is any free one. */
   readonly port: number
@@ -75,7 +75,7 @@ export interface ListenOptions {
 /** Shows messages, queues and dead letters on a page. */
 export interface Inspector {
   /**
-   * Serves the page on a port of its own, until `close`. Returns the URL to open, with the token, where one lets a browser in.
+   * Serves the page on its own port, until `close`. Returns the URL to open, with the token if there is one.
    *
    * @throws TypeError (as a rejection) that names the option.
    * @throws Error (as a rejection) with the code of Node, such as `EADDRINUSE`.
@@ -91,18 +91,18 @@ export interface Inspector {
     next?: (error?: unknown) => void,
   ) => void
   /**
-   * Returns the URL to open where `handler` is mounted, with the token that lets a browser in. It is a secret: print it on a
+   * Returns the URL to open where `handler` is mounted, with the token that lets a browser in. The token is a secret: print it on a
    * terminal only.
    *
-   * @param mount Where that is: `http://127.0.0.1:3000/hookline`.
-   * @throws TypeError with `authorize`, which decides instead of a token.
+   * @param mount The URL of the mount: `http://127.0.0.1:3000/hookline`.
+   * @throws TypeError with `authorize`, which replaces the token.
    */
   url(mount: string): string
   /**
-   * Deletes what it keeps of users: messages whose `userId`, `anonymousId` or previous id is one of these. Returns how many. It parses
-   * 250 KB at most of refused requests and of batches; what is left over, and may be about one of the users, is deleted, too.
+   * Deletes the messages of users: those whose `userId`, `anonymousId` or previous id is one of these ids. Returns how many. It parses
+   * at most 250 KB of refused requests and of batches, and deletes the rest of them if they may concern one of the users.
    */
   forget(ids: string | readonly string[]): number
-  /** Stops watching and listening, and ends the open pages. What it kept is gone. */
+  /** Stops watching and listening, closes the open pages, and drops the messages that it kept. */
   close(): Promise<void>
 }

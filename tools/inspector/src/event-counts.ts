@@ -1,20 +1,20 @@
-/** What the view of events shows of one receiver: how often each event came, and which fields did not match its schema. */
+/** The counts behind the view of events of one receiver: how often each event arrived, and which fields did not match its schema. */
 
 import type { Clock, HooklineError, SchemaIssue } from 'hookline'
 import { readIssue, type schemasOf } from '../../../src/internals.ts'
 import { cut, SHORT } from './redact.ts'
 import type { EventLine, FieldLine, PartEvents } from './wire.ts'
 
-/** What a message is: its type and, of a track, its event. */
+/** The kind of a message: its type, and its event if it is a track. */
 export interface Kind {
   readonly type: string
   readonly event?: string | undefined
 }
 
-/** So many are listed beside those that have a schema. */
+/** The most events without a schema that are listed. */
 const MAX_EVENTS = 500
 const MAX_FIELDS = 20
-/** So many issues of a message are looked at, and so many keys of their paths. */
+/** The most issues of a message, and keys of a path, that are examined. */
 const MAX_ISSUES = 100
 const MAX_KEYS = 10
 const MINUTES = 15
@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000
 interface Count extends Kind {
   readonly hasSchema: boolean | undefined
   count: number
-  /** By the minutes since the epoch. */
+  /** By minutes since the epoch. */
   readonly minutes: Map<number, number>
   firstAt?: number
   lastAt?: number
@@ -36,17 +36,17 @@ type Schemas = ReturnType<typeof schemasOf>
 
 export type EventCounts = ReturnType<typeof createEventCounts>
 
-/** @param schemas Undefined: nothing is known of any, so none is said to be missing. */
+/** @param schemas Undefined when the schemas are unknown. Then no event is reported as unplanned. */
 export function createEventCounts(part: string, clock: Clock, schemas?: Schemas) {
   const counts = new Map<string, Count>()
   let others = 0
   let limit = Number.POSITIVE_INFINITY
-  for (const event of schemas?.events ?? []) open({ type: 'track', event })
-  for (const type of schemas?.traits ?? []) open({ type })
+  for (const event of schemas?.events ?? []) findOrCreate({ type: 'track', event })
+  for (const type of schemas?.traits ?? []) findOrCreate({ type })
   limit = counts.size + MAX_EVENTS
 
-  /** Undefined when there are too many. */
-  function open({ type, event }: Kind): Count | undefined {
+  /** Finds or creates the count of a kind; undefined when there are too many. */
+  function findOrCreate({ type, event }: Kind): Count | undefined {
     const name = cut(event, SHORT)
     const key = name === undefined ? type : `${type} ${name}`
     const known = counts.get(key)
@@ -60,7 +60,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   return {
     /** Counts a message that arrived. */
     arrived(kind: Kind): void {
-      const count = open(kind)
+      const count = findOrCreate(kind)
       if (count === undefined) {
         others += 1
         return
@@ -76,7 +76,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
     },
     /** Counts a message that does not match its schema, once for each field. */
     mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
-      const count = open(kind)
+      const count = findOrCreate(kind)
       if (count === undefined) return
       const { fields } = count
       count.failed += 1
@@ -87,14 +87,14 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
         else fields.set(key, { ...field, count: (known?.count ?? 0) + 1 })
       }
     },
-    /** Deletes the fields: the keys of a record are data of a message. */
+    /** Deletes the fields, because the keys of a record are data of a message. */
     forget(): void {
       for (const count of counts.values()) {
         count.fields.clear()
         count.otherFields = 0
       }
     },
-    read(): PartEvents {
+    snapshot(): PartEvents {
       const last = Math.floor(clock.now() / MINUTE_MS)
       const events = [...counts.values()].map((count) => lineOf(count, last))
       return {
@@ -106,14 +106,14 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   }
 }
 
-/** Undefined where the receiver has no schemas for messages like it. */
+/** Returns whether the receiver has a schema for the event; undefined when it has none for this type of message. */
 function isPlanned({ events, traits, custom }: Schemas, { type, event }: Kind): boolean | undefined {
   if (type === 'track') return events?.includes(event as string)
   if (type === 'identify' || type === 'group') return traits?.includes(type)
   return (type === 'custom' && custom) || undefined
 }
 
-/** `properties.items[].sku`, and its code. */
+/** Returns the path and the code of an issue: `properties.items[].sku`. */
 function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
   const { keys, code = '' } = readIssue(issue)
   const names = keys.slice(0, MAX_KEYS).map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
@@ -121,7 +121,7 @@ function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
 }
 
 function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
-  // Fields that are undefined are left out when it is sent.
+  // JSON omits undefined fields.
   return {
     ...count,
     minutes: Array.from({ length: MINUTES }, (_, index) => minutes.get(last - MINUTES + 1 + index) ?? 0),
@@ -129,7 +129,7 @@ function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
   } as EventLine
 }
 
-/** What has drifted comes first. */
+/** Sorts events that have drifted from the schemas first. */
 function rankOf({ hasSchema, failed }: EventLine): number {
   return hasSchema === false ? 0 : failed > 0 ? 1 : 2
 }

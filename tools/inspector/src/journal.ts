@@ -1,4 +1,4 @@
-/** The messages that an inspector keeps, in two request logs: written by what watches the parts, read by the endpoint. */
+/** The messages that an inspector keeps, in two request logs. Watchers of the parts write them, and the endpoint reads them. */
 
 import { type Clock, type EndpointHeaders, type Message, parse } from 'hookline'
 import { readUsers, requireInteger, requireOptions, systemClock, usersOf } from '../../../src/internals.ts'
@@ -34,10 +34,10 @@ export function readKeep(keep: KeepOptions = {}): Required<KeepOptions> {
 }
 
 const MAX_MESSAGES = 100_000
-/** Holds the largest body that a receiver takes by default. */
+/** The smallest limit. It holds the largest body that a receiver accepts by default. */
 const MIN_BYTES = 1_000_000
 
-/** For how long `forget` is remembered: a message may be under way. And how many calls are. */
+/** How long calls of `forget` are remembered, because a message may be in progress, and how many calls. */
 const UNDER_WAY_MS = 600_000
 const MAX_CALLS = 1_000
 
@@ -51,7 +51,7 @@ interface Forgotten {
 
 interface Changes {
   readonly version: number
-  /** Whether what is not among the rows is gone. */
+  /** Whether messages outside these rows are gone. */
   readonly isReset: boolean
   readonly rows: readonly Row[]
 }
@@ -68,12 +68,12 @@ export type Journal = ReturnType<typeof createJournal>
 
 export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine: Clock = systemClock) {
   const messages = createRequestLog<LoggedMessage>(keep.messages, keep.bytes, onDrop)
-  /** What strangers sent pushes nothing else out. */
+  /** Refused requests have their own log, so that strangers displace no messages. */
   const refused = createRequestLog<LoggedMessage>(keep.refused, keep.refusedBytes, onDrop)
   const byDelivery = new Map<string, LoggedMessage>()
   const listeners = new Set<() => void>()
   let [lastId, version, resetAt] = [0, 0, 0]
-  /** The events of messages that were under way would bring them back. */
+  /** Calls of `forget`: later events of messages in progress would restore what was deleted. */
   let forgotten: readonly Forgotten[] = []
 
   const get = (id: number): LoggedMessage | undefined => messages.get(id) ?? refused.get(id)
@@ -86,7 +86,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     if (find(part, deliveryId) === logged) byDelivery.delete(keyOf(part, deliveryId))
   }
 
-  /** The newest first. */
+  /** Lists the messages, newest first. */
   function list(): LoggedMessage[] {
     return [...messages.list(), ...refused.list()].sort((one, other) => other.id - one.id)
   }
@@ -95,7 +95,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     for (const listener of listeners) listener()
   }
 
-  /** Notes what has changed of a message, and its steps. */
+  /** Records changes and steps of a message. */
   function update(logged: LoggedMessage, fields: Partial<LoggedMessage> = {}, ...steps: readonly Step[]): void {
     Object.assign(logged, fields)
     for (const step of steps) addStep(logged, step)
@@ -109,50 +109,50 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     get version(): number {
       return version
     },
-    /** The time, by the clock of the app. */
+    /** Returns the time of the app's clock. */
     now: (): number => clock.now(),
-    /** The message of a delivery, when it is kept. */
+    /** Finds the message of a delivery, if it is kept. */
     find,
-    /** Creates a message. Call `update` once it is filled, and after each change. */
-    add(part: string, head: LoggedHead): LoggedMessage {
+    /** Creates a message. Call `update` once its fields are set, and after each change. */
+    addMessage(part: string, head: LoggedHead): LoggedMessage {
       lastId += 1
       const logged = createLogged(lastId, part, head)
       if (head.deliveryId !== undefined) byDelivery.set(keyOf(part, head.deliveryId), logged)
       return logged
     },
     update,
-    /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
+    /** Returns whether a message in progress was forgotten after it arrived. Nothing may be added to it. */
     isForgotten(at: number, body: Uint8Array, source?: string): boolean {
       const now = machine.monotonic()
       const since = forgotten.filter((call) => at <= call.at && now < call.until && isOf(call.source, source))
       return since.length > 0 && usersOf(tryParse(body)).some((id) => since.some(({ wanted }) => wanted.has(id)))
     },
-    /** Lists the rows that are new or changed since a version, the newest first. Undefined: all. */
+    /** Lists the rows that are new or changed since a version, newest first. Undefined: all rows. */
     changesSince(since = -1): Changes {
       const isReset = since < resetAt || since > version
       const changed = list().filter((logged) => isReset || logged.version > since)
       return { version, isReset, rows: changed.map(rowOf) }
     },
-    /** Calls `listener` after each change. Returns what stops that. */
+    /** Calls `listener` after each change. Returns a function that unsubscribes it. */
     onChange(listener: () => void): () => void {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    /** Everything about a message; undefined when it is not kept any more. */
+    /** Returns everything about a message; undefined when it is no longer kept. */
     detail(id: number): Detail | undefined {
       const logged = get(id)
       return logged && detailOf(logged)
     },
     /**
-     * The message that a row holds, to be sent again; undefined when it is not kept, and for what strangers may have sent.
+     * Returns the message of a row, to send it again; undefined when it is not kept, and for a refused request.
      *
-     * @throws HooklineError for a body that is no message.
+     * @throws HooklineError for a body that is not a message.
      */
     messageOf(id: number): Message | undefined {
       const logged = messages.get(id)
       return logged && parse(logged.body)
     },
-    /** What explains a refused signature; undefined for any other message. */
+    /** Returns what is needed to explain a refused signature; undefined for any other message. */
     refused(id: number): Refused | undefined {
       const logged = refused.get(id)
       if (logged === undefined || !canExplain(logged)) return undefined
@@ -160,9 +160,9 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       return { part, path, headers, bytes }
     },
     /**
-     * Notes that dead letters were redriven or dropped from the page.
+     * Records that dead letters were redriven or dropped from the page.
      *
-     * @param since The version before it: one that has failed again since, perhaps at the same time, is still dead.
+     * @param since The version before the change. A message that failed again since, perhaps at the same time, is still a dead letter.
      */
     changed(part: string, ids: readonly string[], what: 'redriven' | 'dropped', at: number, since: number): void {
       for (const id of ids) {
@@ -174,7 +174,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
         update(logged, what === 'dropped' ? { isStored: false } : redriven, { at, what })
       }
     },
-    /** Deletes what is about one of the users. Returns how many messages that were. */
+    /** Deletes the messages of these users. Returns how many. */
     forget(ids: string | readonly string[], source?: string): number {
       const wanted = readUsers(ids)
       const [at, now] = [clock.now(), machine.monotonic()]
@@ -192,10 +192,10 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
   }
 }
 
-/** How many bytes are parsed at most, for what nobody has parsed before: a stranger chose them. */
+/** The most bytes that are parsed here. They are untrusted. */
 const MAX_PARSED = 250_000
 
-/** What would take long to parse, and may be about one of these users, is taken to be. */
+/** Returns a function that matches the messages of these users. A message that is too large to parse matches if it may concern one. */
 function matcherOf(wanted: ReadonlySet<unknown>): (logged: LoggedMessage) => boolean {
   const written = [...wanted].map((id) => String(id))
   const beginnings = new Set(written.map((id) => cut(id, SHORT)))

@@ -1,4 +1,4 @@
-/** One message in the journal, as a plain object: watchers write its fields, and tell the journal. */
+/** One message in the journal, as a plain object. Watchers set its fields and notify the journal. */
 
 import { hash } from 'node:crypto'
 import type { EndpointHeaders, ReceivedMessage } from 'hookline'
@@ -14,44 +14,44 @@ export interface LoggedHead extends Pick<Row, 'at' | 'kind' | 'isRefused'> {
   readonly deliveryId?: string | undefined
 }
 
-/** The fields of its row, and what else is known of it. */
+/** The fields of its row, and everything else that is known about it. */
 export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
   readonly deliveryId?: string | undefined
-  /** That of the journal at its latest change. */
+  /** The version of the journal at its latest change. */
   version: number
-  /** Whether it is in the queue of the part, or was. */
+  /** Whether it is or was in the queue of the part. */
   isStored?: boolean | undefined
   source?: string | undefined
-  /** The beginnings of the ids of all users whom it is about; undefined when its body says, because it was not parsed or has many. */
+  /** The beginnings of the ids of its users; undefined when the body must be searched, because it was not parsed or has many users. */
   users?: readonly string[] | undefined
   /** When its latest attempt ended. */
   endedAt?: number | undefined
-  /** When the first attempt of a sent one began. */
+  /** When its first attempt began, for a sent message. */
   startedAt?: number | undefined
   method: string
   path: string
   remoteAddress?: string | undefined
   headers: EndpointHeaders
-  /** Its body, or the beginning of that. */
+  /** The body, or its beginning. */
   body: Uint8Array
   readonly steps: Step[]
 }
 
 const NO_BYTES = new Uint8Array()
 
-/** Creates a message of which nothing else is known. */
+/** Creates a message without further fields. */
 export function createLogged(id: number, part: string, head: LoggedHead): LoggedMessage {
   const request = { method: 'POST', path: '', headers: {}, bytes: 0, body: NO_BYTES }
   return { id, part, ...head, version: 0, state: 'waiting', attempts: 0, ...request, steps: [] }
 }
 
-/** Keeps a body: a copy where it is a part of more, because the whole chunk of a connection would be kept. */
+/** Stores a body. Copies it when it is a part of a buffer, which would otherwise stay in memory. */
 export function setBody(logged: LoggedMessage, bytes: Uint8Array): void {
   logged.bytes = bytes.length
   logged.body = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }
 
-/** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
+/** Stores the fields that identify a message, as short strings. The parsed message is not retained. */
 export function describeMessage(logged: LoggedMessage, message: ReceivedMessage): void {
   const fields: unknown = message.type === 'custom' ? message.body : message
   const described: Described = isObject(fields) ? fields : {}
@@ -62,10 +62,10 @@ export function describeMessage(logged: LoggedMessage, message: ReceivedMessage)
   logged.messageIds = [cut(described.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
 }
 
-/** Calls and messages have three at most; lists of them more. */
+/** The most users. Calls and messages have at most three, lists of them more. */
 const MAX_USERS = 100
 
-/** Ids that are no texts are no ids: what a stranger wrote in their place is not kept. */
+/** Returns the ids that are texts. Other values are untrusted and are not kept. */
 function textsOf(users: readonly unknown[]): readonly string[] | undefined {
   const texts = new Set(users.map((id) => cut(id, SHORT)).filter((id) => id !== undefined))
   return texts.size > MAX_USERS ? undefined : [...texts]
@@ -76,10 +76,10 @@ const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
 /**
- * Adds a step at its time. Of too many, those in the middle are dropped.
+ * Adds a step at its time. Past a limit, steps in the middle are dropped.
  *
- * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it. The answer to a
- *   message that is stored is before what a worker did at the same time.
+ * @param isFirst Whether it precedes other steps of the same time, except the answer to an earlier request. The answer to a
+ *   stored message precedes the steps of a worker.
  */
 export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst = false): void {
   let index = steps.length
@@ -92,7 +92,7 @@ export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst 
   if (steps.length > FIRST_STEPS + LAST_STEPS) steps.splice(FIRST_STEPS, 1)
 }
 
-/** An estimate, in bytes, of what it takes. */
+/** Estimates the memory of a message in bytes. */
 export function sizeOf({ headers, path, steps, messageIds, users, name, user, body }: LoggedMessage): number {
   const texts = [headers, path, steps, messageIds, users, name, user]
   return 500 + body.length + JSON.stringify(texts).length
@@ -102,11 +102,11 @@ export function rowOf(logged: LoggedMessage): Row {
   const { deliveryId, version, isStored, source, users, endedAt, startedAt, ...shown } = logged
   const { method, path, remoteAddress, headers, body, steps, isRefused, ...row } = shown
   const finalUrls = row.state === 'waiting' ? findFinalUrls(steps) : []
-  // Fields that are undefined are left out when it is sent.
+  // JSON omits undefined fields.
   return { ...row, ...(finalUrls.length > 0 && { finalUrls }), ...(isRefused && { isRefused }) } as Row
 }
 
-/** The URLs that gave a final response. */
+/** Returns the URLs that gave a final response. */
 function findFinalUrls(steps: readonly Step[]): readonly string[] {
   const final = new Set<string>()
   for (const step of steps) {
@@ -118,12 +118,12 @@ function findFinalUrls(steps: readonly Step[]): readonly string[] {
   return [...final]
 }
 
-/** Whether its signature is right. */
+/** Returns whether its signature is right. */
 function isVerified({ steps }: LoggedMessage): boolean {
   return steps.some((step) => step.what === 'checked' && step.isVerified && !step.hasHeader)
 }
 
-/** Whether its bytes can tell why its signature was refused. */
+/** Returns whether its bytes can show why its signature was refused. */
 export function canExplain({ isRefused, code }: LoggedMessage): boolean {
   return isRefused === true && code?.startsWith('signature_') === true
 }

@@ -1,4 +1,4 @@
-/** The page with what it shows, whatever fills it: the parts of an inspector, or what `listen --ui` and `queue --ui` of the command have. */
+/** Serves the page with data from any source: the parts of an inspector, `listen --ui` or `queue --ui`. */
 
 import { parse } from 'hookline'
 import type { InspectQueueOptions, Queue } from 'hookline/queues'
@@ -34,12 +34,12 @@ export function createPageServer(options: PageOptions): PageServer {
   return { journal, series, url, handler: createHandler(handle, systemClock), close }
 }
 
-/** What pages of the command have in common: they keep what they keep by default. */
+/** Returns the options that pages of the command share. */
 const ofCommand = (): Pick<PageOptions, 'keep' | 'clock' | 'log'> => {
   return { keep: readKeep(), clock: systemClock, log: createLog(undefined, undefined, systemClock) }
 }
 
-/** Creates the page of queues, by their names. */
+/** Creates the page of queues by name. */
 export function createQueuePage(queues: ReadonlyMap<string, Queue>, how: InspectQueueOptions = {}): PageServer {
   const parts = [...queues].map(([name, queue]) => partOfQueue(name, queue, systemClock, how))
   return createPageServer({ ...ofCommand(), command: 'queue', parts })
@@ -56,7 +56,7 @@ export interface ListenedRequest
 }
 
 export interface RequestPage extends Pick<PageServer, 'url' | 'handler' | 'close'> {
-  /** @param isNew Whether it came now: only then it is counted. */
+  /** @param isNew Whether it has just arrived. Only then it is counted. */
   append(request: ListenedRequest, isNew: boolean): void
 }
 
@@ -69,7 +69,7 @@ export function createRequestPage(options: Pick<EndpointOptions, 'address' | 'ex
   return {
     ...page,
     append({ at, isRefused = false, body, steps, ...fields }, isNew) {
-      const logged = journal.add(LISTEN, { kind: 'received', at, isRefused })
+      const logged = journal.addMessage(LISTEN, { kind: 'received', at, isRefused })
       setBody(logged, body)
       const [name, user] = [cut(fields.name, SHORT), cut(fields.user, SHORT)]
       journal.update(logged, { ...fields, name, user }, ...steps)
@@ -80,7 +80,7 @@ export function createRequestPage(options: Pick<EndpointOptions, 'address' | 'ex
   }
 }
 
-/** A list of more is no batch that a receiver takes. */
+/** The most elements of a batch that a receiver accepts. */
 const MAX_ELEMENTS = 1_000
 
 function messagesIn(body: Uint8Array) {
@@ -89,7 +89,7 @@ function messagesIn(body: Uint8Array) {
     try {
       return [parse(Buffer.from(JSON.stringify(each)))]
     } catch {
-      return [] // It is no message.
+      return [] // It is not a message.
     }
   })
 }

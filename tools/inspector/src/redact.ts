@@ -1,4 +1,4 @@
-/** What is kept and shown of headers, bodies, errors and attempts. */
+/** Limits and redacts headers, bodies, errors and attempts before they are kept and shown. */
 
 import { isUtf8 } from 'node:buffer'
 import { type EndpointHeaders, type HandlerRun, HooklineError } from 'hookline'
@@ -24,7 +24,7 @@ export function userOf({ userId, anonymousId }: Described): unknown {
   return idOf(userId) ?? idOf(anonymousId)
 }
 
-/** Some senders write numbers for ids. */
+/** Returns an id as text. Some senders write numbers. */
 function idOf(id: unknown): string | undefined {
   return typeof id === 'number' ? `${id}` : typeof id === 'string' && id !== '' ? id : undefined
 }
@@ -37,8 +37,8 @@ export function linesOf(headers: EndpointHeaders, isVerified: boolean): RequestL
 }
 
 /**
- * An error as text: the error itself would hold everything that its stack can reach. The stack of ours says nothing; that of its
- * cause does.
+ * Converts an error to text. The error itself would retain everything that its stack refers to. The stack of a HooklineError is left
+ * out, and that of its cause is kept.
  */
 export function errorLine(thrown: unknown): ErrorLine {
   const message = copy(explainError(thrown), MAX_MESSAGE)
@@ -49,11 +49,11 @@ export function errorLine(thrown: unknown): ErrorLine {
     const hasStack = failed instanceof Error && !(failed instanceof AggregateError)
     return { code, message, ...(hasStack && { stack: copy(failed.stack ?? '', MAX_STACK) }) }
   } catch {
-    return { code: 'error', message } // A getter of it throws.
+    return { code: 'error', message } // A getter of the error throws.
   }
 }
 
-/** What handlers ran. The name of a function may be anything. */
+/** Converts runs of handlers. The name of a function may be anything. */
 export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   return runs.map(({ on, name, durationMs, error }) => ({
     on,
@@ -63,41 +63,41 @@ export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   }))
 }
 
-/** An attempt for the wire. */
+/** Converts an attempt for the page. */
 export function attemptLine({ url, at, durationMs, ok, status, error, reason, body }: Attempt): AttemptLine {
   const found = { ...(status !== undefined && { status }), ...(error !== undefined && { error }) }
   return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }
 }
 
-/** The beginning of text, without the rest of it in memory; undefined for what is no text. */
+/** Returns the beginning of a text without retaining the rest; undefined for other values. */
 export function cut(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? copy(text, length) : undefined
 }
 
-/** A slice would hold the whole. */
+/** Copies the beginning of a text. A slice would retain the whole. */
 function copy(text: string, length: number): string {
   return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
 }
 
-/** A write key reads `…`. @param hasKeys Whether it came from who has one: what may hold a key elsewhere is hidden then. */
+/** Returns a body with each write key as `…`. @param hasKeys Whether a client with a write key sent it: hides unreadable bodies. */
 export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
   if (bytes.length === 0) return { size }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = isUtf8(bytes) ? buffer.toString() : undefined
   if (text === undefined && !hasKeys) return { size, base64: buffer.toString('base64') }
-  // What is not UTF-8 may hold a key in another encoding, or compressed.
+  // A body that is not UTF-8 may contain a key in another encoding, or compressed.
   const shown = text === undefined ? undefined : (withoutWriteKeys(text) ?? (hasKeys ? undefined : text))
   return shown === undefined ? { size } : { size, text: shown }
 }
 
-/** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */
+/** Matches a string of JSON, whether it is the name of a field, and whether the field has an object or a list. */
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
 const WRITE_KEY = /write[^a-z0-9]*key/i
 
-/** JSON whose write keys read `…`; undefined for what may hold one elsewhere: what is no JSON, and keys that are no text. */
+/** Replaces write keys in JSON with `…`. Returns undefined when one may remain: in other text, and for keys that are not text. */
 function withoutWriteKeys(text: string): string | undefined {
-  // No JSON has a zero byte, but all of it has in UTF-16.
+  // JSON never contains a zero byte, but UTF-16 text does.
   if (!/write|\\u/i.test(text) && !text.includes('\0')) return text
   try {
     JSON.parse(text.replace(/^\ufeff/, ''))
@@ -111,7 +111,7 @@ function withoutWriteKeys(text: string): string | undefined {
     isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
     if (isKey && open !== undefined) isHidden = false
     if (colon !== undefined) return whole
-    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // A text may be JSON, or a URL.
+    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // The text may be JSON or a URL.
   })
   return isHidden ? shown : undefined
 }

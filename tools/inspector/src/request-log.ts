@@ -1,4 +1,4 @@
-/** A request log in memory: past a number of entries, or of bytes, the oldest are dropped. One stays, however large it is. */
+/** A request log in memory. Past a number of entries or bytes, the oldest are dropped. The newest stays, whatever its size. */
 
 export function createRequestLog<Entry extends { readonly id: number }>(
   count: number,
@@ -15,7 +15,7 @@ export function createRequestLog<Entry extends { readonly id: number }>(
   }
 
   return {
-    /** Appends an entry; or, of one that it has, notes its size. */
+    /** Appends an entry, or updates the size of an existing one. */
     append(entry: Entry, size: number): void {
       total += size - (kept.get(entry.id)?.size ?? 0)
       kept.set(entry.id, { entry, size })

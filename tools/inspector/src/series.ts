@@ -1,16 +1,16 @@
-/** What the plots show: rates, failures, latencies and depths of the last minutes and hours. */
+/** The data of the plots: rates, failures, latencies and depths of the last minutes and hours. */
 
 import type { Clock } from 'hookline'
 import type { Series } from './wire.ts'
 
-/** How many intervals are kept, of which length in milliseconds: 15 minutes, and 4 hours. */
+/** The number of intervals, and their length in milliseconds: 15 minutes, and 4 hours. */
 const FINE = { count: 180, lengthMs: 5_000 } as const
 const COARSE = { count: 240, lengthMs: 60_000 } as const
 const SPANS = [FINE, COARSE] as const
 
 /**
- * Durations are counted in buckets that grow by a fifth, from 0.01 ms to 10 minutes: a percentile is the middle of its bucket, at
- * most 10 % from the duration itself. What is shorter is 0, what is longer 10 minutes.
+ * Durations are counted in buckets that grow by a fifth, from 0.01 ms to 10 minutes. A percentile is the middle of its bucket, at
+ * most 10 % from the exact duration. Shorter durations count as 0, longer ones as 10 minutes.
  */
 const GROWTH = 1.2
 const LOG_GROWTH = Math.log(GROWTH)
@@ -21,16 +21,16 @@ const BUCKETS: number = bucketOf(MAX_MS) + 1
 interface Interval {
   done: number
   failed: number
-  /** Null where it was not counted. */
+  /** Null where the depth was not counted. */
   depth: number | null
   readonly buckets: Uint32Array
 }
 
 export type SeriesRecorder = ReturnType<typeof createSeries>
 
-/** Creates a recorder. What it takes for a part does not grow: about 180 KB. */
+/** Creates a recorder. It needs about 180 KB for each part. */
 export function createSeries(clock: Clock) {
-  /** By the part and the length, then by their numbers. */
+  /** The intervals by part and length, then by number. */
   const spans = new Map<string, Map<number, Interval>>()
 
   function intervalsOf(part: string, lengthMs: number): Map<number, Interval> {
@@ -40,7 +40,7 @@ export function createSeries(clock: Clock) {
     return intervals
   }
 
-  /** Changes the intervals of now. The oldest one goes when there are too many. */
+  /** Updates the current intervals. Drops the oldest one past the limit. */
   function change(part: string, apply: (interval: Interval) => void): void {
     for (const { count, lengthMs } of SPANS) {
       const intervals = intervalsOf(part, lengthMs)
@@ -63,16 +63,16 @@ export function createSeries(clock: Clock) {
 
   return {
     done: (part: string, durationMs: number): void => record(part, 'done', durationMs),
-    /** An attempt failed, or a request was refused. Undefined: nothing ran. */
+    /** Records a failed attempt or a refused request. Undefined: nothing ran. */
     failed: (part: string, durationMs: number | undefined): void => record(part, 'failed', durationMs),
-    /** How many wait and are active, when it was counted. */
+    /** Records how many jobs wait or are active. */
     depth(part: string, count: number): void {
       change(part, (interval) => {
         interval.depth = count
       })
     },
     /** @param minutes The time span: up to 15 in intervals of 5 seconds, up to 240 in intervals of a minute. */
-    read(part: string, minutes: number): Series {
+    readPart(part: string, minutes: number): Series {
       const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? FINE : COARSE
       const { lengthMs } = span
       const count = Math.min(Math.max(Math.ceil((minutes * 60_000) / lengthMs), 1), span.count)
@@ -103,7 +103,7 @@ function bucketOf(durationMs: number): number {
   return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
 }
 
-/** The middle of the bucket of the duration that so many are not longer than; null without any. */
+/** Returns the middle of the bucket at this percentile; null without durations. */
 function percentileOf(buckets: Uint32Array, share: number): number | null {
   const total = buckets.reduce((sum, count) => sum + count, 0)
   let rest = Math.ceil(total * share)

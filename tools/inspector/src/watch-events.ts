@@ -1,17 +1,17 @@
-/** Watches a receiver: which events arrive, and which of their messages do not match their schema. */
+/** Watches a receiver: which events arrive, and which messages do not match their schema. */
 
 import type { AnsweredEvent, Delivery, FailedEvent, HooklineError, ReceivedMessage, Receiver } from 'hookline'
 import { isMessage, tryParse } from '../../json.ts'
 import type { EventCounts, Kind } from './event-counts.ts'
 
-/** Counts messages that are authentic, or handled all the same: strangers fill no list. Returns what stops that. */
+/** Counts messages that are verified, or handled without verification, so that strangers fill no list. Returns a function that stops it. */
 export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCounts): () => void {
   function answered({ delivery, message, error, elements }: AnsweredEvent): void {
     for (const element of elements) {
       if (element.ok) arrived(element.delivery, element.message)
       else if (isRead(element.error)) arrived(element.delivery, undefined, element.error)
     }
-    // A message is read after its signature is checked.
+    // A message is parsed after its signature is checked.
     if (elements.length === 0 && message !== undefined) arrived(delivery, message, error)
   }
 
@@ -21,7 +21,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
     if (error?.code === 'schema_mismatch') counts.mismatched(kind, error)
   }
 
-  /** Without an inbox, the answer has the error already. */
+  /** Without an inbox, the answer already has the error. */
   function failed({ delivery, message, error }: FailedEvent): void {
     if (error.code === 'schema_mismatch') counts.mismatched(kindOf(message ?? tryParse(delivery.bytes)), error)
   }
@@ -29,12 +29,12 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
   return receiver.observe({ answered, failed, forgotten: counts.forget })
 }
 
-/** Whether the message could be read, and what came after that failed. */
+/** Returns whether the message could be parsed, and failed later. */
 function isRead({ status, code }: HooklineError): boolean {
   return status >= 500 || code === 'schema_mismatch'
 }
 
-/** What is no message of the seven types is a custom one. */
+/** Returns the kind of a message. A message outside the seven types is custom. */
 export function kindOf(fields: unknown): Kind {
   if (!isMessage(fields)) return { type: 'custom' }
   const { type, event } = fields

@@ -1,4 +1,4 @@
-/** Watches what goes out: the requests that a collector accepts, and the messages that a destination delivers. */
+/** Watches outbound traffic: the requests that a collector accepts, and the messages that a destination delivers. */
 
 import type { Message } from 'hookline'
 import type { CollectedEvent, CollectorObserver } from 'hookline/collector'
@@ -15,9 +15,9 @@ interface Observed<Observer> {
   observe(observer: Observer): () => void
 }
 
-/** The most bytes of a call that is parsed for its line. */
+/** The most bytes of a call that are parsed for its line. */
 const MAX_PARSED = 32_768
-/** Clients send 20 calls at a time, or 100. */
+/** The most ids of a request. Clients send 20 or 100 calls at a time. */
 const MAX_IDS = 100
 
 export function watchCollector(
@@ -31,8 +31,8 @@ export function watchCollector(
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     if (journal.isForgotten(at, bytes, source)) return
-    // Write keys are public, but whoever has none of them pushes nothing out.
-    const logged = journal.add(name, { kind: 'collected', at, isRefused: source === undefined })
+    // Write keys are public, but a request without a valid key displaces no others.
+    const logged = journal.addMessage(name, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
     logged.type = type
     setBody(logged, bytes)
@@ -44,7 +44,7 @@ export function watchCollector(
       messageIds: messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string),
       refusedCalls: refused || undefined,
     }
-    // Fields that are undefined are left out when it is sent.
+    // JSON omits undefined fields.
     const steps = [
       { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress },
       ...(error === undefined ? [{ at: now, what: 'collected', accepted, refused, source }] : []),
@@ -64,8 +64,8 @@ function describeCall(logged: LoggedMessage): void {
 const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
 
 /**
- * Keeps what happens at a destination. A message may be delivered before it is known to be queued, and one that an earlier process
- * queued is known by its first round. Returns what stops that.
+ * Records the events of a destination. A message may be delivered before its `queued` event, and a message of an earlier process
+ * first appears in a round. Returns a function that stops it.
  */
 export function watchDestination(
   name: string,
@@ -74,26 +74,26 @@ export function watchDestination(
   series: SeriesRecorder,
 ): () => void {
   /** @param id Undefined for a message that was not queued. */
-  function open(
+  function findOrCreate(
     { id, bytes }: Pick<SkippedEvent, 'id'> & Pick<ObservedReport, 'bytes'>,
     at: number,
-    read: () => Message,
+    parseMessage: () => Message,
   ): LoggedMessage | undefined {
     const known = id && journal.find(name, id)
     if (known) return known
     if (journal.isForgotten(at, bytes)) return undefined
-    const logged = journal.add(name, { kind: 'sent', at, deliveryId: id })
+    const logged = journal.addMessage(name, { kind: 'sent', at, deliveryId: id })
     logged.isStored = id !== undefined
     setBody(logged, bytes)
     try {
-      describeMessage(logged, read())
-    } catch {} // It is no message: the report says so, too.
+      describeMessage(logged, parseMessage())
+    } catch {} // It is not a message, which the report also says.
     return logged
   }
 
   function queued(event: QueuedEvent): void {
     const { message, at } = event
-    const logged = open(event, at, () => message)
+    const logged = findOrCreate(event, at, () => message)
     if (logged === undefined) return
     addStep(logged, { at, what: 'queued' }, true)
     journal.update(logged)
@@ -107,9 +107,9 @@ export function watchDestination(
     if (status === 'delivered') series.done(name, last?.durationMs ?? 0)
     for (const { ok, durationMs } of latest) if (!ok) series.failed(name, durationMs)
     if (latest.length === 0) series.failed(name, undefined)
-    const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message)
+    const logged = findOrCreate(report, latest[0]?.at.getTime() ?? now, () => report.message)
     if (logged === undefined) return
-    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // What is posted, which functions may have made.
+    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // The body that was posted, after `transform`.
     const fields = {
       ...{ state: STATES[status], retryAt, endedAt: now },
       code: reason ?? (status === 'delivered' ? undefined : last?.error),
@@ -127,7 +127,7 @@ export function watchDestination(
   }
 
   function skipped({ message, reason, at, ...event }: SkippedEvent): void {
-    const logged = open({ ...event, bytes: Buffer.from(JSON.stringify(message)) }, at, () => message)
+    const logged = findOrCreate({ ...event, bytes: Buffer.from(JSON.stringify(message)) }, at, () => message)
     if (logged === undefined) return
     const skipped = { state: 'skipped', code: reason, retryAt: undefined, endedAt: at } as const
     journal.update(logged, skipped, { at, what: 'skipped', reason })

@@ -1,4 +1,4 @@
-/** Watches a receiver: what arrives, how it is checked, stored, handled and answered. */
+/** Watches a receiver: how requests arrive, are checked, stored, handled and answered. */
 
 import {
   type AnsweredEvent,
@@ -19,25 +19,25 @@ import { errorLine, runLines } from './redact.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
 
-/** So much of a body that was refused is looked at. */
+/** The most bytes of a refused body that are searched. */
 const MAX_SCANNED = 10_000
 
-/** The type that a body names which was not parsed: strangers may have sent it. */
+/** Returns the type that an untrusted body names, without parsing it. */
 function typeIn(bytes: Uint8Array): MessageType | undefined {
   const text = Buffer.from(bytes.subarray(0, MAX_SCANNED)).toString('latin1')
   const named = [...text.matchAll(/"type"\s*:\s*"(\w+)"/g)].map(([, type]) => type)
   return MESSAGE_TYPES.find((type) => named.includes(type))
 }
 
-/** What no message has to wait for any more. */
+/** The fields of a message that no longer waits. */
 const OVER = { code: undefined, retryAt: undefined } as const
 
 /** One message of a request, and why it was refused. */
 type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**
- * Keeps what happens at a receiver. Its events come in any order: a worker of the same process may handle a message before it is
- * known to be stored, and a sender repeats what it was not answered 200 for. Returns what stops that.
+ * Records the events of a receiver. They come in any order: a worker of the same process may handle a message before its `stored`
+ * event, and a sender repeats a message without an answer 200. Returns a function that stops it.
  */
 export function watchReceiver(
   name: string,
@@ -45,11 +45,15 @@ export function watchReceiver(
   journal: Journal,
   series: SeriesRecorder,
 ): () => void {
-  /** The errors that `failed` was called with: the answer to the same request is no second failure. */
+  /** The errors that `failed` was called with, so that the answer to the same request is not a second failure. */
   const counted = new WeakSet<HooklineError>()
 
-  /** Finds or creates the message of a delivery, which is known to be of the sender, or is handled all the same. */
-  function open(delivery: Delivery, message: ReceivedMessage | undefined, isStored = false): LoggedMessage | undefined {
+  /** Finds or creates the message of a delivery that is verified, or handled without verification. */
+  function findOrCreate(
+    delivery: Delivery,
+    message: ReceivedMessage | undefined,
+    isStored = false,
+  ): LoggedMessage | undefined {
     const { id } = delivery
     const logged = journal.find(name, id) ?? create(delivery, id, false)
     if (logged === undefined) return undefined
@@ -63,7 +67,7 @@ export function watchReceiver(
     const arrivedAt = receivedAt.getTime()
     if (journal.isForgotten(arrivedAt, bytes, source)) return undefined
     const at = replay === undefined ? arrivedAt : journal.now() // Its original may have arrived days ago.
-    const logged = journal.add(name, { kind: 'received', at, deliveryId, isRefused })
+    const logged = journal.addMessage(name, { kind: 'received', at, deliveryId, isRefused })
     logged.replayId = replay?.id
     logged.source = source
     setBody(logged, bytes)
@@ -72,7 +76,7 @@ export function watchReceiver(
   }
 
   function stored({ delivery, message, durationMs }: StoredEvent): void {
-    const logged = open(delivery, message, true)
+    const logged = findOrCreate(delivery, message, true)
     if (logged === undefined) return
     if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
     addStep(logged, { at: journal.now(), what: 'stored', durationMs }, true)
@@ -81,11 +85,11 @@ export function watchReceiver(
 
   function handled(event: HandledEvent): void {
     series.done(name, event.durationMs)
-    end(event, { state: 'done', ...OVER }, { what: 'handled' })
+    endAttempt(event, { state: 'done', ...OVER }, { what: 'handled' })
   }
 
   function ignored({ delivery, message, isStored }: IgnoredEvent): void {
-    const logged = open(delivery, message, isStored)
+    const logged = findOrCreate(delivery, message, isStored)
     if (logged === undefined) return
     const at = journal.now()
     journal.update(logged, { state: 'ignored', ...OVER, endedAt: at }, { at, what: 'ignored' })
@@ -96,17 +100,17 @@ export function watchReceiver(
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
     const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
     const after = retryAt ?? (next as 'sender' | 'dead_letter')
-    end(event, { state, code: error.code, retryAt }, { what: 'failed', error: errorLine(error), next: after })
+    endAttempt(event, { state, code: error.code, retryAt }, { what: 'failed', error: errorLine(error), next: after })
     series.failed(name, runs.length === 0 ? undefined : durationMs)
     counted.add(error)
   }
 
-  function end(
+  function endAttempt(
     { delivery, message, attempt, durationMs, runs, isStored }: HandledEvent | FailedEvent,
     change: Partial<LoggedMessage>,
     step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
   ): void {
-    const logged = open(delivery, message, isStored)
+    const logged = findOrCreate(delivery, message, isStored)
     if (logged === undefined) return
     const at = journal.now()
     const attempts = isStored ? attempt : logged.attempts + 1
@@ -123,26 +127,26 @@ export function watchReceiver(
 
   function answerOne(event: AnsweredEvent, answer: Answer): void {
     const { delivery, message, error } = answer
-    // A signature covers it, or nothing does and it was handled as a message all the same.
+    // The message was verified, or handled without verification.
     const isKnown = delivery.verified || message !== undefined || journal.find(name, delivery.id) !== undefined
-    const logged = isKnown ? open(delivery, message) : create(delivery, undefined, true)
+    const logged = isKnown ? findOrCreate(delivery, message) : create(delivery, undefined, true)
     if (logged === undefined) return
     if (message === undefined) logged.type ??= typeIn(delivery.bytes)
     const { request, status } = event
     const { method = 'POST', path = '', remoteAddress, headers } = request
-    // Of another message with the same key of the application, only the steps are kept: the body stays that of the first.
+    // Another message with the same dedupe key adds only steps. The body of the first one stays.
     const isSame = Buffer.compare(logged.body, delivery.bytes) === 0
     if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
     logged.status = status
     if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
-    else if (logged.state === 'waiting') logged.code ??= error?.code // It is stored, and the worker says what follows.
+    else if (logged.state === 'waiting') logged.code ??= error?.code // The message is stored, and the worker says what happens next.
     addSteps(logged, event, answer)
     journal.update(logged)
     const isTaken = logged.isStored === true && status < 400
     if (error !== undefined && !counted.has(error) && !isTaken) series.failed(name, undefined)
   }
 
-  /** Sets the state of a message that is not in the inbox. A message that was done stays done, whatever a copy of it is answered. */
+  /** Sets the state of a message outside the inbox. A message that is done stays done, whatever the answer to a copy. */
   function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
     const { state } = logged
     if (state === 'dead' || state === 'ignored' || (state === 'done' && error !== undefined)) return
@@ -157,13 +161,13 @@ export function watchReceiver(
     const at = receivedAt.getTime()
     const isCopy = logged.steps.some(({ what }) => what === 'arrived')
     const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
-    // Fields that are undefined are left out when it is sent.
+    // JSON omits undefined fields.
     if (secretIndex !== undefined || message !== undefined) {
       addStep(logged, { at, what: 'checked', isVerified, hasHeader, secretIndex, source } as Step, true)
     }
     const { remoteAddress } = request
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
-    // A message that is stored is answered at once. A worker of the same process may have handled it meanwhile.
+    // A stored message is answered at once. A worker of the same process may have handled it meanwhile.
     const storedAt = logged.steps.findLast(({ what, at: time }) => what === 'stored' && time >= at)?.at
     addStep(logged, { at: storedAt ?? journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }

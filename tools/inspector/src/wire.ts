@@ -1,42 +1,42 @@
 /**
- * What the inspector and its page send each other, as JSON: types only. Times are in milliseconds since the epoch by the
- * clock of the app, durations in milliseconds. Strings of strangers may hold anything: the page shows them as text nodes.
+ * The types of the JSON between the inspector and its page. Times are in milliseconds since the epoch by the clock of the app,
+ * durations in milliseconds. Strings are untrusted: the page shows them as text nodes.
  *
  * | path | answers |
  * |---|---|
  * | GET `/` `/page.js` `/page.css` | the page |
  * | GET `/api/setup` | {@link Setup} |
- * | GET `/api/stream` | server-sent events: {@link StreamEvents} by their names; each `rows` has an id, and a page that comes back with it gets what it missed |
+ * | GET `/api/stream` | server-sent events: {@link StreamEvents} by name; each `rows` has an id, with which a page that reconnects gets what it missed |
  * | GET `/api/message?id=` | {@link Detail} |
  * | GET `/api/explanation?id=` | {@link Explanation}, of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
  * | GET `/api/events` | a {@link PartEvents} for each receiver |
  * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
- * | GET `/api/history?part=&since=&until=&type=&event=&userId=&where=&handler=&after=` | a {@link HandledLine} each line, 100 at most, the oldest first; at the end a {@link Problem} if it failed |
+ * | GET `/api/history?part=&since=&until=&type=&event=&userId=&where=&handler=&after=` | a {@link HandledLine} each line, at most 100, oldest first; a {@link Problem} at the end if it failed |
  * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, else {@link ReplayStatus} |
  * | POST `/api/stop-replay` | `{ part, id }` → {@link ReplayStatus} |
  * | POST `/api/redrive`, `/api/drop` | {@link Change} → {@link Changed} |
  * | POST `/api/send-again` | {@link SendAgain} → {@link Sent} |
  *
- * Each request to `/api/` has the header `x-hookline-inspector` with the token of the URL; where `authorize` decides, a POST has it
- * with any value. A POST has `content-type: application/json`. Anything that fails is answered with its status and {@link Problem}.
+ * Each request to `/api/` has the header `x-hookline-inspector` with the token of the URL. With `authorize`, a POST has the header
+ * with any value. A POST has `content-type: application/json`. An error has a status and a {@link Problem}.
  */
 
 import type { SkipReason } from 'hookline/sender'
 
-/** What may be done: look, or also change things. */
+/** The permission to look, or also to change things. */
 export type Access = 'read' | 'write'
 
 export interface Setup {
   readonly access: Access
-  /** The time by the clock of the app. */
+  /** The time of the app's clock. */
   readonly now: number
   readonly parts: readonly Part[]
   /** The subcommand of `hookline` that serves the page; undefined for an app. */
   readonly command?: 'listen' | 'queue'
-  /** Where it listens for requests, of `hookline listen`. */
+  /** The address that `hookline listen` listens on. */
   readonly address?: string
-  /** The names of the senders that messages can be sent again with; empty: nothing can be sent. */
+  /** The names of the senders that messages can be sent again with; empty when there are none. */
   readonly senders: readonly string[]
   readonly keep: { readonly messages: number; readonly refused: number }
 }
@@ -50,18 +50,18 @@ export interface Part {
 
 /** The events of the stream, by name. */
 export interface StreamEvents {
-  /** `isReset`: forget all rows first. Rows are new or changed, in any order. The newest are kept: `keep.messages` of them, and `keep.refused` of those with `isRefused`. */
+  /** `isReset`: forget all rows first. Rows are new or changed, in any order. The page keeps the newest within the limits of `keep`. */
   readonly rows: { readonly isReset: boolean; readonly rows: readonly Row[] }
   readonly queues: readonly QueueStatus[]
   readonly replays: readonly ReplayStatus[]
 }
 
-/** Which dead letters to redrive or drop: by id, by group, or all when neither is given. */
+/** The dead letters to redrive or drop: by id, by group, or all when neither is given. */
 export interface Change {
   readonly part: string
   readonly ids?: readonly string[]
   readonly group?: string
-  /** Only says what would happen. */
+  /** Whether it only counts. */
   readonly dryRun: boolean
 }
 
@@ -72,7 +72,7 @@ export interface Changed {
 
 export interface SendAgain {
   readonly sender: string
-  /** That of the row. */
+  /** The id of the row. */
   readonly id: number
 }
 
@@ -88,20 +88,20 @@ export interface Problem {
 export interface QueueStatus {
   readonly part: string
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
-  /** Why it takes no messages, or does not answer. */
+  /** Why it accepts no messages, or does not respond. */
   readonly reason?: string
   readonly waiting: number
   readonly active: number
-  /** Of those that wait: how many were tried before. Undefined where the engine does not count them. */
+  /** The waiting jobs that were tried before; undefined where the engine does not count them. */
   readonly retrying?: number
   readonly deadLetters: number
   readonly oldestDueAgeMs: number
-  /** When the engine counted; undefined when it did not answer. */
+  /** When the engine counted; undefined when it did not respond. */
   readonly asOf?: number
   readonly urls?: readonly UrlLine[]
-  /** Whether the destination is disabled: nothing is sent until it is enabled again. */
+  /** Whether the destination is disabled. It sends nothing until it is enabled. */
   readonly isOff?: boolean
-  /** Whether all processes of the queue are paused. */
+  /** Whether all workers of the queue are paused. */
   readonly isPaused?: boolean
 }
 
@@ -116,46 +116,46 @@ export interface UrlLine {
   readonly lastFailure?: { readonly at: number; readonly why: string }
 }
 
-/** One point for each interval, the oldest first; the last one is not over yet. */
+/** The plotted values of each interval, oldest first. The last interval has not ended. */
 export interface Series {
   readonly intervalMs: number
   readonly from: number
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** How long handlers or attempts took, in milliseconds; null where none ended. */
+  /** Durations of handlers or attempts, in milliseconds; null when none ended. */
   readonly p50: readonly (number | null)[]
   readonly p95: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
-  /** Waiting and active at the end of each; null where it was not counted. */
+  /** Waiting and active jobs at the end of each interval; null when they were not counted. */
   readonly depth: readonly (number | null)[]
 }
 
-/** The events that came to a receiver since the inspector was created. */
+/** The events of a receiver since the inspector was created. */
 export interface PartEvents {
   readonly part: string
-  /** Those without a schema first, then those that failed; the most frequent first. */
+  /** Events without a schema first, then those that failed; each by frequency. */
   readonly events: readonly EventLine[]
-  /** How many messages were of events that are not listed, because there are too many. */
+  /** The number of messages of events that are not listed, because there are too many. */
   readonly others: number
 }
 
 export interface EventLine {
   readonly type: string
-  /** Of track messages. */
+  /** The event, for track messages. */
   readonly event?: string
-  /** How many messages arrived: 0 for an event that has a schema and did not come. */
+  /** The number of messages that arrived: 0 for an event that has a schema and did not arrive. */
   readonly count: number
-  /** How many in each of the last 15 minutes, the oldest first; the last one is not over yet. */
+  /** The number in each of the last 15 minutes, oldest first. The last minute has not ended. */
   readonly minutes: readonly number[]
   readonly firstAt?: number
   readonly lastAt?: number
-  /** Undefined where the receiver has no schemas for such messages. */
+  /** Undefined when the receiver has no schemas for such messages. */
   readonly hasSchema?: boolean
-  /** How many did not match the schema in this process. */
+  /** The number that did not match the schema in this process. */
   readonly failed: number
-  /** The most frequent first. */
+  /** By frequency, highest first. */
   readonly fields: readonly FieldLine[]
-  /** How often fields failed that are not listed, because there are too many. */
+  /** The number of failures of fields that are not listed, because there are too many. */
   readonly otherFields: number
 }
 
@@ -163,18 +163,18 @@ export interface EventLine {
 export interface FieldLine {
   /** `properties.items[].sku`. */
   readonly path: string
-  /** What the library calls the fault; empty when it has no name. */
+  /** The name of the fault in the schema library; empty when it has none. */
   readonly code: string
-  /** In how many messages. */
+  /** The number of messages. */
   readonly count: number
 }
 
 export interface DeadLetters {
-  /** By reason and error, the group with the newest first. */
+  /** By reason and error, the group with the newest letter first. */
   readonly groups: readonly LetterGroup[]
-  /** Whether `groups` counts all; false when they are so many that only the newest were read. */
+  /** Whether `groups` counts all letters. False when they are so many that only the newest were read. */
   readonly isWhole: boolean
-  /** The newest first. */
+  /** Newest first. */
   readonly letters: readonly Letter[]
   /** Pass it as `after` for the next page. */
   readonly next?: string
@@ -184,7 +184,7 @@ export interface LetterGroup {
   /** The reason and the error, without the numbers that differ. */
   readonly name: string
   readonly reason: string
-  /** That of the newest. */
+  /** The error of the newest letter. */
   readonly error: string
   readonly count: number
   readonly latestAt: number
@@ -199,25 +199,25 @@ export interface Letter {
   readonly name?: string
   readonly user?: string
   readonly error?: ErrorLine
-  /** That of the replay whose copy it is. */
+  /** The id of the replay that created this copy. */
   readonly replayId?: string
-  /** The row, when its message is still kept. */
+  /** The id of the row, while its message is kept. */
   readonly row?: number
   readonly excerpt: string
 }
 
-/** A message that was handled, and is kept. */
+/** A handled message in the history. */
 export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user' | 'row' | 'excerpt'> {
   readonly handledAt: number
-  /** The named ones that handled it; the empty name is that of all others. */
+  /** The named handlers that handled it. The empty name stands for all others. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
-  /** Pass it as `after` for those that follow. */
+  /** Pass it as `after` for the next page. */
   readonly cursor: string
 }
 
-/** Which messages to replay: those that match all that is given. */
+/** The messages to replay: those that match all given fields. */
 export interface ReplayRequest {
   readonly part: string
   /** Required without `dryRun`. */
@@ -232,9 +232,9 @@ export interface ReplayRequest {
   readonly ids?: readonly string[]
   readonly handlers?: readonly string[]
   readonly maxPerSecond?: number
-  /** Only counts. */
+  /** Whether it only counts. */
   readonly dryRun: boolean
-  /** What a dry run counted, to show how far it is. */
+  /** The count of a dry run, to show the progress. */
   readonly total?: number
 }
 
@@ -244,7 +244,7 @@ export interface ReplayPlan {
   readonly events: Readonly<Record<string, number>>
 }
 
-/** A replay that runs in this process, or did. `count`: so many were given to the handlers. */
+/** A replay of this process, running or ended. `count` is the number of messages given to the handlers. */
 export interface ReplayStatus {
   readonly request: ReplayRequest
   readonly state: 'running' | 'complete' | 'stopped' | 'failed'
@@ -253,42 +253,43 @@ export interface ReplayStatus {
 }
 
 /**
- * How a message stands: `done` (handled, delivered, collected), `ignored` (no handler matches it), `skipped` (its destination does not send it), `waiting` (for its first
- * or its next attempt, or being handled), `failed` (its sender was answered that it should come again), `refused` (answered 4xx; no retry), `dead` (a dead letter).
+ * The state of a message: `done` (handled, delivered, collected), `ignored` (no handler matches), `skipped` (not sent by its destination),
+ * `waiting` (for an attempt, or in one), `failed` (answered so that the sender retries), `refused` (answered 4xx, no retry), `dead` (a dead
+ * letter).
  */
 export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | 'refused' | 'dead'
 
 export interface Row {
   readonly id: number
-  /** When it arrived, or was queued; of a copy, when it was first seen. */
+  /** When it arrived or was queued, or, for a copy, first appeared. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
   readonly part: string
   readonly state: RowState
-  /** One of the seven, or `batch`; undefined for a body that is no message. */
+  /** One of the seven types, or `batch`; undefined for a body that is not a message. */
   readonly type?: string
   readonly name?: string
-  /** Its `userId`, else its `anonymousId`. */
+  /** Its `userId`, or its `anonymousId`. */
   readonly user?: string
-  /** Rows with one of these in common are of one message: its `messageId`, else a digest of its bytes. Of a collected request, those of its calls, 100 at most. */
+  /** The `messageId`, or a digest of the bytes: rows of one message share it. A collected request has those of its calls, at most 100. */
   readonly messageIds?: readonly string[]
-  /** That of the replay whose copy it is. */
+  /** The id of the replay that created this copy. */
   readonly replayId?: string
-  /** Of a collected request, when it had any. */
+  /** The number of refused calls of a collected request, if any. */
   readonly refusedCalls?: number
   readonly status?: number
-  /** Why it is not done: a code of an error, or the reason of a dead letter or of what was skipped. */
+  /** Why it is not done: the code of an error, or the reason of a dead letter or a skipped message. */
   readonly code?: string
   /** The length of the body, in bytes. */
   readonly bytes: number
   readonly attempts: number
-  /** When the next attempt is due; set while it waits for that time. */
+  /** When the next attempt is due, while it waits for that time. */
   readonly retryAt?: number
-  /** While it waits: the URLs that gave a final response, which are not tried again. */
+  /** While it waits: the URLs that gave a final response and are not tried again. */
   readonly finalUrls?: readonly string[]
-  /** How long the handlers took, or the attempt that ended last, in milliseconds. */
+  /** The duration of the handlers, or of the latest attempt, in milliseconds. */
   readonly durationMs?: number
-  /** True when strangers may have sent it: such rows are kept apart, and push no others out. */
+  /** Whether a stranger may have sent it. Such rows are kept separately and displace no others. */
   readonly isRefused?: boolean
 }
 
@@ -298,12 +299,12 @@ export interface Detail {
   readonly request?: RequestLine
   readonly body: Body
   readonly steps: readonly Step[]
-  /** That of its dead letter, too; undefined for a refused request. */
+  /** The id of the delivery and of its dead letter; undefined for a refused request. */
   readonly deliveryId?: string
-  /** Whether it is in the queue of its part, or was. */
+  /** Whether it is or was in the queue of its part. */
   readonly isStored: boolean
   readonly canExplain: boolean
-  /** The four hours in which a destination tries it; set after its first attempt. */
+  /** The four hours in which a destination retries it; set after its first attempt. */
   readonly window?: { readonly startedAt: number; readonly endsAt: number }
 }
 
@@ -311,11 +312,11 @@ export interface RequestLine {
   readonly method: string
   readonly path: string
   readonly remoteAddress?: string
-  /** Names in lower case. The value of one that may hold a secret is null. */
+  /** Names in lower case. The value is null if it may be a secret. */
   readonly headers: readonly (readonly [name: string, value: string | null])[]
 }
 
-/** The exact bytes, but for write keys, which read `…`: `text` when they are UTF-8, else `base64`. Neither, when no body was kept, or may be shown. */
+/** The exact bytes, with each write key as `…`: `text` if they are UTF-8, otherwise `base64`. Neither if no body is shown. */
 export interface Body {
   readonly size: number
   readonly text?: string
@@ -325,7 +326,7 @@ export interface Body {
 /** A step of a message, for its timeline. */
 export type Step = { readonly at: number } & (
   | { readonly what: 'arrived'; readonly remoteAddress?: string; readonly bytes: number; readonly isCopy: boolean }
-  /** `secretIndex`: which of the secrets matched, from 0. `isVerified` false: no signature covers it. `hasHeader`: a header in place of one. */
+  /** `secretIndex`: the index of the matching secret. `isVerified` false: it has no signature. `hasHeader`: it has a header instead. */
   | {
       readonly what: 'checked'
       readonly isVerified: boolean
@@ -333,7 +334,7 @@ export type Step = { readonly at: number } & (
       readonly secretIndex?: number
       readonly source?: string
     }
-  /** No secret was given, so its signature was not checked. */
+  /** No secret was given, so the signature was not checked. */
   | { readonly what: 'unchecked' }
   | { readonly what: 'stored'; readonly durationMs: number }
   | {

@@ -110,7 +110,7 @@ it('the token is taken in its header alone, so that no other port gets it from a
   ]
   for (const request of requests) {
     const answer = await ask(inspector, '/api/setup', request)
-    expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('needs the token')])
+    expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('must have the token')])
   }
 })
 

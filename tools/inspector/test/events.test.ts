@@ -166,7 +166,7 @@ it('what does not match has 20 fields at most, and shows keys that look like nam
   }
   fail(['x'.repeat(1_000), { key: 'named' }])
   fail(Array.from({ length: 20 }, (_, index) => `key ${index}`))
-  const [line] = counts.read().events
+  const [line] = counts.snapshot().events
   expect([line?.fields.length, line?.otherFields]).toEqual([20, 2])
   expect(line?.fields.slice(0, 2).map(({ path }) => path)).toEqual(['body.*', 'body.named'])
 })
@@ -195,7 +195,7 @@ it('counts no more once it is stopped', async () => {
   await deliver(receiver, of('A'))
   stop()
   await deliver(receiver, of('A'))
-  expect(summaryOf(counts.read().events)).toEqual([['A', 1, 0, undefined]])
+  expect(summaryOf(counts.snapshot().events)).toEqual([['A', 1, 0, undefined]])
 })
 
 it.each([

@@ -13,7 +13,7 @@ function setUp(keep = {}) {
   const clock = manualClock()
   const { journal, rows } = keptBy(clock, keep)
   const add = (bytes: string | Uint8Array, given: Partial<LoggedHead> = {}) => {
-    const entry = journal.add('shop', { kind: 'received', at: clock.now(), deliveryId: String(bytes), ...given })
+    const entry = journal.addMessage('shop', { kind: 'received', at: clock.now(), deliveryId: String(bytes), ...given })
     setBody(entry, typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     journal.update(entry)
     return entry

@@ -17,7 +17,7 @@ function setUp() {
 
 it('a part that nothing happened in has empty intervals', () => {
   const { clock, series } = setUp()
-  const { from, intervalMs, done, failed, p50, depth } = series.read('shop', 1)
+  const { from, intervalMs, done, failed, p50, depth } = series.readPart('shop', 1)
   expect({ from, intervalMs }).toEqual({ from: clock.now() - 55_000, intervalMs: 5_000 })
   expect([done, failed]).toEqual([Array(12).fill(0), Array(12).fill(0)])
   expect([p50, depth]).toEqual([Array(12).fill(null), Array(12).fill(null)])
@@ -32,7 +32,7 @@ it.each([
   const { series } = setUp()
   series.done('shop', 3)
 
-  const read = series.read('shop', minutes)
+  const read = series.readPart('shop', minutes)
 
   expect([read.intervalMs, read.done.length, read.done.at(-1)]).toEqual([intervalMs, count, 1])
 })
@@ -45,7 +45,7 @@ it('counts and depths stay in their interval', async () => {
   await clock.advance(5_000)
   series.done('shop', 1)
   series.done('other', 1)
-  const { done, failed, depth, p50 } = series.read('shop', 1)
+  const { done, failed, depth, p50 } = series.readPart('shop', 1)
   expect(done.slice(-2)).toEqual([1, 1])
   expect(failed.slice(-2)).toEqual([1, 0])
   expect(depth.slice(-2)).toEqual([7, null])
@@ -60,7 +60,7 @@ it('a clock that jumps by years shows nothing of before', async () => {
   series.failed('shop', 2)
 
   for (const minutes of [15, 240]) {
-    const { done, failed } = series.read('shop', minutes)
+    const { done, failed } = series.readPart('shop', minutes)
     expect([sum(done), sum(failed)]).toEqual([0, 1])
   }
 })
@@ -78,7 +78,7 @@ it('what happened in any pattern of times is counted once, while its interval is
       }
 
       for (const minutes of [15, 240]) {
-        const { from, done, failed } = series.read('shop', minutes)
+        const { from, done, failed } = series.readPart('shop', minutes)
         const shown = times.filter(({ at }) => at >= from)
         expect([sum(done), sum(done) + sum(failed)]).toEqual([
           shown.filter(({ isDone }) => isDone).length,
@@ -97,7 +97,7 @@ it('percentiles are at most 10 % from the duration that they stand for', () => {
       const { series } = setUp()
       for (const each of durations) series.done('shop', each)
       const sorted = durations.toSorted((one, other) => one - other)
-      const { p50, p95, p99 } = series.read('shop', 1)
+      const { p50, p95, p99 } = series.readPart('shop', 1)
       for (const [share, shown] of Object.entries({ 0.5: p50, 0.95: p95, 0.99: p99 })) {
         const exact = sorted[Math.ceil(sorted.length * Number(share)) - 1] as number
         expect(Math.abs((shown.at(-1) as number) / exact - 1)).toBeLessThanOrEqual(0.1)

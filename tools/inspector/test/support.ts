@@ -38,7 +38,7 @@ export function keptBy(clock: Clock, keep: KeepOptions = { messages: 20, refused
   const steps = (id?: number) => detail(id)?.steps.map(({ what }) => what)
   /** How often the plots count a success and a failure. */
   const counts = (part: string) => {
-    const { done, failed } = series.read(part, 60)
+    const { done, failed } = series.readPart(part, 60)
     return [done, failed].map((each) => each.reduce((sum, count) => sum + count, 0))
   }
   return { journal, series, rows, detail, steps, counts }

@@ -1,4 +1,4 @@
-/** What is probably wrong with an endpoint that answers a case otherwise, and what to do. */
+/** The likely causes when an endpoint answers a case wrongly, and what to do. */
 
 const PARSE = 'Catch the error of the parser, and answer 400.'
 const MALFORMED = 'Check that the header has 40 hex digits before anything else is done with it.'
@@ -14,12 +14,12 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
     'It compares a part of the signature only: compare all 40 digits.',
   ],
   [/^signature-sha256/, 'Compare the lowercase hex HMAC-SHA1 only.'],
-  [/^signature-without-secret/, 'Anybody can compute it: key the digest with the secret.'],
-  [/^signature-empty-secret/, 'Anybody can compute it: refuse everything while no secret is configured.'],
+  [/^signature-without-secret/, 'Anyone can compute it: key the digest with the secret.'],
+  [/^signature-empty-secret/, 'Anyone can compute it: refuse every request while no secret is configured.'],
   [/^signature-of-nothing/, 'It verifies an empty body: read the body before anything else consumes it.'],
-  [/^signature-(upper-case|with-tail|prefixed|base64)/, 'The specification has lowercase hex digits and nothing else.'],
+  [/^signature-(upper-case|with-tail|prefixed|base64)/, 'Accept only lowercase hex digits, as the specification says.'],
   [/^signature-forged$/, 'Verify the signature.'],
-  [/^signature-forged-types/, 'Verify the signature before the type is looked at, whatever the type is.'],
+  [/^signature-forged-types/, 'Verify the signature before you read the type.'],
   [/^signature-of-other-body/, 'Compute the digest of the body of each request.'],
   [/^body-changed/, 'Compute the digest of the whole body.'],
   [/^body-extended/, 'Compute the digest of the bytes that arrived, without trimming or parsing them.'],
@@ -27,12 +27,12 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^(forged-not-json|unsigned-empty-body)/, 'Verify the signature before the body is parsed.'],
   [/^forged-put/, 'The sender uses POST only: refuse other methods, or verify them as well.'],
 
-  [/^type-/, 'The sender sends each of the seven types: answer 2xx to one that is of no use to you.'],
-  [/^context-object/, 'Every message but a delete has a context: take it, whatever it holds.'],
-  [/^unknown-fields/, 'Senders add fields, and new ones over time: ignore those that you do not know.'],
-  [/^anonymous-id/, 'A visitor who has not logged in has no userId: take the anonymousId in its place.'],
+  [/^type-/, 'The sender sends all seven types: answer 2xx to those that you do not use.'],
+  [/^context-object/, 'Every message except a delete has a context: accept any context.'],
+  [/^unknown-fields/, 'Senders add fields over time: ignore unknown ones.'],
+  [/^anonymous-id/, 'A visitor who has not logged in has no userId: use the anonymousId.'],
   [/^user-id-null/, 'Senders write null for the userId of a visitor who has not logged in: treat it as absent.'],
-  [/^audience-traits/, 'Audiences arrive as boolean traits: take them beside text and numbers.'],
+  [/^audience-traits/, 'Audiences arrive as boolean traits: accept booleans as well as text and numbers.'],
   [/^old-timestamp/, 'A message is retried for four hours with the same bytes: do not refuse one for its age.'],
 
   [/^bytes-float/, 'JavaScript, Go and PHP write it as 39.'],
@@ -54,22 +54,31 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^bytes-indented/, 'A body that is read as text may have lost the CR of a line break.'],
   [/^bytes-(line-break-at-end|space-at-start)/, 'A body that is trimmed, as by strip() or trim(), has lost it.'],
 
-  [/^retry-identical/, 'A sender that lost an answer sends the message again: answer a known message as before.'],
+  [
+    /^retry-identical/,
+    'A sender that did not get the answer sends the message again: give a known message the same answer.',
+  ],
   [/^large-body/, 'Read the whole body before it is verified, and raise its limit, in the framework and in proxies.'],
   [/^body-in-pieces/, 'Read as many bytes as Content-Length says, not only those of the first packet.'],
-  [/^header-names/, 'Names of headers have no case (RFC 9110, section 5.1), and proxies change it: compare without.'],
+  [
+    /^header-names/,
+    'Header names are case-insensitive (RFC 9110, section 5.1), and proxies change their case: ignore the case.',
+  ],
   [/^nul/, 'PostgreSQL refuses that character in text and in jsonb: remove it before the message is stored.'],
-  [/^keep-alive/, 'Read each body to its end also when it is refused, or answer with Connection: close.'],
-  [/^twenty-at-once/, 'A sender posts many messages at a time: answer them side by side, or each of them soon.'],
+  [/^keep-alive/, 'Read each body to its end, even when you refuse it, or answer with Connection: close.'],
+  [/^twenty-at-once/, 'A sender posts many messages at a time: answer them concurrently, or each of them quickly.'],
 
   [/^key-/, 'Compare the whole value of the header, in constant time, and refuse a request without it.'],
-  [/^batch/, 'The sender posts batches where its user turns them on: take them, or leave them off there.'],
-  [/^mapped-body/, 'The user of the sender chooses the body: answer 2xx or 4xx. A 5xx brings it back.'],
+  [/^batch/, 'The sender posts batches if its user turns them on: accept them, or leave them off at the sender.'],
+  [/^mapped-body/, 'The user of the sender chooses the body: answer 2xx or 4xx. A 5xx is retried.'],
 
   [/^lone-surrogate/, 'JSON.stringify of JavaScript writes it: replace it before the text is encoded or stored.'],
   [/^signed-(not-json|cut-json|empty-body)/, PARSE],
-  [/^signed-(null|list|empty-object)/, 'Check what the parser returned before a field of it is read, and answer 400.'],
-  [/^unknown-type/, 'Answer 2xx or 4xx: a 5xx brings it back.'],
+  [
+    /^signed-(null|list|empty-object)/,
+    'Check the type of the parsed value before you read its fields, and answer 400.',
+  ],
+  [/^unknown-type/, 'Answer 2xx or 4xx: a 5xx is retried.'],
   [/^byte-order-mark/, `A parser may refuse it. ${PARSE}`],
 ]
 

@@ -1,4 +1,4 @@
-/** The cases of `hookline check URL`, in tables: what is sent, and which answers are right. */
+/** The cases of `hookline check URL`, in tables: requests, and the answers that are right. */
 
 import { createHash } from 'node:crypto'
 import { sign } from 'hookline'
@@ -37,9 +37,9 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** Whether it is refused where the bytes are changed before they are verified. */
+  /** Whether an endpoint that changes the bytes before it verifies them refuses it. */
   readonly isExact?: boolean
-  /** How several requests are sent. Default: one after another, each on a connection of its own. */
+  /** How several requests are sent. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
   requests(base: Base): readonly CaseRequest[]
 }
@@ -60,7 +60,7 @@ function table<Content>(
   })
 }
 
-/** The text of a message, or of what is none. */
+/** Returns the text of the body, which need not be a message. */
 type Text = (form: Form, id: string) => string
 
 const ofText = (text: Text, base: Base, id: string): CaseRequest => signed(base, text(base.form, id))
@@ -71,7 +71,7 @@ const ofRequests = (requests: Requests, base: Base, id: string) => requests(base
 
 const WARN = { severity: 'warn' } as const
 
-/** The signature to send with a plain message; null for none. */
+/** Returns the signature of a plain message; null for none. */
 type Forge = (right: string, text: string, secret: string) => string | null
 
 function ofForged(forge: Forge, base: Base, id: string): CaseRequest {
@@ -79,7 +79,7 @@ function ofForged(forge: Forge, base: Base, id: string): CaseRequest {
   return signed(base, text, forge(sign(text, base.secret), text, base.secret))
 }
 
-/** A plain message that is changed after it was signed. */
+/** Changes a plain message after it was signed. */
 type Change = (text: string, id: string) => string
 
 function ofChanged(change: Change, base: Base, id: string): CaseRequest {
@@ -91,7 +91,7 @@ const ANOTHER = 'another secret of hookline check'
 const TOLERANT = { ...WARN, section: 'Authentication 2' } as const
 const REFUSED = { expectation: 'refused', section: 'Authentication 3' } as const
 
-/** What must be refused, because it was not signed with the secret. */
+/** Requests that an endpoint must refuse because the secret did not sign them. */
 const FORGED: readonly EndpointCase[] = [
   ...table<Forge>({ ...REFUSED, starts: 'a message ' }, ofForged, [
     ['signature-missing', 'without X-Signature', () => null],
@@ -178,7 +178,7 @@ const FIELDS: Readonly<Record<string, (id: string, form: Form) => Members>> = {
   screen: (id) => ({ context: screenContext(id), name: quote('Hookline Check') }),
   identify: (id) => ({ traits: object({ check: quote(id), logins: '5' }) }),
   track: (id) => ({ event: quote('Hookline Check'), properties: object({ check: quote(id), total: '12' }) }),
-  // Its new id is there twice: under its own name, and as the `userId` that every message has.
+  // The new id occurs twice: under its own name, and as the `userId` that every message has.
   alias: (_id, { fields }) => {
     const [previousId, userId] = [quote(newId()), quote(newId())]
     return fields ? { previousId, userId } : { 'Previous ID': previousId, 'User ID': userId, userId }
@@ -246,22 +246,22 @@ const [FIRST, ...MESSAGES] = [
   ]),
 ] as unknown as readonly [EndpointCase, ...EndpointCase[]]
 
-/** The first of all cases: what is sent in it is found by `plain.ts`. */
+/** The first case. `plain.ts` finds the message that it sends. */
 export const PLAIN: EndpointCase = FIRST
 
 const EXACT = { expectation: 'taken', section: 'Authentication 2', isExact: true, starts: 'a message ' } as const
 
-/** A message with these fields among its properties. */
+/** Returns a message with these fields among its properties. */
 const ofFields = (fields: string, base: Base, id: string): CaseRequest =>
   signed(base, write(base.form, `{"check":${quote(id)},${fields}}`))
 
-/** A message that is changed as a text. */
+/** Returns a message whose text was changed. */
 function ofRewritten(change: (text: string, form: Form) => string, base: Base, id: string): CaseRequest {
   const plain = write({ ...base.form, isSpaced: false }, texts({ check: id, other: 'value' }))
   return signed(base, change(plain, base.form))
 }
 
-/** How a message is written: what is signed are the bytes, whatever a serialiser would make of them. */
+/** Ways to write a message. The signature covers the bytes, not what a serialiser would write. */
 const BYTES: readonly EndpointCase[] = [
   ...table<string>(EXACT, ofFields, [
     ['bytes-float', 'with the number 39.0', '"value":39.0'],
@@ -355,7 +355,7 @@ const TRAFFIC = table<Requests>({ expectation: 'taken', section: BODY }, ofReque
   ],
 ])
 
-/** Signed bodies that are no messages, or hardly. Refusing one is right, and so is accepting it; failing is not. */
+/** Signed bodies that are not valid messages, or barely. An endpoint may accept or refuse them, but must not fail. */
 const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
   [
     'lone-surrogate',
@@ -380,7 +380,7 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
   ['byte-order-mark', 'a message with a byte order mark before it', (form, id) => `\ufeff${plainText(form, id)}`],
 ])
 
-/** What is wrong with connections only. Last: an endpoint may have had enough of forged messages by then. */
+/** Faults of connections. These cases come last, because forged messages may exhaust a limit of the endpoint before. */
 const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TIME, ...WARN }, ofRequests, [
   [
     'keep-alive',
@@ -400,7 +400,7 @@ const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TI
   ],
 ])
 
-/** In place of forged signatures, for a sender that sends the secret itself as a header. */
+/** Cases for senders that send the secret itself as a header. They replace forged signatures. */
 const KEYS = table<(secret: string) => string | null>(
   { ...REFUSED, starts: 'a message ' },
   (proof, base, id) => signed(base, plainText(base.form, id), proof(base.secret)),
@@ -428,21 +428,21 @@ const BATCHES = table<Text>({ expectation: 'taken', section: BODY, ...WARN }, of
 ])
 
 const MAPPED = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
-  ['mapped-body', 'a body that is no message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
+  ['mapped-body', 'a body that is not a message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
 ])
 
-/** Of https only. It is found before a request is sent. */
+/** The case for https URLs. It runs before any request is sent. */
 export const CERTIFICATE: EndpointCase = {
   id: 'certificate',
   sends: 'nothing: a connection with TLS is opened',
-  expects: 'a certificate of an authority that is trusted',
+  expects: 'a certificate of a trusted authority',
   expectation: 'answered',
   section: 'Authentication 4',
   severity: 'fail',
   requests: () => [],
 }
 
-/** What matters most: a slow endpoint gets but a few cases in a minute. The other forged messages come late, because some ban their sender. */
+/** Selects the most important cases for the start, because a slow endpoint gets only a few in a minute. */
 const isEarly = ({ id }: EndpointCase): boolean =>
   ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
 
@@ -460,10 +460,10 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
   ...CONNECTIONS,
 ]
 
-/** The cases of senders other than the one of the specification. */
+/** The cases of the other senders. */
 export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES, ...MAPPED]
 
-/** What a sender does not do is left out. */
+/** Returns the cases of a sender, without those for things that it does not do. */
 export function casesOf({ as, signs }: Pick<RequestForm, 'as' | 'signs'>): readonly EndpointCase[] {
   if (as === 'segment') return ENDPOINT_CASES
   const isOfSignature = (each: EndpointCase): boolean => FORGED.includes(each) || BYTES.includes(each)

@@ -18,7 +18,7 @@ import { addReportOptions, list, openReport, type ReportOptions, type Result, se
 import { escaped, interruption, note, UsageError } from '../terminal.ts'
 import { CERTIFICATE, casesOf } from './cases.ts'
 import { DEFAULT_FORM } from './message.ts'
-import { run } from './run.ts'
+import { runCases } from './run.ts'
 
 interface Options extends SecretOptions, ReportOptions, FormOptions {
   readonly yes?: boolean
@@ -54,7 +54,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
   const { headers, secret } = { headers: options.header ?? {}, secret: await requireSecret(options) }
   const report = openReport(options, cases)
   const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret, headers, request }
-  const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // As many as a correct endpoint gets.
+  const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // The number of requests that a correct endpoint gets.
   const what = `about ${count} messages, signed and forged, of users named hookline-check-<random>`
   note(escaped(`Sends ${what}, to ${url.origin}${url.pathname}.`))
   await confirmRemote(url, what, options.yes)
@@ -65,7 +65,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
     if (cases.includes(CERTIFICATE)) {
       report.add(certificate('pass', 'Opened a connection with TLS. The certificate is trusted.'))
     }
-    await run(
+    await runCases(
       cases.filter((each) => each !== CERTIFICATE),
       { url, secret, headers, request, signal },
       report,

@@ -1,4 +1,4 @@
-/** What an answer means: right or wrong for its case, what it does to real messages, and what to do. */
+/** Judges an answer: whether it is right for its case, what it does to real messages, and what to do. */
 
 import { sign } from 'hookline'
 import type { Exchange } from '../../../../src/internals.ts'
@@ -7,7 +7,7 @@ import { adviceOf } from './advice.ts'
 import type { EndpointCase, Expectation } from './cases.ts'
 import type { CaseRequest } from './message.ts'
 
-/** What came back. `broken`: no answer, or none that is HTTP. */
+/** The kind of an answer. `broken`: the connection closed without a valid HTTP answer. */
 export type Kind = 'success' | 'redirect' | 'refusal' | 'failure' | 'timeout' | 'broken'
 
 export function kindOf({ status, error }: Exchange): Kind {
@@ -21,13 +21,13 @@ const LOST = {
   redirect:
     'Redirects are not followed: the message is lost. Answer at this URL, or give the sender the URL that it leads to.',
   refusal: 'A 4xx is not retried: the message is lost.',
-  failure: 'A 5xx is retried for up to four hours, always with the same bytes. See the log of the endpoint.',
-  timeout: 'A sender stops after 5 s and sends the message again later. Answer first, and do slow work afterwards.',
+  failure: 'A 5xx is retried for up to four hours, with the same bytes. See the log of the endpoint.',
+  timeout: 'A sender gives up after 5 s and sends the message again later. Answer first, and do slow work afterwards.',
   broken:
-    'A sender sends such a message again for up to four hours. Answer every request, also when handling it fails.',
+    'A sender sends such a message again for up to four hours. Answer every request, even when handling it fails.',
 }
 
-/** What an answer means that is wrong: those that are right have no meaning here. */
+/** The consequence of each wrong answer. Right answers have no entry. */
 const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string }>> = {
   taken: LOST,
   refused: {
@@ -39,7 +39,7 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
   },
   survived: {
     redirect: 'A refusal is a 4xx: answer 400.',
-    failure: 'A 5xx brings it back for up to four hours.',
+    failure: 'A 5xx is retried for up to four hours.',
     timeout: LOST.timeout,
     broken: LOST.broken,
   },
@@ -47,7 +47,7 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
   not_taken: { success: 'A 2xx takes it.' },
 }
 
-/** What it means for a correct message. */
+/** Returns what such an answer does to a correct message. */
 export function lossOf(exchange: Exchange): string {
   return MEANINGS.taken[kindOf(exchange)] ?? ''
 }
@@ -56,7 +56,7 @@ export interface Sent {
   readonly found: EndpointCase
   readonly requests: readonly CaseRequest[]
   readonly exchanges: readonly Exchange[]
-  /** Whether nothing responds at the address since then. */
+  /** Whether the address no longer responds. */
   readonly isDown: boolean
 }
 
@@ -64,11 +64,11 @@ export interface Known {
   readonly secret: string
   /** The status of the answer to a forged message. */
   readonly forgedStatus: number | undefined
-  /** What changes the body before it is verified: a sentence. */
+  /** A sentence that says what changes the body before it is verified. */
   readonly culprit: string | undefined
 }
 
-/** So many bytes of an answer are shown. */
+/** The most bytes of an answer that are shown. */
 const MAX_QUOTED = 200
 
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
@@ -90,7 +90,7 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
       id === 'signature-forged' &&
       exchanges.some(({ body }, at) => body.includes(sign(requests[at]?.body ?? '', known.secret)))
     if (!reveals) return result('pass', got)
-    const advice = 'Whoever forges a message reads it there: answer without it.'
+    const advice = 'Anyone who forges a message can read it there: do not include it in answers.'
     return result('fail', `${got}, and the right signature in the body of the answer`, advice)
   }
   const place = requests.length > 1 ? ` for request ${wrong + 1} of ${requests.length}` : ''
@@ -98,8 +98,8 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
   if (isDown) {
     return result(
       'fail',
-      `${got}, and nothing responds since then`,
-      'One request must not end the server.',
+      `${got}, and the endpoint has not responded since`,
+      'One request must not stop the server.',
       adviceOf(id),
     )
   }
@@ -108,10 +108,10 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
 
 const USE_BYTES = 'Verify the bytes as they arrived, before they are decoded or parsed.'
 const UNVERIFIED = 'Each message with a forged signature gets the same: verify it, and answer 401 when it is wrong.'
-const LIMITED = 'It limits how many requests it takes: a sender may post many messages in a short time.'
+const LIMITED = 'It limits the rate of requests: a sender may post many messages in a short time.'
 const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
 
-/** What is probably wrong, and what to do. */
+/** Returns the likely cause, and what to do. */
 function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exchange, known: Known): readonly string[] {
   const { forgedStatus, culprit } = known
   const { status } = exchange
@@ -128,15 +128,15 @@ function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exch
       ? `A forged message gets ${forgedStatus}: here the signature was right, but not the content.`
       : ''
   if (!isExact) return [content, advice]
-  if (!isRefusal || content) return [content, 'It is correct JSON, in a form that some senders write: take it.']
+  if (!isRefusal || content) return [content, 'It is correct JSON, in a form that some senders write: accept it.']
   return [culprit ?? `It re-serialises or decodes the body before it verifies it. ${advice}`, USE_BYTES]
 }
 
-/** What came back, in a few words. It quotes no more of the endpoint than where it redirects to. */
+/** Describes an answer in a few words. Of its contents, only the target of a redirect is quoted. */
 export function describe({ status, headers, reason, error }: Exchange): string {
   if (error === 'timeout') return 'no complete answer within 5 s'
   if (error === 'reset') return 'no answer: the connection was closed'
-  if (status === undefined) return `no answer that is HTTP (${String(reason).replace(/\.$/, '')})`
+  if (status === undefined) return `an answer that is not HTTP (${String(reason).replace(/\.$/, '')})`
   const { location } = headers
   const isRedirect = typeof location === 'string' && status >= 300 && status < 400
   return isRedirect ? `${status} to ${location.replace(/[?#].*$/s, '')}` : `${status}`

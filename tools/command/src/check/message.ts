@@ -1,4 +1,4 @@
-/** The messages that a check sends, written member by member, so that each byte of them is chosen; and their signed requests. */
+/** The messages and signed requests of a check. They are written member by member to control each byte. */
 
 import { randomBytes } from 'node:crypto'
 import { type DeliveryMethod, sign } from 'hookline'
@@ -6,39 +6,39 @@ import { layOut } from '../../../../src/internals.ts'
 import type { Json } from '../../../json.ts'
 import type { RequestForm } from '../arguments.ts'
 
-/** What messages look like. A serialiser that writes one again, from its default form, changes nothing in it. */
+/** The form of a message. In the default form, a serialiser writes it back unchanged. */
 export interface Form {
   readonly type: 'track' | 'identify' | 'page' | 'group'
   readonly isSpaced: boolean
-  /** The fields that the sender adds; undefined for a message as the specification shows it. */
+  /** The fields that the sender adds; undefined for a message as in the specification. */
   readonly fields?: Json | undefined
   changes(): Members
 }
 
-/** The JSON of the values by key; undefined leaves a key out. */
+/** Members of an object: JSON by key. Undefined omits a key. */
 export type Members = Readonly<Record<string, string | undefined>>
 
 export interface Base {
   readonly form: Form
   readonly secret: string
   readonly headers: Readonly<Record<string, string>>
-  /** What the sender does beside its messages. */
+  /** The properties of the sender's requests. */
   readonly request: RequestForm
 }
 
 export interface CaseRequest {
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** Whether any answer is right. */
+  /** Whether any answer counts as right. */
   readonly isOpen?: boolean
-  /** Whether its bytes are sent in two halves, 100 ms apart. */
+  /** Whether the body is sent in two halves, 100 ms apart. */
   readonly isInPieces?: boolean
   readonly method?: DeliveryMethod
 }
 
 export const DEFAULT_FORM: Form = { type: 'track', isSpaced: false, changes: () => ({}) }
 
-/** No user has this id, and no two messages the same. */
+/** Creates an id that no user has and no other message uses. */
 export function newId(): string {
   return `hookline-check-${randomBytes(8).toString('hex')}`
 }
@@ -51,7 +51,7 @@ export function quote(text: string): string {
   return JSON.stringify(text)
 }
 
-/** Writes an object without white space, with sorted keys: what sorts them leaves it as it is. */
+/** Writes an object without white space and with sorted keys, so that sorting it changes nothing. */
 export function object(members: Members): string {
   const keys = Object.keys(members).filter((key) => members[key] !== undefined)
   return `{${keys
@@ -66,7 +66,7 @@ export function texts(members: Readonly<Record<string, string>>): string {
 
 const DEVICE = texts({ model: 'hookline-check', type: 'check' })
 
-/** The context that every message has but a `delete`. */
+/** The context of every message except `delete`. */
 export const CONTEXT: string = object({ device: DEVICE, ip: quote('192.0.2.1') })
 
 export function screenContext(name: string): string {
@@ -77,7 +77,7 @@ export function screenContext(name: string): string {
   })
 }
 
-/** Fields that no part of the specification shows, and that senders add. */
+/** Returns fields that senders add although the specification does not show them. */
 export function extras(): Members {
   const times = { originalTimestamp: now(), receivedAt: now(), sentAt: now() }
   return { ...times, channel: quote('server'), integrations: '{"All":true}', messageId: quote(newId()) }
@@ -106,7 +106,7 @@ export function plainText(form: Form, id: string, changes: Members = {}): string
   return write(form, texts({ check: id }), changes)
 }
 
-/** Gives a text the white space of the form. Everything else stays as it is written. */
+/** Writes the white space of the form into a text, and changes nothing else. */
 export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): string {
   return (isSpaced ? layOut(text, 'spaced') : undefined) ?? text
 }

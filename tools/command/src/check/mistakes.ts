@@ -1,15 +1,15 @@
-/** Finds what an endpoint verifies in place of the HMAC-SHA1 of the bytes, from what it takes and refuses. */
+/** Finds what an endpoint verifies instead of the HMAC-SHA1 of the bytes, from the messages that it accepts and refuses. */
 
 import { createHmac } from 'node:crypto'
 import { MISTAKES } from '../../../../src/internals.ts'
 
-/** A body that was signed over its bytes, and whether it was refused. */
+/** A body whose bytes were signed, and whether it was refused. */
 export interface Sample {
   readonly text: string
   readonly isRefused: boolean
 }
 
-/** What else than a serialiser changes a body. */
+/** Changes to a body that are not made by a serialiser. */
 const CHANGES: readonly (readonly [sentence: string, change: (text: string) => string])[] = [
   ['It trims the body before it verifies it.', (text) => text.trim()],
   ['It trims the end of the body before it verifies it.', (text) => text.trimEnd()],
@@ -19,10 +19,10 @@ const CHANGES: readonly (readonly [sentence: string, change: (text: string) => s
   ['It removes what is not ASCII before it verifies the body.', (text) => text.replace(/[^\0-\x7f]/g, '')],
 ]
 
-/** Fewer bodies fit too many serialisers. */
+/** Below this number of bodies, too many serialisers match. */
 const MIN_SAMPLES = 10
 
-/** Says what changes bodies: what changes all that are refused, and none that are taken. Undefined when nothing known does. */
+/** Returns what changes all refused bodies and none of the accepted ones; undefined when no known change matches. */
 export function findCulprit(samples: readonly Sample[]): string | undefined {
   if (samples.length < MIN_SAMPLES || !samples.some(({ isRefused }) => isRefused)) return undefined
   const change = CHANGES.find(([, apply]) =>
@@ -41,10 +41,10 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
   return writers.length === 0 ? undefined : reserialises(writers)
 }
 
-/** Any secret shows whether a serialiser changes a body. */
+/** Stands for a secret where its value makes no difference. */
 const ANY = 'any'
 
-/** Says that an endpoint verifies what one of these serialisers writes: those with few settings are before the others. */
+/** Says that the endpoint verifies what one of these serialisers writes. Those with few settings come first. */
 function reserialises(mistakes: readonly Known[]): string {
   const names = mistakes.map(({ writer = '' }) => writer)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
@@ -54,12 +54,12 @@ function reserialises(mistakes: readonly Known[]): string {
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
-  /** What it means when it is accepted, and what to do. */
+  /** Says what it means when the endpoint accepts the signature, and what to do. */
   readonly meaning: string
   sign(text: string, secret: string): string
 }
 
-/** Signs a body with one mistake; undefined where that does not apply. */
+/** Signs a body with one mistake. Returns undefined when the mistake does not apply. */
 type Known = Omit<(typeof MISTAKES)[number], 'code'> & { readonly code: string }
 
 export function listMistakes(text: string, secret: string): readonly Mistake[] {
@@ -78,7 +78,7 @@ export function listMistakes(text: string, secret: string): readonly Mistake[] {
   })
 }
 
-/** What only endpoints do. */
+/** Mistakes that only endpoints make. */
 const OF_ENDPOINTS: readonly Known[] = [
   { code: 'hash_sha256', sign: (body, secret) => hmac('sha256', secret, body) },
   { code: 'hash_sha512', sign: (body, secret) => hmac('sha512', secret, body) },
@@ -117,13 +117,13 @@ const MEANINGS: Readonly<Record<string, string>> = {
   key_unused: `It expects SHA-1 without the secret. ${USE_HMAC}`,
   key_before_body: `It expects SHA-1 of secret and body. ${USE_HMAC}`,
   key_behind_body: `It expects SHA-1 of body and secret. ${USE_HMAC}`,
-  key_and_body_swapped: 'It takes the body for the key and the secret for the text. Exchange them.',
+  key_and_body_swapped: 'It uses the body as the key and the secret as the text. Swap them.',
   secret_empty: 'Its secret is empty. Configure it.',
   secret_line_break_lost: 'Its secret has a line break at its end. Remove it.',
-  secret_space_lost: 'Its secret has a space beside it. Remove it.',
+  secret_space_lost: 'Its secret has a space before or after it. Remove it.',
   secret_space_extra: 'Its secret has no white space around it, and yours has.',
   secret_quotes_lost: 'Its secret is in quotation marks. Remove them.',
-  secret_quotes_extra: 'Its secret is without the quotation marks that yours has.',
+  secret_quotes_extra: 'Its secret has no quotation marks, and yours has.',
   secret_hex_decoded: `It decodes the secret from hex. ${USE_TEXT}`,
   secret_base64_decoded: `It decodes the secret from base64. ${USE_TEXT}`,
   body_empty: 'It verifies an empty body: something before it has read the body.',

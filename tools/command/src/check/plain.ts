@@ -1,4 +1,4 @@
-/** Finds the plain message that an endpoint accepts, which all other cases change; or why it accepts none. */
+/** Finds a plain message that the endpoint accepts, which all other cases change, or explains why it accepts none. */
 
 import type { Exchange } from '../../../../src/internals.ts'
 import { describe, kindOf, lossOf } from './judge.ts'
@@ -6,7 +6,7 @@ import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plai
 import { listMistakes } from './mistakes.ts'
 
 export interface Found {
-  /** Undefined when no plain message is accepted: no other case says anything then. */
+  /** Undefined when no plain message is accepted. The other cases then prove nothing. */
   readonly form?: Form
   readonly isGood: boolean
   readonly sentence: string
@@ -14,10 +14,10 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, and what it means when the form before was refused and this one is accepted. */
+/** A form to try, and what it means that this form is accepted but the previous one was refused. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
-/** Where the signature was refused, and not the content. */
+/** The form to try first when the signature was refused. */
 const SPACED: Try = [
   { isSpaced: true },
   false,
@@ -28,12 +28,12 @@ const TRIES: readonly Try[] = [
   [
     { changes: () => ({ context: undefined }) },
     true,
-    'Without a context object, it got a 2xx. All other cases go on with it.',
+    'Without a context object, it got a 2xx. All other cases use this form.',
   ],
   [
     { changes: () => ({ timestamp: now().replace(/\.\d+/, '') }) },
     false,
-    'With a timestamp without milliseconds, it got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: parse it so.',
+    'With a timestamp without milliseconds, it got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: accept milliseconds.',
   ],
   [
     { changes: extras },
@@ -41,18 +41,18 @@ const TRIES: readonly Try[] = [
     'With messageId, receivedAt and others, it got a 2xx. The specification does not show these fields: do not require them.',
   ],
   ...(['identify', 'page', 'group'] as const).map((type): Try => {
-    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} got a 2xx. All other cases go on with it.`]
+    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} got a 2xx. All other cases use this type.`]
   }),
 ]
 
 const OF_STATUS: Readonly<Record<number, string>> = {
   404: 'Nothing is at this path. Check the path of the URL, and that the endpoint is mounted there for POST.',
-  405: 'It takes no POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
-  415: 'It refuses the content type application/json. Take it.',
-  429: 'It limits how many requests it takes. Let it take those of a check, and those of a sender.',
+  405: 'It does not accept POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
+  415: 'It refuses the content type application/json. Accept it.',
+  429: 'It limits the rate of requests. Raise the limit for checks and senders.',
 }
 
-/** Sends the plain message in its forms until one is accepted. */
+/** Sends the plain message in one form after another until one is accepted. */
 export async function findPlain(
   send: (request: CaseRequest) => Promise<Exchange>,
   given: Omit<Base, 'form'>,
@@ -83,14 +83,14 @@ export async function findPlain(
     return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
   }
 
-  /** Says why no plain message is accepted, as far as other signatures show it. */
+  /** Explains why no plain message is accepted, as far as other signatures show it. */
   async function findReason(): Promise<string> {
     const { status = 0, headers } = exchange
     const meaning = lossOf(exchange)
     const isRefusal = kindOf(exchange) === 'refusal'
     if (isOfContent) {
       if (!isRefusal) return meaning
-      return `${meaning} A forged message gets ${forgedStatus}: here the signature was right, but not the content. Take a message that has no more than the specification shows.`
+      return `${meaning} A forged message gets ${forgedStatus}: the signature was right here, but not the content. Accept a message that has only the fields of the specification.`
     }
     const known = OF_STATUS[status]
     if (known !== undefined) return known
@@ -103,9 +103,9 @@ export async function findPlain(
       return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
     }
     if (request.signs === 'header') {
-      return `${meaning} A message with another value gets the same: it expects another value, or reads another header than ${request.proofHeader}. Compare both ends.`
+      return `${meaning} A message with another value gets the same: it expects another value, or reads a header other than ${request.proofHeader}. Compare both ends.`
     }
-    return `${meaning} A forged message gets the same: it has another secret, reads another header than X-Signature, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
+    return `${meaning} A forged message gets the same: it has another secret, reads a header other than X-Signature, or does not verify the bytes that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
   }
 }
 

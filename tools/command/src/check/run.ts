@@ -1,4 +1,4 @@
-/** Runs the cases against an endpoint: one at a time, within a minute, and not on after two timeouts. */
+/** Runs the cases against an endpoint, one at a time, within a minute. Stops after two timeouts. */
 
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,14 +15,14 @@ export interface Target extends Omit<Base, 'form'> {
   readonly signal: AbortSignal
 }
 
-/** No case begins later, and none goes on after the end. */
+/** The last moment to start a case, and the end of the run. */
 const LAST_START_MS = 50_000
 const END_MS = 58_000
-/** After so many cases without an answer in time, or with a 429, the rest would say nothing. */
+/** After this many timeouts or answers 429, further cases would prove nothing. */
 const LIMIT = 2
-const LATE = 'Not sent: a run ends within a minute. Pass --only for some cases alone.'
+const LATE = 'Not sent: a run ends within a minute. Pass --only to run selected cases.'
 
-export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
+export async function runCases(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
   const { url, secret, request } = target
   const started = performance.now()
   const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])
@@ -46,7 +46,7 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
     report.add({ id: PLAIN.id, result: isGood ? 'pass' : 'fail', section: PLAIN.section, sentence, durationMs })
   }
 
-  /** Cases of exact bytes are judged together: which of them are refused says what changes bodies. */
+  /** Cases about exact bytes. They are judged together, because the set of refused ones shows what changes the body. */
   const held: Sent[] = []
   const release = (): void => {
     const samples = held.flatMap(({ found, requests: [request], exchanges: [exchange] }) => {
@@ -66,24 +66,24 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
       if (target.signal.aborted) break
       count(exchanges)
       if (exchanges.some((exchange) => kindOf(exchange) === 'broken')) {
-        await delay(100) // A process that ends closes its connections before its listener.
+        await delay(100) // A process that exits closes its connections before its listener.
         isDown = (await createPoster(url).reach()) !== undefined
       }
       if (signal.aborted) reason = LATE
       else held.push({ found, requests, exchanges, isDown })
     }
     if (!found.isExact || reason !== undefined) release()
-    // It is what the endpoint does that keeps the case from running.
+    // The behaviour of the endpoint prevents the case from running, so the case fails.
     if (reason !== undefined) report.add({ id: found.id, result: 'fail', section: found.section, sentence: reason })
   }
   release()
 
   function reasonToSkip({ expectation }: EndpointCase): string | undefined {
-    if (isDown) return 'Not sent: nothing responds at the address any more.'
+    if (isDown) return 'Not sent: the endpoint no longer responds.'
     if (timeouts >= LIMIT) return 'Not sent: two requests got no complete answer within 5 s.'
-    if (limited >= LIMIT) return 'Not sent: it limits how many requests it takes. Let it take those of a check.'
+    if (limited >= LIMIT) return 'Not sent: it limits the rate of requests. Raise the limit for checks.'
     if (form === undefined && expectation !== 'answered') {
-      return 'Not sent: no plain message is taken. See plain-message.'
+      return 'Not sent: no plain message is accepted. See plain-message.'
     }
     return performance.now() - started < LAST_START_MS ? undefined : LATE
   }
@@ -107,7 +107,7 @@ async function send(
   return exchanges
 }
 
-/** Sends one request on a connection of its own: the next case must not depend on what this one leaves on it. */
+/** Sends one request on its own connection, so that the next case does not depend on the state that this one leaves. */
 async function postAlone(url: URL, request: CaseRequest, signal: AbortSignal): Promise<Exchange> {
   const poster = createPoster(url)
   const exchange = await post(poster, request, signal)

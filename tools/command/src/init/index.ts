@@ -1,4 +1,4 @@
-/** `hookline init`: writes a receiver, its test and `.env.example` in the form that this folder has, and installs what they need. */
+/** `hookline init`: writes a receiver, its test and `.env.example` in the form of this folder, and installs the packages that they need. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, statSync } from 'node:fs'
@@ -13,12 +13,12 @@ import { environmentOf, FRAMEWORKS, type Framework, type FrameworkName, receiver
 const NAMES = Object.keys(FRAMEWORKS) as FrameworkName[]
 
 export function define(command: Command): void {
-  const argument = new Argument('[framework]', 'what serves the receiver. Default: what package.json names, else node')
+  const argument = new Argument('[framework]', 'the framework. Default: the one that package.json names, or node')
   command
     .addArgument(argument.choices(NAMES))
     .addOption(
-      // The default of commander for such an option comes before this function is called.
-      new Option('--no-install', 'print the command that installs packages, in place of running it').default(true),
+      // Commander's default for such an option is set before this function runs.
+      new Option('--no-install', 'print the command that installs packages instead of running it').default(true),
     )
     .addHelpText('after', HELP)
     .action(init)
@@ -59,22 +59,22 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
   if (install && left.length > 0) process.exitCode = 1
 }
 
-/** Says which language and module system the files are in, and why. */
+/** Says which language and module system the files use, and why. */
 function describeForm({ text, isTypeScript, isModule }: Project, framework: Framework): string {
   if (isTypeScript) return 'TypeScript, because this folder has a tsconfig.json'
   if (text === undefined) return `ES modules, and ${MANIFEST} with "type": "module"`
   if (isModule) return `ES modules, because "type" is "module" in ${MANIFEST}`
-  if (framework === FRAMEWORKS.next) return 'ES modules, because Next.js takes no other routes'
+  if (framework === FRAMEWORKS.next) return 'ES modules, because routes of Next.js must be'
   return `CommonJS, because "type" is not "module" in ${MANIFEST}`
 }
 
 interface Project {
-  /** The text of package.json; undefined if it does not exist. */
+  /** The text of package.json; undefined when it does not exist. */
   readonly text: string | undefined
   readonly manifest: Manifest
   readonly isModule: boolean
   readonly isTypeScript: boolean
-  /** What runs the tests; undefined if it is another, such as Jest. */
+  /** The test runner; undefined for others, such as Jest. */
   readonly runner: 'node' | 'vitest' | undefined
   readonly manager: Manager
 }
@@ -109,7 +109,7 @@ function parseManifest(text: string): Manifest {
     const manifest: unknown = JSON.parse(text.replace(/^\uFEFF/, '')) // Editors on Windows write a byte order mark.
     if (isObject(manifest)) return manifest
   } catch {}
-  throw new UsageError(`${MANIFEST} is not JSON with an object. Mend it, then run the command again.`)
+  throw new UsageError(`${MANIFEST} must contain a JSON object. Correct it, then run the command again.`)
 }
 
 function has({ dependencies, devDependencies }: Manifest, name: string): boolean {
@@ -118,7 +118,7 @@ function has({ dependencies, devDependencies }: Manifest, name: string): boolean
 
 function runnerOf(manifest: Manifest): Project['runner'] {
   const { test } = manifest.scripts ?? {}
-  const isOwn = test === undefined || String(test).includes('no test specified') // That of `npm init` fails.
+  const isOwn = test === undefined || String(test).includes('no test specified') // `npm init` writes a script that only fails.
   if (has(manifest, 'vitest') && (isOwn || /\bvitest\b/.test(String(test)))) return 'vitest'
   return isOwn || /\bnode\b.* --test\b/.test(String(test)) ? 'node' : undefined
 }
@@ -143,7 +143,7 @@ const LOCK_FILES: Readonly<Record<string, Manager>> = {
   'package-lock.json': 'npm',
 }
 
-/** The package manager that package.json names, that has a lock file in this folder or above, or that runs this command. */
+/** Returns the package manager that package.json names, that has a lock file in this folder or above, or that runs this command. */
 function managerOf({ packageManager }: Manifest): Manager {
   const isKnown = (name: string | undefined): name is Manager => name !== undefined && Object.hasOwn(MANAGERS, name)
   const [named] = String(packageManager).split('@')
@@ -157,21 +157,21 @@ function managerOf({ packageManager }: Manifest): Manager {
   return isKnown(running) ? running : 'npm'
 }
 
-/** The files to write, by path: the receiver, its test, the variables. */
+/** Returns the files to write, by path: the receiver, its test, and the variables of its environment. */
 function filesOf(framework: Framework, project: Project): Record<string, string> {
   const isNext = framework === FRAMEWORKS.next
   const { isTypeScript, runner = 'node' } = project
   const isModule = project.isModule || isTypeScript || isNext
-  // Node knows an ES module by package.json or the extension. A route of Next.js has its name from Next.js.
+  // Node recognises an ES module by package.json or the extension. Next.js sets the name of a route.
   const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
   const stem = isFolder('src') && !(isNext && isFolder('app')) ? `src/${framework.path}` : framework.path
   const isTypedTest = isTypeScript && runner === 'vitest'
   const test = isTypedTest ? `test.${kind}ts` : project.isModule ? 'test.js' : 'test.mjs'
-  // TypeScript compiles an import of `.js`, which vitest finds; Node imports the file as it is named.
+  // TypeScript compiles an import of `.js`, which vitest resolves. Node imports the file by its real name.
   const imported = `./${posix.basename(stem)}.${kind}${isTypeScript && !isTypedTest ? 'ts' : 'js'}`
   return {
     [`${stem}.${kind}${isTypeScript ? 'ts' : 'js'}`]: receiverOf(framework, isModule),
-    // Another runner must not take it for one of its own.
+    // The name keeps another test runner from running it.
     [`${stem}.${project.runner === undefined ? 'node-' : ''}${test}`]: testOf(framework, imported, {
       runner,
       isTypeScript: isTypedTest,
@@ -180,7 +180,7 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   }
 }
 
-/** Also for a link that leads nowhere. */
+/** Returns whether the path exists, even as a link without a target. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
@@ -191,7 +191,7 @@ function isFolder(path: string): boolean {
 
 async function write(path: string, text: string): Promise<void> {
   if (path === ENVIRONMENT && isThere(path)) {
-    return note(`${path} exists, and is left as it is: it needs HOOKLINE_SECRET.`)
+    return note(`${path} exists and was not changed: add HOOKLINE_SECRET to it.`)
   }
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, text, { flag: 'wx' })
@@ -208,7 +208,7 @@ async function addTestScript({ text, manifest, runner }: Project): Promise<void>
   print(`added the script "test" to ${MANIFEST}`)
 }
 
-/** @returns The commands that are still to run. */
+/** @returns The commands that the user still has to run. */
 function installPackages({ packages, types }: Framework, { manifest, manager, isTypeScript }: Project, isRun: boolean) {
   const missing = (names: readonly string[]) => names.filter((name) => !has(manifest, name))
   const own = has(manifest, 'hookline') ? [] : [`hookline@${packageJson.version}`]
@@ -218,9 +218,9 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
   if (!isRun) return lines
   return lines.filter((line) => {
     note(`$ ${line}`)
-    // By a shell, as Windows needs it for package managers. Each word is a name of this file.
+    // Windows needs a shell to start package managers. Each word is a constant of this file.
     const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
-    if (!isInstalled) note(`The packages could not be installed by: ${line}`)
+    if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
     return !isInstalled
   })
 }
@@ -245,7 +245,7 @@ function printNext(
     ...(isNext ? ['Start the app.', check('/api/webhooks')] : []),
     ...(framework.isServer || isNext ? [] : [`Serve it: ${GUIDES}/hosts.md`]),
     ...(isTypeScript && !isModule && !isNext
-      ? ['Compile with "module": "nodenext" or "preserve": older settings find no types.']
+      ? ['Compile with "module": "nodenext" or "preserve": older settings do not find the types.']
       : []),
     framework.isServer
       ? `Before production, uncomment the inbox in ${receiver}: ${GUIDES}/deploy.md`

@@ -1,22 +1,22 @@
-/** What `hookline init` writes for each framework: a receiver, its test, and the variables of its environment. */
+/** The files that `hookline init` writes for each framework: a receiver, its test, and the variables of its environment. */
 
 export interface Framework {
   /** The receiver, without its extension. */
   readonly path: string
   readonly packages: readonly string[]
-  /** Packages that TypeScript needs beside them. */
+  /** Packages that TypeScript needs as well. */
   readonly types: readonly string[]
-  /** Of an ES module that is both JavaScript and TypeScript, as is all code here. */
+  /** The imports of an ES module. Like all code here, they are valid in JavaScript and TypeScript. */
   readonly imports: string
-  /** A function, where a build imports the module without the environment. */
+  /** An expression for the secret. It is a function where a build imports the module without the environment. */
   readonly secret: string
-  /** What follows the handlers. Lines that begin with a comment in lower case are code to uncomment. */
+  /** The code after the handlers. Lines that begin with a comment in lower case are code to uncomment. */
   readonly mount: string
   /** The name that `mount` exports. */
   readonly exported: string
-  /** The body of a function of the test, which posts a message signed with `secret` and returns the status of the answer. */
+  /** The body of a function of the test: posts a message signed with `secret`, and returns the status of the answer. */
   readonly post: string
-  /** Whether it is a program that listens on `PORT`. */
+  /** Whether the file is a program that listens on `PORT`. */
   readonly isServer: boolean
 }
 
@@ -170,7 +170,7 @@ import { serve } from 'hookline/fetch'`,
     mount: `
 const webhook = serve(receiver)
 
-// Mount it in an app of yours with app.route('/', webhooks), or serve it as it is.
+// Mount it in your app with app.route('/', webhooks), or serve it directly.
 export const webhooks = new Hono()
 
 webhooks.post('/webhooks', (context) => webhook(context.req.raw))`,
@@ -202,7 +202,7 @@ export const handler = serve(receiver)`,
 
 export type FrameworkName = keyof typeof FRAMEWORKS
 
-/** The receiver, as an ES module or in CommonJS. */
+/** Returns the receiver, as an ES module or in CommonJS. */
 export function receiverOf(framework: Framework, isModule: boolean): string {
   const { imports, secret, mount, exported, isServer } = framework
   const [imported, option, started] = isServer ? INBOX : ['', '', '']
@@ -237,7 +237,7 @@ function toCommonJs(code: string, exported: string): string {
   return `${body}\nmodule.exports = { ${exported} }\n`
 }
 
-/** How the test of a folder is written. */
+/** How a test is written in this folder. */
 export interface TestSettings {
   readonly runner: 'node' | 'vitest'
   readonly isTypeScript: boolean

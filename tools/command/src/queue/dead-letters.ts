@@ -1,4 +1,4 @@
-/** Dead letters of `hookline queue`: counted and listed by their errors, redriven and dropped; and one message in full. */
+/** The dead letters of `hookline queue`: counts, lists, redrives and drops them, and shows one message in full. */
 
 import { isUtf8 } from 'node:buffer'
 import type { HandledMessage, LetterCount, MessageFilter, StoredMessage } from 'hookline'
@@ -17,7 +17,7 @@ import { counted, escaped, interruption, note, paint, prettyOf, print, printJson
 
 const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
 
-/** What a message says of itself, as far as it can be read: also one that is not valid. */
+/** The fields that identify a message, as far as they can be read. The message may be invalid. */
 type Identity = { readonly [name in (typeof IDENTITY)[number] | 'sealedWith']?: string }
 
 export function identify(bytes: Uint8Array): Identity {
@@ -47,7 +47,7 @@ interface Group {
   readonly letters: Summary[]
 }
 
-/** A dead letter on one line. */
+/** One line about a dead letter. */
 interface Summary extends Identity {
   readonly id: string
   readonly reason: string
@@ -66,7 +66,7 @@ function errorOf(letter: InspectedLetter): string {
   return letter.error ?? (last === undefined ? '' : (last.error ?? `HTTP ${last.status}`))
 }
 
-/** Groups them by reason and error, the group with the newest first, with at most so many of each in the list: the newest. */
+/** Groups dead letters by reason and error, newest group first. Each group lists its newest letters, at most `limit`. */
 async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
   for await (const letter of letters) {
@@ -94,7 +94,7 @@ interface Reason {
   readonly count: number
 }
 
-/** The most frequent first. */
+/** Sorts by frequency, highest first. */
 export function sortReasons({ reasons }: Pick<LetterCount, 'reasons'>): readonly Reason[] {
   return Object.entries(reasons)
     .map(([reason, count]) => ({ reason, count }))
@@ -148,7 +148,7 @@ export async function printDead(queue: InspectedQueue, filter: MessageFilter, op
   }
 }
 
-/** Shows the dead letter whose id begins so, or the handled message of this id. */
+/** Shows the dead letter whose id starts with this text, or the handled message with this id. */
 export async function showMessage(
   queue: InspectedQueue,
   given: string,
@@ -167,7 +167,7 @@ export async function showMessage(
   noteMissing(given, 'dead letter or handled message')
 }
 
-/** A shorter text means no dead letter: a variable of a script may be empty. */
+/** The least length of the beginning of an id. A variable of a script may be empty. */
 const MIN_DIGITS = 4
 
 function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
@@ -175,7 +175,7 @@ function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
 }
 
 function ambiguous(given: string): UsageError {
-  return new UsageError(`The ids of several dead letters begin with ${escaped(given)}. Pass more of the id.`)
+  return new UsageError(`Several dead letters have ids that begin with ${escaped(given)}. Pass more of the id.`)
 }
 
 export function isWhole(id: string): boolean {
@@ -208,7 +208,7 @@ function printLetter(letter: InspectedLetter, isJson: boolean): void {
   )
 }
 
-/** The error of a `filter` or `transform`. */
+/** Describes the error of a `filter` or `transform`. */
 function linesOfThrown({ error, stack }: InspectedDestinationLetter): string[] {
   if (error === undefined) return []
   const frames = stack?.split('\n').filter((line) => line.trimStart().startsWith('at ')) ?? []
@@ -223,8 +223,8 @@ function printHandled(message: HandledMessage, isJson: boolean): void {
 }
 
 /**
- * @param facts What JSON says of it beside what is stored.
- * @param lines The same as text.
+ * @param facts Fields of the JSON in addition to those that are stored.
+ * @param lines The same facts as text.
  */
 function printMessage(stored: StoredMessage, facts: object, lines: readonly string[], isJson: boolean): void {
   const { id, bytes, receivedAt, verified, source, headers } = stored
@@ -252,7 +252,7 @@ function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage
 
 function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLetter): string[] {
   return [
-    ...(replay === undefined ? [] : [`replay    ${replay.id}, of what was handled ${timeOf(replay.handledAt)}`]),
+    ...(replay === undefined ? [] : [`replay    ${replay.id}, of a message handled ${timeOf(replay.handledAt)}`]),
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
     ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),
@@ -264,7 +264,7 @@ function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLette
 
 type Attempt = InspectedDestinationLetter['attempts'][number]
 
-/** `Done: crm, mail.`, or nothing. */
+/** Returns `Done: crm, mail.`, or an empty text. */
 function namesOf(how: string, handlers: readonly string[]): string {
   const names = handlers.map((name) => name || 'those without a name').join(', ')
   return names && `${how}: ${names}.`
@@ -296,14 +296,14 @@ const WORDS = {
   drop: { ask: 'Drop', would: 'Would drop', done: 'Dropped' },
 } as const
 
-/** So many at once: between them a Ctrl-C is heard. */
+/** Changes this many at a time, so that Ctrl-C stops the command between them. */
 const AT_ONCE = 500
 
 /**
- * Redrives or drops dead letters, after a question when they are more than one. Sets exit code 1 when an id is that of no
+ * Redrives or drops dead letters, after a confirmation for more than one. Sets exit code 1 when an id matches no
  * dead letter.
  *
- * @param given Their ids, or the beginnings of them. None: all, or those that match.
+ * @param given Ids, or their beginnings. Empty: all dead letters, or those that match the options.
  */
 export async function change(
   queue: InspectedQueue,
@@ -345,7 +345,7 @@ export async function change(
   for (let start = 0; start < ids.length && !signal.aborted; start += AT_ONCE) {
     done += await queue[action](ids.slice(start, start + AT_ONCE))
   }
-  if (done < ids.length) note(`${ids.length - done} of ${found} were left: interrupted, or changed meanwhile.`)
+  if (done < ids.length) note(`${ids.length - done} of ${found} were not changed: interrupted, or changed meanwhile.`)
   if (json) printJson({ ...report, done })
   else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
 }

@@ -1,4 +1,4 @@
-/** The history of `hookline queue`: lists messages that were handled, and replays them to the workers that run. */
+/** The history of `hookline queue`: lists handled messages, and replays them to the running workers. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HandledMessage, MessageFilter, Replay, ReplayOptions } from 'hookline'
@@ -37,7 +37,7 @@ export async function printHistory(
 
 async function describeNone({ history }: InspectedQueue): Promise<string> {
   for await (const _ of history({ limit: 1 })) return 'No message in the history matches.'
-  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.'
+  return 'The history of this queue is empty. Set `inbox.history` to keep handled messages.'
 }
 
 function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored }: HandledMessage): object {
@@ -51,10 +51,10 @@ function lineOf({ id, bytes, handledAt, handlers, ignored }: HandledMessage): st
 }
 
 /**
- * Replays messages, after a question when they are more than one. Ctrl-C stops it; the same id goes on.
+ * Replays messages, after a confirmation for more than one. Ctrl-C stops it, and the same id continues it.
  *
- * @param given Those with these ids alone, when there are any.
- * @param commandOf The command that goes on with the replay of an id.
+ * @param given Ids. Empty: all messages that match the options.
+ * @param commandOf Returns the command that continues the replay of an id.
  */
 export async function replayMessages(
   queue: InspectedQueue,
@@ -88,7 +88,7 @@ export async function replayMessages(
   if (unknown.length > 0 && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
   const asks = unknown.length > 0 || (found.count > 1 && !yes)
   if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
-  const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
+  const toGoOn = `To continue: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
   const bar = createBar(found.count)
   let done = 0
@@ -104,7 +104,7 @@ export async function replayMessages(
       throw error
     }
   } finally {
-    bar.end()
+    bar.finish()
   }
   if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
   else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
@@ -125,25 +125,25 @@ async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]):
   for (const id of missing) noteMissing(id, 'message in the history')
 }
 
-/** Only workers know their handlers; the history knows those that handled its messages. */
+/** Warns of handlers that the history has not seen. Only workers know all handlers. */
 function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
   const names = unknown.map((name) => `'${name}'`).join(' or ')
   const others = [...known].sort().join(', ') || 'none'
-  note(`None of these messages was handled by ${names}. Named handlers of them: ${escaped(others)}. ${CHECK_NAME}`)
+  note(`${names} handled none of these messages. Their named handlers: ${escaped(others)}. ${CHECK_NAME}`)
 }
 
 const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
 const ASK_ANYWAY =
-  '--yes does not skip this question. For a new handler, run it on a terminal, or call receiver.replay.'
+  '--yes does not confirm this. For a new handler, run the command on a terminal, or call receiver.replay.'
 
-/** Says so when no worker takes anything. */
+/** Warns while no worker claims jobs. */
 async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promise<void> {
   const { oldestDueAt: first = 0 } = await counts()
   for (const end = performance.now() + TAKEN_MS; performance.now() < end && !signal.aborted; await delay(100)) {
     const { active, oldestDueAt } = await counts()
     if (active > 0 || oldestDueAt === undefined || oldestDueAt > first) return
   }
-  if (!signal.aborted) note('No worker has taken a message yet. Start the app that handles this queue.')
+  if (!signal.aborted) note('No worker has claimed a message yet. Start the app that handles this queue.')
 }
 
 /** `replay-20261124-165103042`. */
@@ -154,7 +154,7 @@ function defaultId(): string {
 
 /** `2 track Order Completed, 1 identify`. */
 function partsOf({ types, events }: Replay): string {
-  const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
+  const { track: _, unreadable: __, ...others } = types // `events` counts the tracks. Unreadable messages are not replayed.
   const parts = [
     ...Object.entries(events).map(([event, count]) => [`track ${event}`, count] as const),
     ...Object.entries(others),
@@ -169,7 +169,7 @@ const WIDTH = 30
 const NOTE_AFTER_MS = 5_000
 const TAKEN_MS = 2_000
 
-/** A bar on a terminal; elsewhere only what keeps the replay waiting. */
+/** Creates a progress bar on a terminal. Elsewhere it prints only what delays the replay. */
 function createBar(total: number) {
   const { stderr } = process
   let waiting: NodeJS.Timeout | undefined
@@ -185,11 +185,11 @@ function createBar(total: number) {
       const filled = Math.round((WIDTH * count) / total)
       stderr.write(`\r${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${count} of ${total}`)
     },
-    end(): void {
+    finish(): void {
       clearTimeout(waiting)
       if (stderr.isTTY) stderr.write('\n')
     },
   }
 }
 
-const WAITING = 'Messages wait to be handled, and go first. Check that a worker runs. Ctrl-C stops the replay.'
+const WAITING = 'Waiting messages are handled first. Check that a worker runs. Ctrl-C stops the replay.'

@@ -1,4 +1,4 @@
-/** `hookline queue`: what waits in a queue, its dead letters, and trying them again. */
+/** `hookline queue`: counts what waits in a queue, lists its dead letters, and retries them. */
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -44,9 +44,9 @@ export function define(command: Command): void {
     .usage(
       '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | pause | resume | rewrite | backup FILE] [options]',
     )
-    .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
-    .option('--name <queue>', 'the queue; needed where there are several')
-    .option('--key-file <file>', 'a file of keys to read what is encrypted: an id, a space and base64 on each line')
+    .argument('[words...]', 'a SQLite file, redis://… or postgres://…, and an action. Default: counts')
+    .option('--name <queue>', 'the queue; required if there are several')
+    .option('--key-file <file>', 'the file of the encryption keys: an id, a space and base64 on each line')
     .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
     .option('--until <time>', 'handled, or failed, before this time', time)
     .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
@@ -59,19 +59,19 @@ export function define(command: Command): void {
     )
     .option('--reason <text>', 'dead, redrive, drop: with this reason')
     .option('--id <name>', 'replay: its id. The same id again skips what was queued')
-    .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
-    .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
-    .option('--yes', 'replay, redrive, drop: do not ask before more than one. rewrite: do not ask')
+    .option('--max-per-second <n>', 'replay: the most messages a second', whole(1, 1_000_000))
+    .option('--dry-run', 'replay, redrive, drop: print what would happen, and change nothing')
+    .option('--yes', 'replay, redrive, drop, rewrite: do not ask for confirmation')
     .option(
       '--limit <n>',
-      'history: list at most so many. Default: 100. dead: so many of each error. Default: 3',
+      'history: the most messages. Default: 100. dead: the most of each error. Default: 3',
       whole(0, 1_000_000),
     )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one a line')
     .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
-    .action(run)
+    .action(runAction)
     .addHelpText('after', HELP)
 }
 
@@ -100,26 +100,27 @@ Examples:
   hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
       Gives the messages of the last three days to the handler crm again.`
 
-async function run(words: readonly string[], options: Options): Promise<void> {
+async function runAction(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
   requireFitting(action, options)
   const how = options.keyFile === undefined ? {} : { encryption: await readKeyFile(options.keyFile) }
   const place = createPlace(location, options)
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
-    if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
+    if (names.length === 0)
+      throw new UsageError(`${place.shown} has no queues. Start the app that pushes to one first.`)
     if (options.ui !== undefined)
-      return await (await import('../page.ts')).showQueues(names, place.open, options.ui, how)
+      return await (await import('../page.ts')).showQueues(names, place.openQueue, options.ui, how)
     if (action === 'counts') return await printCounts(names, place, options.json)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
-    const queue = await place.open(name)
+    const queue = await place.openQueue(name)
     try {
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const given = { until: new Date(), ...options } // The same messages are counted, replayed and gone on with.
+        const given = { until: new Date(), ...options } // The same messages are counted, replayed and continued with.
         const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
@@ -139,7 +140,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   }
 }
 
-/** The command that goes on with a replay, with times in place of ages. A location of the environment stays there. */
+/** Returns the command that continues a replay. It has times in place of ages, and no location that the environment sets. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -154,10 +155,10 @@ function commandOf(location: string, { shown }: Place, ids: readonly string[], o
 
 function quote(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
-  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // No path of Windows has a quotation mark.
+  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows have no quotation marks.
 }
 
-/** Options of calls that the command names otherwise. */
+/** The names of options as flags of the command. */
 const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
@@ -168,7 +169,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
   if (!('backup' in queue)) {
     throw new UsageError(
-      'backup is for SQLite files. Use what Redis and PostgreSQL have, for example BGSAVE and pg_dump.',
+      'backup needs a SQLite file. For Redis and PostgreSQL, use their own tools, such as BGSAVE and pg_dump.',
     )
   }
   await queue.backup(to)
@@ -184,7 +185,7 @@ async function setPaused(
 ): Promise<void> {
   await queue[action]()
   if (json) return printJson({ queue: name, action })
-  const others = action === 'pause' ? 'Its workers claim nothing more' : 'Its workers go on'
+  const others = action === 'pause' ? 'Its workers stop claiming jobs' : 'Its workers claim jobs again'
   print(`${action === 'pause' ? 'Paused' : 'Resumed'}: queue ${escaped(name)}. ${others} within 2 seconds.`)
 }
 
@@ -195,7 +196,7 @@ async function rewrite(
   { json = false, yes = false }: Options,
 ): Promise<void> {
   const [first] = how.encryption?.keys ?? []
-  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE, whose first key encrypts.')
+  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE. The first key in it encrypts.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
   if (!yes && !(await confirm(`${what}? All its processes must list this key already.`)))
     throw new UsageError('Nothing was changed.')
@@ -203,7 +204,8 @@ async function rewrite(
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
   print(`Encrypted anew: ${counted(count, 'message')}.`)
   const others = Object.entries(left).map(([id, many]) => `${many} ${id === '' ? 'plain' : `with key ${escaped(id)}`}`)
-  if (others.length > 0) note(`Left until they are handled, or dropped from the history: ${others.join(', ')}.`)
+  if (others.length > 0)
+    note(`Still under other keys until they are handled, or dropped from the history: ${others.join(', ')}.`)
 }
 
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
@@ -221,7 +223,7 @@ const LETTERS = ['dead', 'redrive', 'drop'] as const
 const CHANGES = ['replay', 'redrive', 'drop'] as const
 const FILTERED = ['history', 'replay', ...LETTERS] as const
 
-/** What an option is for: elsewhere it would change nothing, and let more happen than was meant. */
+/** The subcommands that use each option. Elsewhere an option would be ignored, and more would happen than intended. */
 const USES = {
   since: FILTERED,
   until: FILTERED,
@@ -247,13 +249,13 @@ function requireFitting(action: Action, options: Options): void {
     throw new UsageError(`--${name} is for ${LIST.format(actions)}. Got ${action}.`)
   }
   if (action === 'history' && options.limit === 0) {
-    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass how many to list.')
+    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass a higher limit.')
   }
 }
 
 const LIST = new Intl.ListFormat('en-GB')
 
-async function printCounts(names: readonly string[], { open }: Place, json = false): Promise<void> {
+async function printCounts(names: readonly string[], { openQueue: open }: Place, json = false): Promise<void> {
   const rows = [['QUEUE', 'WAITING', 'ACTIVE', 'OLDEST DUE', 'DEAD LETTERS']]
   for (const name of names) {
     const queue = await open(name)
@@ -313,7 +315,7 @@ function readWords(words: readonly string[]): Words {
   if (!isAction(action)) {
     const near = nearest(action, ACTIONS)
     const advice = near === undefined ? '' : ` Did you mean ${near}?`
-    throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
+    throw new UsageError(`Unknown action '${action}'.${advice} Valid actions: ${ACTIONS.join(', ')}.`)
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')

@@ -1,4 +1,4 @@
-/** Passes a request on to another endpoint: the identical bytes and the end-to-end headers (RFC 9110, section 7.6.1). */
+/** Forwards a request to another endpoint: the identical bytes and the end-to-end headers (RFC 9110, section 7.6.1). */
 
 import { createPoster, type Exchange } from '../../../../src/internals.ts'
 import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from './kept-request.ts'
@@ -24,10 +24,10 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ]
-/** The host is that of the URL; the length that of the bytes; an expectation was met when the body was read. */
+/** Headers that are not forwarded: they depend on the URL and the bytes, or were met when the body was read. */
 const SET_HERE = ['host', 'content-length', 'expect']
 
-/** Creates the way to a URL. One without a path keeps the path and the query of each request. */
+/** Creates a forwarder to a URL. A URL without a path keeps the path and the query of each request. */
 export function createForwarder(url: URL, connections = 256): Forwarder {
   const poster = createPoster(url, connections)
   const keepsPath = url.pathname === '/' && url.search === ''

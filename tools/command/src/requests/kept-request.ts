@@ -1,9 +1,9 @@
-/** A request as `hookline listen` keeps it, and what is read of its headers and its body. */
+/** A request as `hookline listen` stores it, and the fields that are read from its headers and body. */
 
 import { parse } from 'hookline'
 import { isObject, tryParse } from '../../../json.ts'
 
-/** All but the bytes. */
+/** A request without its bytes. */
 export interface KeptSummary {
   /** 12 hexadecimal digits. */
   readonly id: string
@@ -11,55 +11,55 @@ export interface KeptSummary {
   readonly receivedAt: number
   readonly method: string
   readonly target: string
-  /** Names and values in turns, as they came. */
+  /** Names and values, alternating, as they were received. */
   readonly headers: readonly string[]
-  /** How many bytes of the body came. More than are kept when it was over the limit. */
+  /** The bytes of the body that were received. It exceeds what is stored when the body was over the limit. */
   readonly size: number
   readonly isComplete: boolean
   readonly message: MessageFields
   /** `unchecked`: no secret was passed. */
   readonly verification: 'verified' | 'mismatched' | 'unchecked'
-  /** Why it does not match, in a sentence or two. */
+  /** Why the signature does not match, in a sentence or two. */
   readonly reason?: string | undefined
   readonly answer: KeptAnswer
 }
 
-/** A request with its exact bytes, and the beginning of the body that it was answered with. */
+/** A request with its exact bytes, and the beginning of the body of its answer. */
 export interface KeptRequest extends KeptSummary {
   readonly body: Uint8Array
   readonly answerBody: Uint8Array
 }
 
-/** What a line shows of a message. Strangers wrote it: escape it. */
+/** The fields that a line shows of a message. They are untrusted: escape them. */
 export interface MessageFields {
   readonly type?: string | undefined
   readonly name?: string | undefined
   readonly user?: string | undefined
-  /** Why the body is no message; undefined for a message, and for no body. */
+  /** Why the body is not a message; undefined for a message and for an empty body. */
   readonly fault?: string | undefined
 }
 
 export interface KeptAnswer {
-  /** Undefined when it was not answered. */
+  /** Undefined when the request was not answered. */
   readonly status?: number | undefined
-  /** Names and values in turns. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
   readonly by: 'listen' | 'script' | 'forward'
   readonly durationMs: number
-  /** Why there was no answer, or no normal one. It may quote a server: escape it. */
+  /** Why there was no normal answer. It may quote a server: escape it. */
   readonly note?: string | undefined
 }
 
 export const BODY_LIMIT = 5_000_000
 
-/** How many digits of an id a line shows. */
+/** The number of digits of an id that a line shows. */
 export const SHOWN_DIGITS = 8
 
 export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {
   return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ''] as const] : []))
 }
 
-/** The value of a header, by its name in lower case: the values of repeated ones together; undefined when it is missing. */
+/** Returns the value of a header by its lowercase name; undefined when it is missing. Joins repeated headers. */
 export function headerOf(headers: readonly string[], name: string): string | undefined {
   const values = pairsOf(headers).flatMap(([given, value]) => (given.toLowerCase() === name ? [value] : []))
   return values.length === 0 ? undefined : values.join(', ')

@@ -1,4 +1,4 @@
-/** What is shown of kept requests, escaped and without what could log someone in; and `hookline list`. */
+/** `hookline list`, and the lines about stored requests: escaped, and without credentials. */
 
 import type { Command } from 'commander'
 import { MESSAGE_TYPES } from 'hookline'
@@ -17,9 +17,9 @@ interface Options {
 
 export function define(command: Command): void {
   addStoreOption(command)
-    .addOption(choice('--type <type>', 'only messages of this type', MESSAGE_TYPES))
-    .option('--limit <number>', 'how many, the newest last', whole(1, MAX_REQUESTS), 50)
-    .option('--json', 'print one JSON object a line: all that is kept but the bodies')
+    .addOption(choice('--type <type>', 'list only messages of this type', MESSAGE_TYPES))
+    .option('--limit <number>', 'the most requests, newest last', whole(1, MAX_REQUESTS), 50)
+    .option('--json', 'print one JSON object a line, without the bodies')
     .action(list)
     .addHelpText('after', HELP)
 }
@@ -74,7 +74,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   return columns.join('  ')
 }
 
-/** A longer path, event or user is cut, so that the rest can be seen. */
+/** A longer path, event or user is cut to this length. */
 const MAX_CELL_LENGTH = 40
 
 function cell(text = '', width: number): string {
@@ -83,7 +83,7 @@ function cell(text = '', width: number): string {
   return escaped(shown).padEnd(width)
 }
 
-/** The local time: `14:03:22`, behind `2026-11-22` where asked. */
+/** Formats the local time: `14:03:22`, or `2026-11-22 14:03:22`. */
 export function timeOf(ms: number, withDate = true): string {
   const [date, time] = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().split('T')
   return withDate ? `${date} ${time?.slice(0, 8)}` : String(time?.slice(0, 8))

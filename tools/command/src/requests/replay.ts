@@ -1,4 +1,4 @@
-/** `hookline replay`: sends kept requests again, the identical bytes. */
+/** `hookline replay`: sends the identical bytes of stored requests again. */
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -18,7 +18,7 @@ interface Options {
 export function define(command: Command): void {
   command
     .argument('<id...>', REFERENCE)
-    .requiredOption('--to <url>', 'where to send them; without a path, each goes to the path that it came to', address)
+    .requiredOption('--to <url>', 'where to send them; a URL without a path keeps each path', address)
     .option('--yes', 'do not ask before sending to another machine')
     .action(replay)
   addStoreOption(command).addHelpText('after', HELP)
@@ -36,7 +36,7 @@ Examples:
 async function replay(references: readonly string[], { to, store: path, yes = false }: Options): Promise<void> {
   if (references.some(isPlace)) {
     throw new UsageError(
-      'replay sends requests that `listen` has kept. To replay a queue: hookline queue LOCATION replay.',
+      'replay sends requests that `listen` has stored. To replay a queue, run hookline queue LOCATION replay.',
     )
   }
   const store = openStore(path)
@@ -58,15 +58,15 @@ async function replay(references: readonly string[], { to, store: path, yes = fa
   await forwarder.close()
 }
 
-/** Whether this is a file or a URL, as `hookline queue` takes them, and no id of a request. */
+/** Returns whether the text is a file or a URL, as `hookline queue` accepts them, and not the id of a request. */
 function isPlace(reference: string): boolean {
   return /^[a-z+]+:\/\//i.test(reference) || existsSync(reference)
 }
 
 function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): string {
-  if (answer === undefined) return 'not sent: not all of its body is kept'
+  if (answer === undefined) return 'not sent: its body was not stored in full'
   const { status, durationMs, body, reason = '' } = answer
-  if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'
+  if (status === undefined && isInterrupted) return 'interrupted: it may have been accepted'
   if (status === undefined) return escaped(reason)
   return `${status} after ${Math.round(durationMs)} ms${isDuplicate(body) ? ', a copy that was not handled again' : ''}`
 }

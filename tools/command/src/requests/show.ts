@@ -1,4 +1,4 @@
-/** `hookline show`: one kept request, in full. */
+/** `hookline show`: shows one stored request in full. */
 
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
@@ -32,9 +32,7 @@ Examples:
 
 async function show(reference: string, { store: path, raw = false, ...secrets }: Options): Promise<void> {
   if (raw && process.stdout.isTTY) {
-    throw new UsageError(
-      '--raw writes what strangers sent, which a terminal may obey. Got a terminal. Write to a file or a pipe.',
-    )
+    throw new UsageError('--raw writes untrusted bytes, which could control this terminal. Write to a file or a pipe.')
   }
   const secret = await findSecret(secrets)
   const store = openStore(path)
@@ -76,7 +74,7 @@ function explain(request: KeptRequest, secret: string | undefined): string {
 
 const ADVICE: Readonly<Record<KeptRequest['verification'], string>> = {
   verified: '',
-  mismatched: ' Pass the secret to have it explained.',
+  mismatched: ' Pass the secret to get an explanation.',
   unchecked: '. Pass the secret to verify it.',
 }
 

@@ -1,4 +1,4 @@
-/** `hookline send`: sends messages to an endpoint, signed as the destination signs them. */
+/** `hookline send`: signs messages as the destination does, and sends them to an endpoint. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -41,12 +41,12 @@ export function define(command: Command): void {
   command
     .argument('<source>', `a type (${MESSAGE_TYPES.join(', ')}), a file, or - for messages from stdin, one a line`)
     .requiredOption('--to <url>', 'the endpoint', address)
-    .option('--set <field=value>', 'change a field, as properties.total=12; repeatable', addEdit)
-    .addOption(choice('--tamper <way>', 'send it incorrectly', TAMPERINGS))
-    .option('--count <n>', 'send each message so often, with ids of its own', whole(1, 1_000_000_000), 1)
-    .option('--rate <n>', 'send at most so many in a second', whole(1, 100_000))
-    .option('--concurrency <n>', 'send at most so many at a time', whole(1, 1_000), 1)
-    .option('--json', 'print one JSON object an attempt')
+    .option('--set <field=value>', 'set a field, as properties.total=12; repeatable', addEdit)
+    .addOption(choice('--tamper <way>', 'send it with a fault', TAMPERINGS))
+    .option('--count <n>', 'how often to send each message, each time with a new id', whole(1, 1_000_000_000), 1)
+    .option('--rate <n>', 'the most messages a second', whole(1, 100_000))
+    .option('--concurrency <n>', 'the most attempts at a time', whole(1, 1_000), 1)
+    .option('--json', 'print a JSON object for each attempt')
     .option('--yes', 'send to another machine without asking')
     .action(send)
   addSecretOptions(addHeaderOption(addFormOptions(command))).addHelpText('after', HELP)
@@ -65,7 +65,7 @@ Examples:
   hookline send order.json --as customer.io --method PUT --to http://localhost:3000/webhooks
       Sends any JSON, as a webhook of Customer.io's Data Pipelines whose data is mapped.`
 
-/** Posts no faster than messages are read. When the user ends it, the attempts under way are given up. */
+/** Sends messages no faster than they are read. When the user stops it, running attempts are aborted. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
@@ -109,7 +109,7 @@ async function send(name: string, options: Options): Promise<void> {
 
   try {
     await Promise.all(Array.from({ length: concurrency }, work))
-    if (!report.end(givenUp, signal.aborted)) process.exitCode = 1
+    if (!report.finish(givenUp, signal.aborted)) process.exitCode = 1
   } finally {
     await poster.close()
   }
@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** What a late timer may make up for. */
+/** The most time that a late timer may catch up. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

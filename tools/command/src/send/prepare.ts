@@ -1,4 +1,4 @@
-/** The bytes to send for a message: as they are, or changed by `--set` and written anew. */
+/** Prepares the bytes of a message: unchanged, or changed by `--set` and serialised again. */
 
 import { isUtf8 } from 'node:buffer'
 import { InvalidArgumentError } from 'commander'
@@ -11,26 +11,26 @@ import { UsageError } from '../terminal.ts'
 
 export interface Prepared {
   readonly bytes: Buffer
-  /** Its fields; none of a body that is no object. */
+  /** The fields of the message; empty when the body is not an object. */
   readonly message: Json
 }
 
 export interface Changes {
   readonly edits: readonly Edit[]
-  /** Whether to give it a `messageId` and a `timestamp` of its own: a receiver takes identical bytes for one message. */
+  /** Whether to give it its own `messageId` and `timestamp`: a receiver treats identical bytes as a duplicate. */
   readonly isCopy: boolean
   readonly form: RequestForm
 }
 
 /**
- * Prepares a message. Its exact bytes are kept unless something is changed.
+ * Prepares a message. Keeps its exact bytes unless something is changed.
  *
- * @throws HooklineError for bytes that are no message. What the edits make of it is not checked.
+ * @throws HooklineError for bytes that are not a message. The result of the edits is not checked.
  * @throws UsageError for an edit that does not fit the message.
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
   const isOwn = form.fields === undefined
-  const given = tryParse(bytes) // As it was written: parsing adds spellings.
+  const given = tryParse(bytes) // The message as it was written: `parse` adds spellings of fields.
   if (isOwn || given === undefined || !isUtf8(bytes) || isMessage(given)) parse(bytes)
   if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json }
   const isJson = typeof given === 'object' && given !== null
@@ -41,7 +41,7 @@ export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepar
   return { bytes: Buffer.from(JSON.stringify(value)), message }
 }
 
-/** The body has the form of the service, whatever the secret is. */
+/** Stands for the secret: the form of the body does not depend on it. */
 const ANY = 'any'
 
 export interface Edit {
@@ -67,9 +67,9 @@ function parseValue(text: string): unknown {
 }
 
 /**
- * Sets a field. Objects on its way that do not exist are created.
+ * Sets a field. Creates missing objects on its path.
  *
- * @throws UsageError when something on its way cannot hold the field.
+ * @throws UsageError when a value on the path cannot have fields.
  */
 export function applyEdit(message: Json, { path, value }: Edit): void {
   let node = message
@@ -87,7 +87,7 @@ function step(node: Json, key: string, path: readonly string[]): Json {
   const next = Object.hasOwn(node, key) ? (node[key] ?? undefined) : undefined
   if (typeof next === 'object') return next as Json
   if (next !== undefined) {
-    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next} and holds no fields. Set ${key} itself.`)
+    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next}, not an object. Set ${key} itself.`)
   }
   const created: Json = {}
   node[key] = created

@@ -1,4 +1,4 @@
-/** What `send` prints: a line an attempt, a progress bar instead of them on a terminal, and a summary. */
+/** The output of `send`: a line for each attempt, or a progress bar on a terminal, and a summary. */
 
 import { once } from 'node:events'
 import { createHistogram } from 'node:perf_hooks'
@@ -19,9 +19,9 @@ export interface Result {
 }
 
 export interface Report {
-  /** @param share How much of everything is sent, from 0 to 1. Returns a promise while stdout is full. */
+  /** @param share The part of all messages that is sent, from 0 to 1. Returns a promise while stdout is full. */
   add(result: Result, share: number | undefined): Promise<void> | undefined
-  end(givenUp: number, isInterrupted: boolean): boolean
+  finish(givenUp: number, isInterrupted: boolean): boolean
 }
 
 export function createReport(isJson: boolean): Report {
@@ -40,10 +40,10 @@ export function createReport(isJson: boolean): Report {
       else print(toLine(result))
       return process.stdout.writableNeedDrain ? once(process.stdout, 'drain').then(() => {}) : undefined
     },
-    end(givenUp, isInterrupted) {
+    finish(givenUp, isInterrupted) {
       bar?.stop()
       const { sent, failed } = statistics.counts()
-      if (isInterrupted) note(`Interrupted. Attempts that were under way, and may have been taken: ${givenUp}.`)
+      if (isInterrupted) note(`Interrupted. Aborted attempts, which may have been accepted: ${givenUp}.`)
       if (sent !== 1 || isInterrupted) note(statistics.describe())
       if (sent > 1) for (const failure of statistics.failures()) note(toFailure(failure))
       return failed === 0 && !isInterrupted
@@ -74,7 +74,7 @@ function toLine({ line, type, messageId, ok, status, error, reason, answer, dura
   return place + [outcome, duration, escaped(what), escaped(reason ?? answer ?? '')].filter(Boolean).join('  ')
 }
 
-/** What failed in one way: `401`, `timeout`. */
+/** Failures of one kind: `401`, `timeout`. */
 interface Failure {
   readonly kind: string
   readonly first: Result
@@ -89,7 +89,7 @@ function toFailure({ kind, count, first: { line, reason, answer } }: Failure): s
 
 const PERCENTILES = [50, 95, 99]
 
-/** Counts attempts and measures the latency of answers, in a memory that does not grow with them. The time of the rate begins now. */
+/** Counts attempts and measures latencies in constant memory. The time for the rate starts now. */
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()
@@ -98,7 +98,7 @@ export function createStatistics(now: () => number = () => performance.now()) {
 
   return {
     counts: () => ({ sent, failed }),
-    /** Returns how many were sent. */
+    /** Returns the number of messages sent. */
     add(result: Result): number {
       const { ok, status, error, durationMs } = result
       if (status !== undefined && durationMs !== undefined) latencies.record(Math.max(1, Math.round(durationMs * 1000)))
@@ -120,7 +120,7 @@ export function createStatistics(now: () => number = () => performance.now()) {
       const percentiles = PERCENTILES.map((percent) => `p${percent} ${toMs(latencies.percentile(percent))}`)
       return `${counts}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`
     },
-    /** The most frequent first. */
+    /** Lists the failures by frequency, highest first. */
     failures: () => [...failures.values()].sort((one, other) => other.count - one.count),
   }
 }
@@ -129,7 +129,7 @@ function toMs(microseconds: number): string {
   return `${plain(microseconds / 1000)} ms`
 }
 
-/** Two digits that count: `0.42`, `3.1`, `140`. */
+/** Formats a number with two significant digits: `0.42`, `3.1`, `140`. */
 function plain(value: number): string {
   return value >= 10 ? String(Math.round(value)) : String(Number(value.toPrecision(2)))
 }

@@ -1,4 +1,4 @@
-/** Where messages come from: a type, a file with one, or the lines of a file or of stdin. */
+/** The sources of messages to send: a type, a file with one message, or the lines of a file or of stdin. */
 
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -16,15 +16,15 @@ export interface Item {
   readonly prepared?: Prepared
   readonly fault?: string
   readonly line?: number
-  /** How much of everything is sent with it, from 0 to 1; undefined where the end is unknown. */
+  /** The part of all messages up to this one, from 0 to 1; undefined when the end is unknown. */
   readonly share?: number
 }
 
 export interface Source {
   readonly what: string
   /**
-   * @param signal Ends them.
-   * @throws UsageError when the one message is none, or cannot be changed.
+   * @param signal Ends the iteration.
+   * @throws UsageError when the only message is invalid, or cannot be changed.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>
 }
@@ -34,13 +34,13 @@ interface Copies extends Omit<Changes, 'isCopy'> {
 }
 
 /**
- * Opens a source: a type, a file, or `-`.
+ * Opens a source: a type, a file, or `-` for stdin.
  *
  * @throws UsageError for a file that cannot be read.
  */
 export async function openSource(name: string, copies: Copies): Promise<Source> {
   const type = MESSAGE_TYPES.find((each) => each === name)
-  // An alias travels without the field that only calls have.
+  // A delivered alias does not have the field that only calls have.
   if (type) return single(Buffer.from(JSON.stringify({ ...fixtures[type], previousId: undefined })), copies, true)
   if (name === '-') return lines(name, process.stdin, copies)
   const file = await open(name).catch((error) => {
@@ -62,7 +62,7 @@ function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean):
           yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
         } catch (error) {
           throw error instanceof HooklineError
-            ? new UsageError(`The file holds no message: ${error.message} With --as, it may hold any JSON.`)
+            ? new UsageError(`The file must contain a message: ${error.message} With --as, it may be any JSON.`)
             : error
         }
       }
@@ -75,7 +75,7 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
     what: `the messages of ${name === '-' ? 'stdin' : name}`,
     async *items(signal) {
       const isFile = 'createReadStream' in input
-      const size = isFile ? (await input.stat()).size : 0 // 0 for a pipe, too.
+      const size = isFile ? (await input.stat()).size : 0 // A pipe has the size 0, too.
       const stream = isFile ? input.createReadStream() : input
       signal.addEventListener('abort', () => stream.destroy())
       let isEmpty = true
@@ -91,13 +91,13 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
-      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line.')
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must have a message on each line.')
     },
   }
 }
 
 function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
-  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes. This one has more.` }
+  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes.` }
   try {
     return { prepared: prepare(bytes, changes) }
   } catch (error) {

@@ -1,9 +1,9 @@
-/** The validator of JSON Schema, with keywords of its own where those of Ajv judge wrongly or call functions that data names. */
+/** The validator of JSON Schema. Its own keywords replace those of Ajv that judge wrongly or call functions that data names. */
 
 import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
 import { isObject } from '../../../json.ts'
 
-/** Creates a validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
+/** Creates a validator of JSON Schema 2020-12. It collects all errors, and ignores formats. */
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({
     ...{ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false },
@@ -20,7 +20,7 @@ const KEYWORDS: readonly FuncKeywordDefinition[] = [
     compile: (factor: number) => (value: number) => isMultiple(value, factor),
     error: { message: ({ schema }) => `must be multiple of ${schema}` },
   },
-  // Ajv takes a missing property with the empty name for none, where it collects no errors: in `not` and `anyOf`.
+  // When Ajv does not collect errors, in `not` and `anyOf`, it ignores a missing property whose name is empty.
   { keyword: 'required', type: 'object', compile: requireNames },
   {
     keyword: 'uniqueItems',
@@ -52,7 +52,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Whether a number is a multiple of another one, as decimals: 19.99 is one of 0.01. JSON.parse reads 1e400 as Infinity. */
+/** Returns whether a number is a multiple of another, in decimals: 19.99 is a multiple of 0.01. JSON.parse reads 1e400 as Infinity. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]
@@ -64,14 +64,14 @@ function isMultiple(value: number, factor: number): boolean {
   return whole % part === 0n
 }
 
-/** The number as it is written: 1.25 is 125 with two decimal places. */
+/** Returns a number as its digits: 1.25 is 125 with two decimal places. */
 function decimalOf(value: number): { digits: bigint; places: number } {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
   const [whole, fraction = ''] = mantissa.split('.')
   return { digits: BigInt(`${whole}${fraction}`), places: fraction.length - Number(exponent) }
 }
 
-/** A text that is the same for values that are equal. */
+/** Returns the same text for equal values. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, each: unknown) => {
     if (!isObject(each)) return each

@@ -1,4 +1,4 @@
-/** Compares what came with a plan: messages that break it, events that it does not have, and events that never came. */
+/** Compares messages with a plan: messages that break it, events that it does not have, and events that never arrived. */
 
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../../../json.ts'
@@ -15,7 +15,7 @@ interface Fault {
   readonly path: string
   readonly text: string
   count: number
-  /** The id of the first message with it; undefined when that message has no id. */
+  /** The id of the first message with this fault; undefined when the message has no id. */
   readonly messageId: string | undefined
 }
 
@@ -24,14 +24,14 @@ export interface Checked {
   readonly title: string
   readonly verdict: 'pass' | 'breaks' | 'unplanned' | 'unseen'
   readonly messages: number
-  /** How many of the messages break the plan. */
+  /** The number of messages that break the plan. */
   readonly broken: number
   readonly faults: readonly Fault[]
   /** The id of the first message of an unplanned event. */
   readonly messageId: string | undefined
 }
 
-/** So many faults are told apart for an event, and so many unplanned events by their names. */
+/** The most different faults of an event, and the most unplanned events. */
 const MAX_FAULTS = 100
 const MAX_UNPLANNED = 10_000
 const MAX_ID_LENGTH = 100
@@ -48,11 +48,11 @@ interface Entry {
 
 export interface Check {
   add(seen: Seen): void
-  /** Those that break the plan first. */
+  /** Lists the results, those that break the plan first. */
   results(): readonly Checked[]
 }
 
-export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
+export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
   const others = createEntry('Other events, of names that are data or beyond the first 10 000')
@@ -61,12 +61,12 @@ export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
     return { title, schema, validate: undefined, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
   }
 
-  /** On the first message: a plan may have many events that do not come. */
+  /** Compiles the schema at the first message: many events of a plan may never arrive. */
   function validatorOf(entry: Entry, schema: JsonSchema): ValidateFunction {
     try {
       entry.validate ??= createAjv().compile({ type: 'object', allOf: [schema] })
     } catch (error) {
-      add({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
+      addFinding({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
       entry.validate = createAjv().compile(true)
     }
     return entry.validate
@@ -95,7 +95,7 @@ export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
       if (accepts(validate, value)) return
       entry.broken += 1
-      // The keyword itself has an error beside those of its parts.
+      // Ajv reports an error for the keyword in addition to those of its parts.
       const errors = (validate.errors ?? []).filter(({ schemaPath }) => !PART.test(schemaPath))
       const wrongType = new Set(
         errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
@@ -122,7 +122,7 @@ export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
   }
 }
 
-/** A value that nests deeper than the stack is not accepted, and has no errors. */
+/** Validates a value. One that is nested too deep for the stack is rejected without errors. */
 function accepts(validate: ValidateFunction, value: unknown): boolean {
   try {
     return validate(value)
@@ -139,10 +139,10 @@ function keyOf(type: string, event: string | undefined): string {
   return `${type} ${event ?? ''}`
 }
 
-/** A part of `anyOf` or `oneOf`, which is no property of this name. */
+/** Matches a part of `anyOf` or `oneOf`, but not a property of this name. */
 const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
 
-/** An error of Ajv, with the names of the plan alone: other keys of a message may be personal. */
+/** Describes an error of Ajv with names from the plan only: other keys of a message may be personal data. */
 function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
   const { keyword, instancePath, params, message = '' } = error
   if (keyword === 'if' || keyword === 'allOf') return []
@@ -153,7 +153,7 @@ function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: 
   return [faultOf(path || 'the whole', WORDS[keyword] ?? message)]
 }
 
-/** In place of words of Ajv that hold a position, or say too little. */
+/** Replacements for texts of Ajv that contain a position, or say too little. */
 const WORDS: Readonly<Record<string, string>> = {
   additionalProperties: 'has properties that the plan does not have',
   unevaluatedProperties: 'has properties that the plan does not have',
@@ -170,7 +170,7 @@ function nameOf(path: string, key: string, schema: JsonSchema, before: readonly 
   return join(path, declares(schema, [...before, name]) ? name : '*')
 }
 
-/** Whether a schema has a property of this name, somewhere in the parts that are about the path. */
+/** Returns whether the part of a schema for this path declares a property of this name. */
 function declares(schema: unknown, [key, ...rest]: readonly string[]): boolean {
   if (!isObject(schema) || key === undefined) return false
   const { properties, items, additionalProperties, allOf, anyOf, oneOf, then } = schema
@@ -187,7 +187,7 @@ export interface PrintOptions {
   readonly junit?: string
 }
 
-/** Prints the results, writes the file, and sets the exit code: 1 when messages break the plan. */
+/** Prints the results, writes the JUnit file, and sets the exit code: 1 when messages break the plan. */
 export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
   const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
   const width = Math.min(40, Math.max(...results.map(({ title }) => escaped(title).length)))

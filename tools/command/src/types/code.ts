@@ -1,8 +1,8 @@
-/** How generated code looks: names, texts, comments and line breaks. No text of a plan can leave its place. */
+/** Writes generated code: names, texts, comments and line breaks. No text of a plan can become code. */
 
 const WIDTH = 110
 
-/** A text in quotes: in single ones where it holds none. Control and formatting characters are escaped, so that the code reads as it runs. */
+/** Quotes a text. Escapes control and formatting characters, so that the code reads as it runs. */
 export function quote(text: string): string {
   const escaped = JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)
   return text.includes("'") ? escaped : `'${escaped.slice(1, -1).replaceAll('\\"', '"')}'`
@@ -12,26 +12,26 @@ export function literalOf(value: string | number | boolean): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-/** A character as `\\u202e`: code and JSON that hide nothing. */
+/** Writes a character as `\\u202e`, so that code and JSON hide nothing. */
 export function escapeUnits(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at).toString(16).padStart(4, '0'))
   return units.map((unit) => `\\u${unit}`).join('')
 }
 
-/** The key of a property of an object literal. `__proto__` would set the prototype. */
+/** Returns the key of a property of an object literal. A plain `__proto__` would set the prototype. */
 export function keyOf(name: string): string {
   if (name === '__proto__') return "['__proto__']"
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name)
 }
 
-/** A regular expression: as a literal, unless that would hide some of it. */
+/** Writes a regular expression: as a literal, unless that would hide a character. */
 export function regExpOf(pattern: RegExp): string {
   const literal = String(pattern)
   if (!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(literal)) return literal
   return `new RegExp(${quote(pattern.source)}, ${quote(pattern.flags)})`
 }
 
-/** A doc comment of paragraphs, with a line break at its end; empty without any. */
+/** Writes a doc comment of paragraphs, with a line break at its end. Returns an empty text without paragraphs. */
 export function comment(paragraphs: readonly string[], indent: string): string {
   const lines = paragraphs.flatMap((paragraph) => wrap(readable(paragraph), WIDTH - indent.length))
   if (lines.length === 0) return ''
@@ -39,7 +39,7 @@ export function comment(paragraphs: readonly string[], indent: string): string {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`
 }
 
-/** What a description says, on one line and unable to end the comment. */
+/** Writes a description on one line that cannot end the comment. */
 function readable(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
   return line.replaceAll('*/', '*\\/')
@@ -57,14 +57,14 @@ function wrap(text: string, width: number): string[] {
   return line === '' ? lines : [...lines, line]
 }
 
-/** Items between brackets: on one line if they fit, else each on its own. */
+/** Writes items between brackets: on one line if they fit, otherwise each on its own. */
 export function bracket(open: string, items: readonly string[], close: string, indent: string): string {
   const line = `${open}${items.join(', ')}${close}`
   if (items.length === 0 || (indent.length + line.length <= WIDTH && !line.includes('\n'))) return line
   return `${open}\n${items.map((item) => `${indent}  ${item},\n`).join('')}${indent}${close}`
 }
 
-/** So many characters, as JSON Schema counts them: lengths of libraries are in UTF-16 units. */
+/** Writes a check of the length in characters, as JSON Schema counts them. Schema libraries count UTF-16 units. */
 export function charsOf(min: number, max: number | undefined): string {
   return `/^.{${min === max ? min : `${min},${max ?? ''}`}}$/su`
 }

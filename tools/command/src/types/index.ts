@@ -1,4 +1,4 @@
-/** `hookline types`: writes the schemas of events and traits from tracking plans and from messages, or compares the two. */
+/** `hookline types`: writes the schemas of events and traits from tracking plans and messages, or compares the two. */
 
 import { globSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { FORMATS, type Format, MARK, printRules } from './print.ts'
 import { type Finding, mergeRules, type Rule } from './rule.ts'
 import { openTraffic, type Seen, type Traffic } from './traffic.ts'
 
-/** The most bytes of a file of a plan. */
+/** The largest file of a plan, in bytes. */
 const PLAN_LIMIT = 50_000_000
 const PLAN_FILES = '**/*.{json,yaml,yml,tf}'
-/** So many places of one finding are named. */
+/** The most places that are listed for one finding. */
 const NAMED_PLACES = 8
 
 interface Options {
@@ -37,15 +37,15 @@ export function define(command: Command): void {
       '[sources...]',
       'plans and messages: files, folders of plans, - for messages on stdin, or locations of queues',
     )
-    .option('--out <file>', 'write this file. Default: stdout')
-    .addOption(choice('--format <format>', 'what to write', FORMATS).default('zod'))
-    .option('--enums', 'of messages: write the values of texts that have few')
-    .option('--check', 'write nothing: compare the messages with the plan')
-    .option('--json', 'with --check: print one JSON object for each event')
+    .option('--out <file>', 'the file to write. Default: stdout')
+    .addOption(choice('--format <format>', 'the format of the file', FORMATS).default('zod'))
+    .option('--enums', 'write enums for texts that messages repeat')
+    .option('--check', 'compare the messages with the plan, and write no schemas')
+    .option('--json', 'with --check: print a JSON object for each event')
     .option('--junit <file>', 'with --check: also write the results as XML, as JUnit does')
-    .option('--name <name>', 'the queue whose history to read. Default: each of the location')
-    .option('--prefix <prefix>', 'the prefix of BullMQ, when it is another one')
-    .option('--schema <schema>', 'the schema of pg-boss, when it is another one')
+    .option('--name <name>', 'the queue whose history to read. Default: every queue of the location')
+    .option('--prefix <prefix>', 'the prefix of the keys in Redis. Default: bull')
+    .option('--schema <schema>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .action(types)
     .addHelpText('after', HELP)
 }
@@ -74,13 +74,13 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const sources = given.length > 0 || !queue ? given : [queue]
   if (sources.length === 0) throw new UsageError('SOURCE is required. Pass a plan or messages, see --help.')
   const findings: Finding[] = []
-  const add = (finding: Finding): void => void findings.push(finding)
-  const { traffic, files } = await open(sources, options)
-  const ofPlans = attempt(() => readPlans(files, add))
+  const addFinding = (finding: Finding): void => void findings.push(finding)
+  const { traffic, files } = await openSources(sources, options)
+  const ofPlans = attempt(() => readPlans(files, addFinding))
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must hold a plan. Got ${counted(files.length, 'file')} without one. A plan of RudderStack needs all of its files: pass their folder.`,
+      `SOURCE must contain a plan. ${counted(files.length, 'file')} had none. A plan of RudderStack needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {
@@ -90,28 +90,28 @@ async function types(given: readonly string[], options: Options): Promise<void> 
       )
     }
     const { createCheck, printCheck } = await import('./check.ts')
-    const check = createCheck(mergeRules(ofPlans, [], add), add)
+    const check = createCheck(mergeRules(ofPlans, [], addFinding), addFinding)
     await readAll(traffic, check.add)
     noteAll(findings)
     return printCheck(check.results(), options)
   }
   const inference = createInference({ enums: options.enums ?? false })
   await readAll(traffic, inference.add)
-  const rules = mergeRules(ofPlans, inference.rules(), add)
-  if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages.')
-  const text = attempt(() => printRules(rules, options.format, add))
+  const rules = mergeRules(ofPlans, inference.rules(), addFinding)
+  if (rules.length === 0) throw new UsageError('SOURCE must contain track, identify or group messages.')
+  const text = attempt(() => printRules(rules, options.format, addFinding))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)
   else await write(options.out, text, rules)
 }
 
-/** @throws UsageError for what nests deeper than the stack. */
+/** @throws UsageError when the nesting exceeds the stack. */
 function attempt<T>(step: () => T): T {
   try {
     return step()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new UsageError('SOURCE must hold a plan of reasonable depth. Pass one that nests less.')
+    throw new UsageError('SOURCE nests too deeply. Pass a plan with fewer levels.')
   }
 }
 
@@ -126,7 +126,7 @@ interface Sources {
   readonly files: readonly PlanFile[]
 }
 
-async function open(sources: readonly string[], options: Options): Promise<Sources> {
+async function openSources(sources: readonly string[], options: Options): Promise<Sources> {
   const [traffic, files]: [Traffic[], PlanFile[]] = [[], []]
   for (const source of sources) {
     const paths = await listFolder(source)
@@ -137,7 +137,7 @@ async function open(sources: readonly string[], options: Options): Promise<Sourc
   return { traffic, files }
 }
 
-/** The files of plans in a folder; undefined for anything else. */
+/** Lists the files of plans in a folder; undefined for anything else. */
 async function listFolder(source: string): Promise<readonly string[] | undefined> {
   const isFolder = await stat(source).then(
     (found) => found.isDirectory(),
@@ -145,7 +145,7 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   )
   if (!isFolder) return undefined
   const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
-  if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files.`)
+  if (names.length === 0) throw new UsageError(`SOURCE ${source} must contain .json, .yaml or .tf files.`)
   return names.sort().map((name) => joinPath(source, name))
 }
 
@@ -153,16 +153,16 @@ async function readPlanFile(name: string, isFound: boolean): Promise<PlanFile> {
   return { name, text: (await readInput('SOURCE', name, PLAN_LIMIT)).toString(), isFound }
 }
 
-async function readAll(traffic: readonly Traffic[], add: (seen: Seen) => void): Promise<void> {
+async function readAll(traffic: readonly Traffic[], addSeen: (seen: Seen) => void): Promise<void> {
   const skipped = new Map<string, number>()
   for (const { messages } of traffic) {
     const each = messages((reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1))
-    for await (const seen of each) add(seen)
+    for await (const seen of each) addSeen(seen)
   }
   for (const [reason, count] of skipped) note(`${counted(count, 'message')} left out: ${escaped(reason)}`)
 }
 
-/** Each finding once, with its places. */
+/** Prints each finding once, with its places. */
 function noteAll(findings: readonly Finding[]): void {
   for (const [text, found] of Map.groupBy(findings, ({ text }) => text)) {
     const places = [...new Set(found.map(({ place }) => place))]
@@ -171,7 +171,7 @@ function noteAll(findings: readonly Finding[]): void {
   }
 }
 
-/** @throws UsageError for a file that a person wrote, and for what is no plain file. */
+/** @throws UsageError for a file that was not generated, and for anything but a regular file. */
 async function write(path: string, text: string, rules: readonly Rule[]): Promise<void> {
   requirePlain('--out', path)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-/** Schemas of the messages that came: what the properties of each event, and the traits, have in common. */
+/** Infers schemas from messages: what the properties of each event, and the traits, have in common. */
 
 import type { Fields, Message } from 'hookline'
 import { createObservations, MAX_DEPTH, MAX_KEYS, MAX_OBSERVED, type Observed, VALUE_TYPES } from './observed.ts'
@@ -9,39 +9,39 @@ import type { Seen } from './traffic.ts'
 
 export interface Inference {
   add(seen: Seen): void
-  /** Those of track messages by the names of their events, then that of identify and that of group messages. */
+  /** Returns the rules of track messages by event, then those of identify and group messages. */
   rules(): Rule[]
   findings(): Finding[]
 }
 
-/** The properties of an event, or the traits. */
+/** The properties of an event, or traits. */
 interface Subject extends Pick<Rule, 'type' | 'event'> {
   count: number
   firstAt: number
   lastAt: number
   readonly properties: Map<string, Observed>
-  /** How many messages had keys that are data. */
+  /** The number of messages with keys that are data. */
   withData: number
-  /** How many messages had more keys than are looked into. */
+  /** The number of messages with more keys than are examined. */
   withMore: number
 }
 
 const MAX_EVENTS = 10_000
-/** A subject with many more keys must not leave the others without observations. */
+/** A subject with more keys must not use up the observations of the others. */
 const MAX_SUBJECT_KEYS = 10_000
-/** A subject with more than `MAX_KEYS` keys keeps a key that is in at least this share of its messages. */
+/** A subject with more than `MAX_KEYS` keys keeps those that are in at least this share of its messages. */
 const MIN_SHARE = 0.01
-/** At most ten texts are kept, so each came twice on average. */
+/** At most ten texts are kept, so each occurred twice on average. */
 const MIN_ENUM_COUNT = 20
-/** A field that fewer messages had may be absent from the next one. */
+/** A field of fewer messages may be absent from the next one. */
 const MIN_REQUIRED_COUNT = 20
 const DAY_MS = 86_400_000
 
 /**
- * Creates an inference of schemas. Its rules do not depend on the order of the messages, unless there are more events or places than it looks
- * into. Keys that are data are written nowhere.
+ * Creates an inference of schemas. Its rules do not depend on the order of the messages, unless a limit on events or places is reached.
+ * Keys that are data are never written.
  *
- * @param options.enums Whether texts that repeat become an enum. Otherwise it keeps and writes no value.
+ * @param options.enums Whether repeated texts become an enum. Otherwise no value is kept or written.
  */
 export function createInference(options: { readonly enums: boolean }): Inference {
   const observations = createObservations(options)
@@ -114,27 +114,27 @@ export function createInference(options: { readonly enums: boolean }): Inference
       }),
     findings: () => [
       ...subjects().flatMap(findingsOf),
-      ...noteTimes('track', dataEvents, 'with names of events that are data: they get no schema'),
-      ...noteTimes('track', moreEvents, `with events behind the first ${grouped(MAX_EVENTS)}: they get no schema`),
+      ...noteTimes('track', dataEvents, 'with data in the name of the event: no schema'),
+      ...noteTimes('track', moreEvents, `with events after the first ${grouped(MAX_EVENTS)}: no schema`),
       ...[...others].sort(byName).flatMap(([type, count]) => noteTimes(type, count, 'and gets no schema')),
       ...(observations.isFull ? [{ place: 'all messages', text: TOO_MANY_PLACES }] : []),
     ],
   }
 }
 
-const TOO_MANY_PLACES = `came with more than ${grouped(MAX_OBSERVED)} places in all: those that came later have no schema`
+const TOO_MANY_PLACES = `had more than ${grouped(MAX_OBSERVED)} different fields in total: later ones have no schema`
 
 function createSubject(type: Rule['type'], event?: string): Subject {
   const times = { firstAt: Number.POSITIVE_INFINITY, lastAt: Number.NEGATIVE_INFINITY }
   return { type, event, count: 0, ...times, properties: new Map(), withData: 0, withMore: 0 }
 }
 
-/** By code units: the same on each machine. */
+/** Compares names by code units, which gives the same order on each machine. */
 function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : 1
 }
 
-/** All properties, sorted by name; of a subject with very many those that are not rare. */
+/** Returns the properties sorted by name. Leaves out rare ones of a subject with very many. */
 function keptProperties({ properties, count }: Subject): readonly Named[] {
   const sorted = [...properties].sort(byName)
   if (sorted.length <= MAX_KEYS) return sorted
@@ -147,7 +147,7 @@ function describeOrigin({ count, firstAt, lastAt }: Subject): string {
   return `${counted(count, 'message')}${lastAt < firstAt ? '' : `, ${counted(days, 'day')}`}`
 }
 
-/** @param most The most messages that had it: lists and maps have many values in one. */
+/** @param most The number of messages that had it, at most: a list or a map has many values in one message. */
 function schemaOf(observed: Observed, most: number, comment?: string): JsonSchema {
   const { counts, isTooDeep, items } = observed
   const seen = Math.min(most, sum(counts))
@@ -179,8 +179,8 @@ function keywordsOfObjects({ counts, properties, isMap, values }: Observed, most
 type Named = readonly [name: string, observed: Observed]
 
 /**
- * @param total How many objects came.
- * @param most The most messages that had one.
+ * @param total The number of objects.
+ * @param most The number of messages that had one, at most.
  */
 function keywordsOfProperties(sorted: readonly Named[], total: number, most: number): JsonSchema {
   const isRequired = ({ counts }: Observed): boolean => {
@@ -199,10 +199,10 @@ function findingsOf(subject: Subject): Finding[] {
   const place = titleOf(subject)
   const kept = keptProperties(subject)
   const rare = properties.size - kept.length
-  const many = `came with ${grouped(properties.size)} different keys: ${grouped(rare)}, each in less than 1 % of the messages, are left out`
+  const many = `had ${grouped(properties.size)} different keys: ${grouped(rare)} of them, each in less than 1 % of the messages, are left out`
   return [
     ...(properties.size > MAX_KEYS ? [{ place, text: many }] : []),
-    ...noteTimes(place, withMore, `with keys behind the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
+    ...noteTimes(place, withMore, `with keys after the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
     ...noteTimes(place, withData, 'with keys that are data: they are left out'),
     ...kept.flatMap(([name, observed]) => findingsAt(`${place}: ${join('', name)}`, observed)),
   ]
@@ -210,7 +210,7 @@ function findingsOf(subject: Subject): Finding[] {
 
 function findingsAt(place: string, observed: Observed): Finding[] {
   const { counts, properties, values, items, isTooDeep } = observed
-  if (isTooDeep) return [{ place, text: `nests deeper than ${MAX_DEPTH} levels: its inside has no schema` }]
+  if (isTooDeep) return [{ place, text: `nests deeper than ${MAX_DEPTH} levels: deeper fields have no schema` }]
   const found = VALUE_TYPES.filter((type) => type !== 'null' && counts[type] > 0)
   const mix = found
     .sort((one, other) => counts[other] - counts[one])

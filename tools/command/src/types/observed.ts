@@ -1,33 +1,33 @@
-/** What the values at one place have in common. Keeps no value, except the few texts that may become an enum. */
+/** Observes what the values at one place have in common. Keeps no value, except the few texts that may become an enum. */
 
 import { ALL_FORMATS, findFormats, isData } from './texts.ts'
 
 export const VALUE_TYPES = ['array', 'boolean', 'null', 'number', 'object', 'string'] as const
 type ValueType = (typeof VALUE_TYPES)[number]
 
-/** What is observed of many values does not depend on their order. */
+/** The observations of many values. They do not depend on the order of the values. */
 export interface Observed {
   readonly counts: Record<ValueType, number>
-  /** The formats that each text has: see `texts.ts`. */
+  /** The formats that all texts have: see `texts.ts`. */
   formats: number
-  /** The different texts; undefined when they are no enum. */
+  /** The different texts; undefined when they cannot be an enum. */
   texts: Set<string> | undefined
-  /** The keys of objects; undefined until one has a key, and of a map. */
+  /** The keys of objects; undefined for a map, and until an object has a key. */
   properties: Map<string, Observed> | undefined
   /** Whether the keys of its objects are data. */
   isMap: boolean
-  /** What is observed of the values in a map; undefined until it has one. */
+  /** The observations of the values in a map; undefined until it has one. */
   values: Observed | undefined
-  /** What is observed of the elements of arrays; undefined until one has an element. */
+  /** The observations of the elements of arrays; undefined until an array has one. */
   items: Observed | undefined
-  /** Whether objects or arrays came where none is looked into. */
+  /** Whether there were objects or arrays deeper than is examined. */
   isTooDeep: boolean
 }
 
 export interface Observations {
-  /** Creates one of no value yet; undefined when there are too many. */
+  /** Creates empty observations. Returns undefined when there are too many. */
   create(): Observed | undefined
-  /** @param depth How many names lead to the place. */
+  /** @param depth The number of names on the path. */
   add(observed: Observed, value: unknown, depth: number): void
   /** Whether `create` has ever returned undefined. */
   readonly isFull: boolean
@@ -109,7 +109,7 @@ export function createObservations({ enums }: { readonly enums: boolean }): Obse
     observed.properties = undefined
   }
 
-  /** Joins two to one of the values of both. Neither is used afterwards. */
+  /** Merges two observations into one. Neither may be used afterwards. */
   function join(one: Observed | undefined, other: Observed | undefined): Observed | undefined {
     if (one === undefined || other === undefined) return one ?? other
     for (const type of VALUE_TYPES) one.counts[type] += other.counts[type]

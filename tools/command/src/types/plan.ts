@@ -1,4 +1,4 @@
-/** Reads tracking plans: recognises them by what they hold, and finds the schema of each event in them. */
+/** Reads tracking plans: recognises their format, and finds the schema of each event. */
 
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,27 +14,27 @@ import { isTerraform, readTerraform } from './terraform.ts'
 export interface PlanFile {
   readonly name: string
   readonly text: string
-  /** Whether it was found in a folder, where others may lie, too. */
+  /** Whether it was found in a folder, which may contain other files. */
   readonly isFound: boolean
 }
 
 const MAX_DEPTH = 10
 
 /**
- * Reads the rules of files. RudderStack keeps a plan in several: they are read together.
+ * Reads the rules of files. RudderStack splits a plan into several files, which are read together.
  *
- * @throws UsageError for a file that holds no plan.
+ * @throws UsageError for a file without a plan.
  */
-export function readPlans(files: readonly PlanFile[], add: AddFinding): Rule[] {
+export function readPlans(files: readonly PlanFile[], addFinding: AddFinding): Rule[] {
   const documents = files.flatMap((file) => parse(file).map((value) => ({ file, value })))
   const ofRudderStack = documents.filter(({ value }) => isRudderStack(value))
   const others = documents.filter(({ value }) => !isRudderStack(value))
-  const rules = others.flatMap(({ file, value }) => readPlan(value, file, add))
+  const rules = others.flatMap(({ file, value }) => readPlan(value, file, addFinding))
   return [
     ...rules,
     ...readRudderStack(
       ofRudderStack.map(({ value }) => value as JsonSchema),
-      add,
+      addFinding,
     ),
   ]
 }
@@ -52,22 +52,22 @@ function parse({ name, text: given, isFound }: PlanFile): unknown[] {
     if (isFound) return []
     if (error instanceof UsageError) throw error
     const [fault] = (error as Error).message.split('\n')
-    throw new UsageError(`${name} must be JSON, YAML or HCL. Got another text: ${fault}. Pass a plan, or messages.`)
+    throw new UsageError(`${name} must be JSON, YAML or HCL: ${fault}. Pass a plan, or messages.`)
   }
 }
 
-function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
+function readPlan(value: unknown, file: PlanFile, addFinding: AddFinding): Rule[] {
   const parts = [...findParts(value, 0)]
-  if (parts.length > 0) return parts.flatMap((part) => readPart(part, add))
+  if (parts.length > 0) return parts.flatMap((part) => readPart(part, addFinding))
   if (!isSchema(value)) {
     if (file.isFound) return []
     const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
-    throw new UsageError(`${file.name} must hold ${known}. Got something else.`)
+    throw new UsageError(`${file.name} must contain ${known}.`)
   }
-  return readSchemas(value, file.name, add)
+  return readSchemas(value, file.name, addFinding)
 }
 
-/** A rule of Segment, of its Public API or its Config API. */
+/** A rule of Segment, from its Public API or its Config API. */
 interface PlanPart {
   readonly type: string
   readonly key: unknown
@@ -75,7 +75,7 @@ interface PlanPart {
   readonly schema: unknown
 }
 
-/** Finds the rules, however deep in an answer or a state they are: each list is one plan. */
+/** Finds the rules at any depth of an answer or a state. Each list is one plan. */
 function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
   if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isObject).map(toPart)
@@ -97,7 +97,7 @@ function toPart({ type, key, version, jsonSchema, json_schema, deprecatedAt }: J
   }
 }
 
-/** Terraform keeps a schema as text. */
+/** Parses a schema that Terraform keeps as text. */
 function fromText(schema: unknown): unknown {
   if (typeof schema !== 'string') return schema
   try {
@@ -111,7 +111,7 @@ function isConfigEvent(value: unknown): value is JsonSchema {
   return isObject(value) && text(value.name) !== undefined && isObject(value.rules)
 }
 
-/** The Config API of Segment has all schemas in one object. */
+/** Reads the Config API of Segment, which has all schemas in one object. */
 function partsOfConfig({ events, global, identify, group, identify_traits, group_traits }: JsonSchema): PlanPart[] {
   const ofEvents = (events as unknown[])
     .filter(isConfigEvent)
@@ -143,15 +143,15 @@ function partsOfConfig({ events, global, identify, group, identify_traits, group
 
 const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
 
-/** The rules of one plan of Segment. What is common to all messages is a part of each. */
-function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
+/** Returns the rules of one plan of Segment. Each includes what is common to all messages. */
+function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
   const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
   const left = Map.groupBy(
     parts.filter(({ type }) => !Object.hasOwn(TYPES, type) && type !== 'COMMON'),
     ({ type }) => type,
   )
   for (const [type, found] of left) {
-    add({
+    addFinding({
       place: `${type} rules`,
       text: `${found.length} left out: only track, identify and group messages have schemas`,
     })
@@ -163,11 +163,11 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
     if (type === undefined) return []
     const event = type === 'track' ? text(key) : undefined
     if (type === 'track' && event === undefined) {
-      add({ place: 'TRACK rules', text: 'one without an event name (`key`) is left out' })
+      addFinding({ place: 'TRACK rules', text: 'a rule without an event name (`key`) is left out' })
       return []
     }
     const title = titleOf({ type, event })
-    const addTo = findingsOf(title, add)
+    const addTo = findingsOf(title, addFinding)
     const sections = [schema, ...common].map((each) => sectionOf(normalise(each, addTo), type, addTo, areWhole))
     const number = Number(version)
     return [{ type, event, schema: sections.reduce(combine), version: Number.isFinite(number) ? number : undefined }]
@@ -175,14 +175,14 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
 }
 
 const SECTIONS = ['context', 'properties', 'traits']
-/** The fields that messages of these types have. */
+/** The fields of messages of these types. */
 const FIELDS = [
   ...SECTIONS,
   ...['type', 'event', 'userId', 'anonymousId', 'groupId', 'previousId', 'messageId', 'integrations', 'channel'],
   ...['version', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt', 'writeKey', 'projectId', '_metadata'],
 ]
 
-/** Whether a schema is about a message: it has a section beside other fields of messages, or several sections. */
+/** Returns whether a schema describes a whole message: it has a section beside other fields of messages, or several sections. */
 function isWhole(schema: unknown): boolean {
   if (!isObject(schema)) return false
   const { properties = {}, allOf, anyOf, oneOf } = schema
@@ -202,22 +202,22 @@ function hasOnlyFields({ properties = {} }: JsonSchema): boolean {
 }
 
 /**
- * The part of a schema that is about `properties` or `traits`: schemas of Segment are about the whole message, or about this alone.
+ * Returns the part of a schema for `properties` or `traits`. Schemas of Segment describe the whole message, or only this part.
  *
- * @param areWhole Whether another one of its plan is about the whole message.
+ * @param areWhole Whether another schema of its plan describes the whole message.
  */
-function sectionOf(schema: JsonSchema, type: Rule['type'], add: AddPathFinding, areWhole = false): JsonSchema {
-  return isWhole(schema) || (areWhole && hasOnlyFields(schema)) ? sectionOfWhole(schema, type, add) : schema
+function sectionOf(schema: JsonSchema, type: Rule['type'], addFinding: AddPathFinding, areWhole = false): JsonSchema {
+  return isWhole(schema) || (areWhole && hasOnlyFields(schema)) ? sectionOfWhole(schema, type, addFinding) : schema
 }
 
-function sectionOfWhole(schema: JsonSchema, type: Rule['type'], add: AddPathFinding): JsonSchema {
+function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddPathFinding): JsonSchema {
   const name = type === 'track' ? 'properties' : 'traits'
   const fields = (schema.properties ?? {}) as JsonSchema
   const sections = SECTIONS.filter((each) => Object.hasOwn(fields, each))
   if (sections.length > 0 && !sections.includes(name)) {
-    add('', `describes ${sections.join(' and ')} of messages, and no \`${name}\``)
+    addFinding('', `describes ${sections.join(' and ')} of messages, and no \`${name}\``)
   }
-  noteOthers(schema, name, add)
+  noteOthers(schema, name, addFinding)
   const section = Object.hasOwn(fields, name) ? fields[name] : {}
   const { description, deprecated } = schema
   return {
@@ -227,20 +227,20 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], add: AddPathFind
   }
 }
 
-/** Names what a schema says of a message beside one section. */
+/** Reports what a schema says about a message outside one section. */
 function noteOthers(
   { properties = {}, required, ...keywords }: JsonSchema,
   section: string,
-  add: AddPathFinding,
+  addFinding: AddPathFinding,
 ): void {
   const fields = properties as JsonSchema
   const described = Object.keys(fields).filter((name) => !SECTIONS.includes(name) || saysSomething(fields[name]))
   const missing = listOf(required).filter((name) => !SECTIONS.includes(String(name)))
   for (const name of new Set([...described, ...missing])) {
-    if (name !== section) add('', `describes \`${name}\`, which is not checked`)
+    if (name !== section) addFinding('', `describes \`${name}\`, which is not checked`)
   }
   const beside = Object.keys(keywords).filter((keyword) => !OF_WHOLE.has(keyword))
-  if (beside.length > 0) add('', `has ${beside.join(', ')} beside \`${section}\`, which is not checked`)
+  if (beside.length > 0) addFinding('', `has ${beside.join(', ')} beside \`${section}\`, which is not checked`)
 }
 
 function saysSomething(schema: unknown): boolean {
@@ -250,10 +250,10 @@ function saysSomething(schema: unknown): boolean {
   return isLong || Object.keys(keywords).some((keyword) => !OF_WHOLE.has(keyword))
 }
 
-/** Keywords that say nothing of a message. */
+/** Keywords that do not restrict a message. */
 const OF_WHOLE = new Set(['type', 'title', 'description', '$comment', 'deprecated'])
 
-/** What both schemas say, as one that has the properties of both. */
+/** Combines both schemas into one that has the properties of both. */
 function combine(own: JsonSchema, common: JsonSchema): JsonSchema {
   if (!Object.keys(common).every((keyword) => ADDABLE.has(keyword)))
     return { ...own, allOf: [...listOf(own.allOf), common] }
@@ -282,15 +282,15 @@ function isSchema(value: unknown): value is JsonSchema {
   return [value.properties, value.anyOf, value.oneOf, value.allOf].some((each) => typeof each === 'object')
 }
 
-/** Plain JSON Schema: of whole messages, one or any of several, else of the properties of the event that it is named after. */
-function readSchemas(schema: JsonSchema, path: string, add: AddFinding): Rule[] {
+/** Reads plain JSON Schema: of one or several whole messages, or of the properties of the event in its name. */
+function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): Rule[] {
   const found: [path: string, text: string][] = []
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
   const parts = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
-  const messages = parts.map((part) => readMessage(part, add))
+  const messages = parts.map((part) => readMessage(part, addFinding))
   const ofMessages = messages.filter((rule) => rule !== undefined)
   const { name, version } = identify(schema, path)
-  const addTo = findingsOf(name, add)
+  const addTo = findingsOf(name, addFinding)
   for (const [path, fault] of found) addTo(path, fault)
   if (ofMessages.length === 0) {
     return [{ type: 'track', event: name, schema: sectionOf(whole, 'track', addTo), version }]
@@ -302,7 +302,7 @@ function readSchemas(schema: JsonSchema, path: string, add: AddFinding): Rule[] 
   return ofMessages.map((rule) => ({ ...rule, version }))
 }
 
-/** The name of a schema, and the version that `self` of Snowplow or the file says: `order_completed/jsonschema/1-0-0`. */
+/** Returns the name of a schema and its version, from `self` of Snowplow or the path: `order_completed/jsonschema/1-0-0`. */
 function identify({ title, self }: JsonSchema, path: string): { name: string; version: number | undefined } {
   const own = isObject(self) ? self : {}
   const parts = resolve(path.replace(/(\.schema)?\.[a-z]\w*$/i, '')).split(/[\\/]/)
@@ -320,14 +320,14 @@ const VERSION = /^v?\d+([._-]\d+)*$/i
 
 const BESIDE_MESSAGES = new Set(['anyOf', 'oneOf', 'type', 'title', 'description', '$comment'])
 
-/** Undefined for a schema that is of no message: its `type` or `event` says which. */
-function readMessage(schema: JsonSchema, add: AddFinding): Rule | undefined {
+/** Reads the schema of a message, whose `type` or `event` is fixed. Returns undefined for any other schema. */
+function readMessage(schema: JsonSchema, addFinding: AddFinding): Rule | undefined {
   const { type, event, ...properties } = (schema.properties ?? {}) as JsonSchema
   const [name = 'track', key] = [constantOf(type), constantOf(event)]
   if (name !== 'identify' && name !== 'group' && (name !== 'track' || key === undefined)) return undefined
   const rule = { type: name, event: name === 'track' ? key : undefined } as const
   const required = listOf(schema.required).filter((field) => field !== 'type' && field !== 'event')
-  const section = sectionOfWhole({ ...schema, properties, required }, name, findingsOf(titleOf(rule), add))
+  const section = sectionOfWhole({ ...schema, properties, required }, name, findingsOf(titleOf(rule), addFinding))
   return { ...rule, schema: section, version: undefined }
 }
 

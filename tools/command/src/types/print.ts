@@ -1,4 +1,4 @@
-/** Writes rules as a file: code of a schema library, types, or JSON Schema. */
+/** Writes rules as a file: code of a schema library, TypeScript types, or JSON Schema. */
 
 import { comment, escapeUnits, keyOf } from './code.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule, titleOf } from './rule.ts'
@@ -10,7 +10,7 @@ import { toZod, zodLimits } from './zod.ts'
 export const FORMATS = ['zod', 'valibot', 'typescript', 'json-schema'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** The first words of each file: what begins otherwise was written by a person. */
+/** The first words of each generated file. A file without them was written by a person. */
 export const MARK = 'Written by `hookline types`.'
 const HEADER = `/** ${MARK} Run it again instead of editing this file. */\n`
 
@@ -18,7 +18,7 @@ interface Library {
   readonly limits: Limits
   readonly import: string
   readonly toCode: (shape: Shape, indent: string) => string
-  /** Any object. */
+  /** The code that accepts any object. */
   readonly anything: string
 }
 
@@ -33,13 +33,13 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
 }
 
 /** @param rules Sorted. */
-export function printRules(rules: readonly Rule[], format: Format, add: AddFinding): string {
+export function printRules(rules: readonly Rule[], format: Format, addFinding: AddFinding): string {
   if (format === 'json-schema')
     return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
   const [events, traits] = [rules.filter(({ type }) => type === 'track'), rules.filter(({ type }) => type !== 'track')]
   if (format === 'typescript') {
     const memberOf = (rule: Rule): string => {
-      const shape = readShape(rule.schema, typescriptLimits, findingsOf(titleOf(rule), add))
+      const shape = readShape(rule.schema, typescriptLimits, findingsOf(titleOf(rule), addFinding))
       return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${toTypeScript(shape, '  ')}\n`
     }
     return [
@@ -50,7 +50,7 @@ export function printRules(rules: readonly Rule[], format: Format, add: AddFindi
   }
   const library = LIBRARIES[format]
   const memberOf = (rule: Rule): string => {
-    const shape = readShape(rule.schema, library.limits, findingsOf(titleOf(rule), add))
+    const shape = readShape(rule.schema, library.limits, findingsOf(titleOf(rule), addFinding))
     const code = shape.kind === 'unknown' ? library.anything : library.toCode(shape, '  ')
     return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${code},\n`
   }
@@ -69,7 +69,7 @@ function nameOf({ type, event }: Rule): string {
   return keyOf(event ?? type)
 }
 
-/** One schema of whole messages. `hookline types` reads it, too. */
+/** Writes one schema of whole messages, which `hookline types` can read again. */
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]

@@ -1,16 +1,16 @@
-/** Reads tracking plans of RudderStack's command: YAML files that refer to events, properties and types of each other. */
+/** Reads tracking plans of RudderStack's command: YAML files that refer to each other's events, properties and types. */
 
 import { isObject } from '../../../json.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule } from './rule.ts'
 import { normalise, text } from './schema.ts'
 
-/** Whether a document is one of its files, of `rudder/v1` or older. */
+/** Returns whether a document is one of these files, in `rudder/v1` or an older version. */
 export function isRudderStack(value: unknown): value is JsonSchema {
   return isObject(value) && /^rudder\/v?[01]/.test(String(value.version)) && text(value.kind) !== undefined
 }
 
-/** Reads the tracking plans among its files. */
-export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): Rule[] {
+/** Reads the tracking plans in these files. */
+export function readRudderStack(files: readonly JsonSchema[], addFinding: AddFinding): Rule[] {
   const specs = files.map(({ kind, spec }) => ({ kind, spec: isObject(spec) ? spec : {} }))
   const catalog = { event: indexOf('events'), property: indexOf('properties'), type: indexOf('types') }
   const plans = specs.filter(({ kind }) => kind === 'tracking-plan' || kind === 'tp')
@@ -30,7 +30,7 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
     const reference = old.$ref ?? rule.event
     const place = text(reference) ?? `rule ${String(rule.id)}`
     const give = (fault: string): Rule[] => {
-      add({ place, text: fault })
+      addFinding({ place, text: fault })
       return []
     }
     if (rule.event === undefined && rule.includes !== undefined) return give('includes other rules: it is left out')
@@ -44,17 +44,17 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
     if (section === 'context.traits') return give('describes `context.traits`: only `traits` have schemas')
     const name = type === 'track' ? String(event.name) : undefined
     const title = name ?? `${type} traits`
-    const addTo = findingsOf(title, add)
+    const addTo = findingsOf(title, addFinding)
     const isOpen = rule.additional_properties ?? old.allow_unplanned ?? false
     const written = { ...objectOf(rule, isOpen === true, addTo, []), ...describe(event) }
     return [{ type, event: name, schema: normalise(written, addTo), version: undefined }]
   }
 
-  /** @param types The custom types that it is within. */
+  /** @param types The custom types that contain it. */
   function objectOf(
     { properties, variants }: JsonSchema,
     isOpen: boolean,
-    add: (path: string, fault: string) => void,
+    addFinding: (path: string, fault: string) => void,
     types: readonly string[],
   ): JsonSchema {
     const own = listOf(properties)
@@ -62,15 +62,17 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
       const rest = Array.isArray(variant.default) ? { properties: variant.default } : variant.default
       return [...listOf(variant.cases), rest].flatMap((each) => listOf(isObject(each) ? each.properties : []))
     })
-    if (ofVariants.length > 0) add('', '`variants` are not supported: their properties are optional')
+    if (ofVariants.length > 0) addFinding('', '`variants` are not supported: their properties are optional')
     const optional: JsonSchema[] = ofVariants.map((each) => ({ ...each, required: false }))
     const members = [...optional, ...own].flatMap((use) => {
       const reference = use.$ref ?? use.property
       const property = find('property', reference)
-      if (property === undefined) add(String(reference), 'is not in these files: the property is left out')
+      if (property === undefined) addFinding(String(reference), 'is not in these files: the property is left out')
       return property === undefined ? [] : [{ name: String(property.name), use, property }]
     })
-    const entries = members.map(({ name, use, property }) => [name, schemaOf(property, use, add, types)] as const)
+    const entries = members.map(
+      ({ name, use, property }) => [name, schemaOf(property, use, addFinding, types)] as const,
+    )
     return {
       type: 'object',
       properties: Object.fromEntries(entries),
@@ -82,7 +84,7 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
   function schemaOf(
     property: JsonSchema,
     use: JsonSchema,
-    add: (path: string, fault: string) => void,
+    addFinding: (path: string, fault: string) => void,
     within: readonly string[],
   ): JsonSchema {
     const { itemTypes, ...config } = camelCase(property.config ?? property.propConfig)
@@ -93,12 +95,12 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
     const objectIn = (all: readonly string[]): JsonSchema => {
       if (!hasNested || !all.includes('object')) return {}
       const isOpen = use.additional_properties !== false && use.additionalProperties !== false
-      const { type: _, ...schema } = objectOf(use, isOpen, add, within)
+      const { type: _, ...schema } = objectOf(use, isOpen, addFinding, within)
       return schema
     }
     const anyOf = (all: readonly string[], keywords: JsonSchema): JsonSchema => {
       const plain = all.filter((type) => !type.startsWith('#'))
-      const custom = all.filter((type) => type.startsWith('#')).map((type) => customType(type, add, within))
+      const custom = all.filter((type) => type.startsWith('#')).map((type) => customType(type, addFinding, within))
       const own = { ...(plain.length > 0 && { type: plain }), ...keywords, ...objectIn(plain) }
       const schemas = plain.length > 0 || custom.length === 0 ? [...custom, own] : custom
       return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas }
@@ -109,22 +111,25 @@ export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): 
 
   function customType(
     reference: string,
-    add: (path: string, fault: string) => void,
+    addFinding: (path: string, fault: string) => void,
     within: readonly string[],
   ): JsonSchema {
     const found = find('type', reference)
     if (found === undefined || within.includes(reference)) {
-      add(reference, found ? 'refers to itself: any value is accepted' : 'is not in these files: any value is accepted')
+      addFinding(
+        reference,
+        found ? 'refers to itself: any value is accepted' : 'is not in these files: any value is accepted',
+      )
       return {}
     }
     const inside = [...within, reference]
     const { properties: _, ...plain } = found
-    const ofObject = listOf(found.properties).length > 0 ? objectOf(found, true, add, inside) : {}
-    return { ...schemaOf(plain, {}, add, inside), ...ofObject, ...describe(found) }
+    const ofObject = listOf(found.properties).length > 0 ? objectOf(found, true, addFinding, inside) : {}
+    return { ...schemaOf(plain, {}, addFinding, inside), ...ofObject, ...describe(found) }
   }
 }
 
-/** `#event:order_paid`, or `#/events/shop/order_paid` of older files. */
+/** References: `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
 const REFERENCES = {
   event: /^#(?:\/events\/[^/]+\/|event:)(.+)$/,
   property: /^#(?:\/properties\/[^/]+\/|property:)(.+)$/,
@@ -135,13 +140,13 @@ function describe({ description }: JsonSchema): JsonSchema {
   return text(description) === undefined ? {} : { description }
 }
 
-/** `string`, `string, null` or a list. */
+/** Reads types: `string`, `string, null` or a list. */
 function typesOf(types: unknown): string[] {
   const list = Array.isArray(types) ? types.map(String) : typeof types === 'string' ? types.split(',') : []
   return list.map((type) => type.trim()).filter(Boolean)
 }
 
-/** `min_length` is `minLength` of older files, and of JSON Schema. */
+/** Renames keys: `min_length` is `minLength` in older files and in JSON Schema. */
 function camelCase(config: unknown): JsonSchema {
   const entries = isObject(config) ? Object.entries(config) : []
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What plans and traffic say: the schema of an event's properties, or of traits. */
+/** The rules that plans and messages give: the schema of an event's properties, or of traits. */
 
 import { isDeepStrictEqual } from 'node:util'
 
@@ -9,35 +9,35 @@ export interface Rule {
   readonly type: 'track' | 'identify' | 'group'
   /** Undefined for traits. */
   readonly event: string | undefined
-  /** Of `properties` or `traits`: JSON Schema 2020-12, without references. */
+  /** The schema of `properties` or `traits`: JSON Schema 2020-12 without references. */
   readonly schema: JsonSchema
-  /** Undefined where the plan has none. */
+  /** Undefined when the plan has no version. */
   readonly version: number | undefined
 }
 
-/** What a reader should know of one place. Its texts may be of strangers: escape them. */
+/** A note about one place of a schema. Its texts are untrusted: escape them. */
 export interface Finding {
-  /** `Order Completed: items[].sku`, `identify traits: plan`; `.*` for the values of a map. */
+  /** `Order Completed: items[].sku`, `identify traits: plan`. `.*` stands for the values of a map. */
   readonly place: string
   readonly text: string
 }
 
 export type AddFinding = (finding: Finding) => void
 
-/** Adds a finding about the schema at a path: `items[].sku`, empty for the whole. */
+/** Adds a finding about the schema at a path: `items[].sku`, or an empty path for the whole schema. */
 export type AddPathFinding = (path: string, text: string) => void
 
 /** Returns a function that adds findings about the schema with this title. */
-export function findingsOf(title: string, add: AddFinding): AddPathFinding {
-  return (path, text) => add({ place: path === '' ? title : `${title}: ${path}`, text })
+export function findingsOf(title: string, addFinding: AddFinding): AddPathFinding {
+  return (path, text) => addFinding({ place: path === '' ? title : `${title}: ${path}`, text })
 }
 
 export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
   return event ?? `${type} traits`
 }
 
-/** The rules of all sources: the newest version of each, those of plans before those of traffic. Sorted as they are written. */
-export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], add: AddFinding): Rule[] {
+/** Merges the rules of all sources: the newest version of each, and plans before messages. Sorts them for writing. */
+export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], addFinding: AddFinding): Rule[] {
   const found = new Map<string, Rule>()
   for (const rule of ofPlans) {
     const title = titleOf(rule)
@@ -46,7 +46,7 @@ export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[],
     const [version, before] = [rule.version ?? 0, other?.version ?? 0]
     if (other === undefined || version > before) found.set(key, rule)
     else if (version === before && !isDeepStrictEqual(rule.schema, other.schema)) {
-      add({ place: title, text: 'has several schemas of the same version: the first one is used' })
+      addFinding({ place: title, text: 'has several schemas of the same version: the first one is used' })
     }
   }
   for (const rule of ofTraffic) {

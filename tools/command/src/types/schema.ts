@@ -1,12 +1,12 @@
-/** Rewrites a JSON Schema of draft 4 to 2020-12 as one of 2020-12 that refers to nothing. */
+/** Converts a JSON Schema of draft 4 to 2020-12 into one of 2020-12 without references. */
 
 import { isObject } from '../../../json.ts'
 import { UsageError } from '../terminal.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
 
-/** So many schemas are within one, references included: more are an attack, or no tracking plan. */
+/** The most schemas in one, references included. A larger one is an attack, or not a tracking plan. */
 const MAX_SCHEMAS = 5_000
-/** Deeper ones are left out. */
+/** Deeper schemas are dropped. */
 const MAX_DEPTH = 50
 
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
@@ -17,7 +17,7 @@ const SINGLE: ReadonlySet<string> = new Set([
 ])
 const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
 
-/** The other keywords, and whether a value is one of theirs. A keyword that is not listed has no meaning, or none here. */
+/** The other keywords, and what their values must be. Unlisted keywords have no meaning here. */
 const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   type: (value) => [value].flat().length > 0 && [value].flat().every((type) => TYPES.has(type)),
   enum: (value) => Array.isArray(value) && value.length > 0 && !value.some(Number.isNaN),
@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   ...forEach('title description format $comment deprecated', () => true),
 }
 
-/** What a given-up part of it would turn into its opposite, and what goes with it. */
+/** Keywords whose meaning would be inverted if a part were dropped, and the keywords to drop with them. */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
   oneOf: [],
@@ -40,8 +40,8 @@ const INVERTED: Readonly<Record<string, readonly string[]>> = {
   contains: ['minContains', 'maxContains'],
 }
 
-/** @throws UsageError for a schema of unreasonable size. */
-export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
+/** @throws UsageError for a schema that is too large. */
+export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema {
   const { $schema, $defs } = isObject(root) ? root : {}
   const isOld = /draft-0[3-7]/.test(text($schema) ?? ($defs === undefined ? 'draft-07' : ''))
   let count = 0
@@ -51,7 +51,7 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
     count += 1
     if (count > MAX_SCHEMAS) {
       throw new UsageError(
-        `The schema of an event must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`,
+        `The schema of an event must contain at most ${MAX_SCHEMAS} others, including those that it refers to.`,
       )
     }
     if (typeof schema === 'boolean') return schema
@@ -67,7 +67,7 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
     if (!isOld) return { ...own, allOf: [target, ...((own.allOf as JsonSchema[] | undefined) ?? [])] }
     const ignored = Object.keys(own).filter((keyword) => !ANNOTATIONS.has(keyword))
     if (ignored.length > 0)
-      add(path, `${listed(ignored)} beside \`$ref\` has no meaning before 2019-09: it is left out`)
+      addFinding(path, `${listed(ignored)} beside \`$ref\` has no meaning before 2019-09: it is left out`)
     return target
   }
 
@@ -101,20 +101,20 @@ export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
       if (givenUp > before && Object.hasOwn(INVERTED, keyword)) dropped.push(keyword, ...(INVERTED[keyword] ?? []))
     }
     for (const keyword of dropped) rewritten.delete(keyword)
-    if (dropped.length > 0) add(path, `${listed(dropped)} with such a part is left out`)
+    if (dropped.length > 0) addFinding(path, `${listed(dropped)} with such a part is left out`)
     return Object.fromEntries(rewritten)
   }
 
-  /** Whether it is the keyword `required` among the properties, where it requires nothing. */
+  /** Returns whether this is the keyword `required` among the properties, where it has no effect. */
   function isMisplaced(name: string, value: unknown, path: string): boolean {
     if (name !== 'required' || !isTexts(value)) return false
-    add(path, 'has `required` within `properties`: it is left out')
+    addFinding(path, 'has `required` within `properties`: it is left out')
     return true
   }
 
   function giveUp(path: string, fault: string): JsonSchema {
     givenUp += 1
-    add(path, `${fault}: any value is accepted`)
+    addFinding(path, `${fault}: any value is accepted`)
     return {}
   }
 
@@ -154,16 +154,16 @@ function listed(keywords: readonly string[]): string {
   return keywords.map((keyword) => `\`${keyword}\``).join(', ')
 }
 
-/** The path of a property. */
+/** Returns the path of a property. */
 export function join(path: string, name: string): string {
   const shown = name === '' ? "''" : name
   return path === '' ? shown : `${path}.${shown}`
 }
 
-/** Its keywords, as those of 2020-12. Drafts that share a name for two meanings are told apart by the value. */
+/** Converts keywords to those of 2020-12. The value decides where drafts use one name for two meanings. */
 function modernise({ dependencies, additionalItems, nullable, ...schema }: JsonSchema): JsonSchema {
   const modern: Record<string, unknown> = { ...schema }
-  if ([modern.type].flat().includes('any')) delete modern.type // Plans of Segment have this type.
+  if ([modern.type].flat().includes('any')) delete modern.type // Plans of Segment use this type.
   if (nullable === true && modern.type !== undefined) modern.type = [modern.type, 'null'].flat()
   for (const [limit, exclusive] of EXCLUSIVE) {
     if (typeof modern[exclusive] !== 'boolean') continue
@@ -187,7 +187,7 @@ const EXCLUSIVE = [
   ['maximum', 'exclusiveMaximum'],
 ] as const
 
-/** Follows a JSON pointer, `#/$defs/address`, or finds an anchor, `#address`. */
+/** Resolves a JSON pointer, `#/$defs/address`, or an anchor, `#address`. */
 function find(root: unknown, ref: string): unknown {
   if (!ref.startsWith('#')) return undefined
   if (!/^#(\/|$)/.test(ref)) return findAnchor(root, ref.slice(1))

@@ -1,4 +1,4 @@
-/** What values a JSON Schema accepts, in the terms that a schema library has. What these terms cannot say is named, and becomes `unknown`. */
+/** Describes the values that a JSON Schema accepts, in terms of schema libraries. Reports what they cannot express: it becomes `unknown`. */
 
 import { createAjv } from './ajv.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
@@ -11,7 +11,7 @@ export type Shape =
   | { readonly kind: 'literals'; readonly values: readonly Literal[] }
   | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
   | ObjectShape
-  /** `exactly one` of parts that may overlap, else `any`. */
+  /** `exactly one` of parts that may overlap, otherwise `any`. */
   | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
   | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
 
@@ -47,11 +47,11 @@ export interface Property {
 
 type Literal = string | number | boolean
 
-/** What a library cannot say. */
+/** The abilities of a schema library. */
 export interface Limits {
-  /** No union of which exactly one part may match. */
+  /** Whether it has a union of which exactly one part may match. */
   readonly hasXor: boolean
-  /** Its `multipleOf` calculates in binary fractions, in which 19.99 is no multiple of 0.01. */
+  /** Whether its `multipleOf` uses decimals. In binary fractions, 19.99 is not a multiple of 0.01. */
   readonly hasDecimals: boolean
 }
 
@@ -65,22 +65,22 @@ const UNSUPPORTED = [
 
 type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 
-/** The keywords that have a meaning for values of one type alone. */
+/** Keywords that apply to values of one type only. */
 const TYPED = [
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems', 'uniqueItems'],
   ...['properties', 'required', 'additionalProperties'],
 ]
 
-/** Reads the schema of properties or traits, which are an object. */
-export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFinding): Shape {
+/** Reads the schema of properties or traits, which must be objects. */
+export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPathFinding): Shape {
   let givenUp = 0
-  const whole = read(schema, '', ['object'])
-  if (whole.kind === 'never') add('', 'accepts no message')
+  const whole = readPart(schema, '', ['object'])
+  if (whole.kind === 'never') addFinding('', 'accepts no message')
   return whole
 
-  /** @param types Those that a schema around it allows; undefined for all. */
-  function read(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
+  /** @param types The types that the enclosing schema allows; undefined for all. */
+  function readPart(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
     if (schema === true) return types === undefined ? UNKNOWN : ofTypes({}, path, types)
     if (schema === false) return NEVER
     const own = typesOf(schema)
@@ -95,20 +95,20 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     const typed = TYPED.filter((keyword) => keyword in schema)
     if (allowed === undefined && typed.length > 0) return giveUp(path, `\`${typed[0]}\` without \`type\``)
     const { anyOf, oneOf } = schema
-    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => read(each, path, allowed))
+    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => readPart(each, path, allowed))
     const parts = readAll(schema.allOf)
     if (Array.isArray(anyOf)) parts.push(union(readAll(anyOf)))
     if (Array.isArray(oneOf)) {
       const before = givenUp
       const each = readAll(oneOf)
-      if (givenUp > before) return giveUp(path, '`oneOf` with such a part') // It must not match beside another one.
+      if (givenUp > before) return giveUp(path, '`oneOf` with such a part') // It must not match beside another part.
       parts.push(exclusive(each, path))
     }
     if (parts.length === 0 || typed.length > 0) {
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
     const both = intersection(parts)
-    // zod forgives a key that one part of an intersection refuses and another one does not.
+    // zod accepts a key that one part of an intersection refuses when another part does not.
     if (both.kind === 'intersection' && both.parts.some(refusesOthers)) {
       return giveUp(path, '`additionalProperties: false` beside `allOf`, `anyOf` or `oneOf`')
     }
@@ -145,7 +145,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
   }
 
   function arrayOf({ items = true, uniqueItems }: JsonSchema, size: Size, path: string): Shape {
-    const shape = read(items as JsonSchema, `${path}[]`)
+    const shape = readPart(items as JsonSchema, `${path}[]`)
     const isUnique = uniqueItems === true
     if (isUnique && kindsOf(shape).some((kind) => kind === 'array' || kind === 'object')) {
       return giveUp(path, '`uniqueItems` of lists or objects')
@@ -162,22 +162,22 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
     for (const name of inherited) {
       givenUp += 1
-      add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+      addFinding(join(path, name), 'is left out: every JavaScript object has a property of this name')
     }
     const properties = names
       .filter((name) => !inherited.includes(name))
       .map((name): Property => {
         const own = Object.hasOwn(declared, name) ? (declared[name] as JsonSchema | boolean) : others
         const doc = docOf(own)
-        return { name, isOptional: !required.has(name), shape: read(own, join(path, name)), doc }
+        return { name, isOptional: !required.has(name), shape: readPart(own, join(path, name)), doc }
       })
     if (properties.some(({ isOptional, shape }) => !isOptional && shape.kind === 'never')) return NEVER
-    const shape = read(others, `${path}.*`)
+    const shape = readPart(others, `${path}.*`)
     const isOpen = others === true && properties.length > 0
     return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
   }
 
-  /** Of parts that cannot match together, exactly one matches if any does. */
+  /** Reads parts that cannot match together. If any matches, exactly one does. */
   function exclusive(parts: readonly Shape[], path: string): Shape {
     const kinds = parts.map(kindsOf)
     const isDisjoint = kinds.flat().length === new Set(kinds.flat()).size
@@ -187,12 +187,12 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
 
   function giveUp(path: string, what: string): Shape {
     givenUp += 1
-    add(path, `${what} is not supported: any value is accepted`)
+    addFinding(path, `${what} is not supported: any value is accepted`)
     return UNKNOWN
   }
 }
 
-/** Paragraphs that describe a schema to a reader. */
+/** Returns paragraphs that describe a schema to a reader. */
 export function docOf(schema: JsonSchema | boolean): string[] {
   if (typeof schema === 'boolean') return []
   const { title, description, format, deprecated, $comment } = schema
@@ -201,14 +201,14 @@ export function docOf(schema: JsonSchema | boolean): string[] {
   return paragraphs.filter((each) => typeof each === 'string' && each.trim() !== '') as string[]
 }
 
-/** Undefined for all. A number may be an integer. */
+/** Returns the types that a schema allows; undefined for all. A number may be an integer. */
 function typesOf(schema: JsonSchema | boolean): readonly Type[] | undefined {
   const { type } = typeof schema === 'boolean' ? {} : schema
   const types = type === undefined ? undefined : ([type].flat() as Type[])
   return types?.includes('number') ? types.filter((each) => each !== 'integer') : types
 }
 
-/** The types that both allow. An integer is a number, too. */
+/** Returns the types that both allow. An integer is also a number. */
 function intersect(one: readonly Type[] | undefined, other: readonly Type[] | undefined): readonly Type[] | undefined {
   if (one === undefined || other === undefined) return one ?? other
   const both = one.flatMap((type) => {
@@ -223,7 +223,7 @@ function isPrimitive(value: unknown): value is Literal | null {
   return value === null || typeof value !== 'object'
 }
 
-/** Whether the rest of a schema accepts a value of its `enum`, or its `const`. */
+/** Returns a function that tests whether the rest of a schema accepts a value of its `enum` or `const`. */
 function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
   const isOfType = (value: Literal | null): boolean => {
     if (types === undefined) return true
@@ -237,7 +237,7 @@ function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (va
   return (value) => isOfType(value) && validate(value) === true
 }
 
-/** Keywords that say nothing of a value of an `enum`, or are looked at already. */
+/** Keywords that do not affect a value of an `enum`, or are checked elsewhere. */
 const HARMLESS = new Set('enum type title description format $comment deprecated'.split(' '))
 
 function sizeOf(min: unknown, max: unknown): Size {
@@ -273,14 +273,14 @@ function regExps(_key: string, value: unknown): unknown {
   return value instanceof RegExp ? String(value) : value
 }
 
-/** The shape of the other values, if it accepts null beside them. */
+/** Returns the shape of the other values; undefined when the shape does not accept null beside them. */
 export function withoutNull(shape: Shape): Shape | undefined {
   if (shape.kind !== 'union' || shape.accepts !== 'any') return undefined
   const others = shape.parts.filter(({ kind }) => kind !== 'null')
   return others.length < shape.parts.length ? union(others) : undefined
 }
 
-/** The types of JSON that a shape may accept. */
+/** Returns the JSON types that a shape may accept. */
 function kindsOf(shape: Shape): readonly string[] {
   switch (shape.kind) {
     case 'unknown':

@@ -1,19 +1,19 @@
-/** Reads tracking plans of Terraform's configuration language, as far as they are values: no variables, functions or templates. */
+/** Reads tracking plans in Terraform's configuration language, without variables, functions or templates. */
 
 import { UsageError } from '../terminal.ts'
 
 const RESOURCE = /^[ \t]*resource\s+"segment_tracking_plan"\s+"[^"\n]*"\s*\{/gm
-/** What parts tokens: white space and comments. */
+/** Matches white space and comments between tokens. */
 const GAP = /(?:\s|#.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y
 const TOKEN = /[[\]{}(),=:]|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w-]*|<<-?[A-Za-z_]\w*\r?\n|"(?:[^"\\\n]|\\.)*"/y
 
-/** Whether a text has such a resource. */
+/** Returns whether a text contains such a resource. */
 export function isTerraform(text: string): boolean {
   return text.search(RESOURCE) !== -1
 }
 
 /**
- * Reads `rules` of each tracking plan.
+ * Reads the `rules` of each tracking plan.
  *
  * @throws UsageError for an expression that only Terraform can evaluate.
  */
@@ -45,7 +45,7 @@ function readValue(text: string, start: number, name: string): unknown {
   function fail(): never {
     const line = text.slice(0, at).split('\n').length
     const advice = 'Pass the output of `terraform show -json`, or the JSON that it reads.'
-    throw new UsageError(`${name}: line ${line} must be a plain value. Got an expression, or no HCL. ${advice}`)
+    throw new UsageError(`${name}: line ${line} must be a plain value, not an expression. ${advice}`)
   }
 
   function expect(token: string): void {
@@ -89,7 +89,7 @@ function readValue(text: string, start: number, name: string): unknown {
     return Object.fromEntries(entries)
   }
 
-  /** `${` begins an expression, `$${` is a text. */
+  /** Returns the text of a string token. `${` starts an expression, and `$${` is text. */
   function textOf(token: string): string {
     if (/(^|[^$%])[$%]\{/.test(token)) fail()
     try {

@@ -1,4 +1,4 @@
-/** What texts look like: the formats of values, and names that are data of persons. */
+/** Recognises the formats of texts, and names that are personal data. */
 
 const FORMATS: readonly (readonly [name: string, pattern: RegExp])[] = [
   [
@@ -13,10 +13,10 @@ const FORMATS: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 const MAX_FORMATTED_LENGTH = 2_000
 
-/** A bit for each format. */
+/** One bit for each format. */
 export const ALL_FORMATS: number = 2 ** FORMATS.length - 1
 
-/** Those of these formats that a text has. */
+/** Returns those of these formats that a text has. */
 export function findFormats(text: string, among: number): number {
   if (text.length > MAX_FORMATTED_LENGTH) return 0
   return FORMATS.reduce(
@@ -25,7 +25,7 @@ export function findFormats(text: string, among: number): number {
   )
 }
 
-/** The name of the first of these formats. */
+/** Returns the name of the first of these formats. */
 export function nameFormat(formats: number): string | undefined {
   return FORMATS.find((_, at) => formats & (1 << at))?.[0]
 }
@@ -36,21 +36,21 @@ const EMAIL = /[^\s@]+@[^\s@]+\.[^\s@]+/
 const URL_START = /:\/\//
 const DATE = /\d{4}-\d\d-\d\d/
 const HEX = /[\da-f]{16}/i
-/** An index, an id, a telephone number, an IP address. */
+/** Matches an index, an id, a telephone number or an IP address. */
 const DIGITS = /^[+(]?\d[\d .,:()/_-]*$/
-/** A telephone number, an account. */
+/** Matches a telephone number or an account number. */
 const LONG_NUMBER = /\d([ ./()-]*\d){6}/
-/** An id of letters and digits, an address of IPv6. */
+/** Matches an id of letters and digits, or an IPv6 address. */
 const ID = /^(?=.*\d)(?=.*[a-z])[a-z\d]{20,}$|([\da-f]*:){2}/i
 
-/** Whether a key, or a text, is data rather than a name. */
+/** Returns whether a key or a text is data rather than a name. */
 export function isData(text: string): boolean {
   if (text.length > MAX_NAME_LENGTH || text.includes('@')) return true
   const patterns = [DIGITS, LONG_NUMBER, ID, DATE, HEX, UUID, URL_START]
   return patterns.some((pattern) => pattern.test(text))
 }
 
-/** Whether the name of an event holds data. Digits may be a part of it. */
+/** Returns whether the name of an event contains data. It may contain digits. */
 export function isDataEvent(name: string): boolean {
   return name.length > MAX_NAME_LENGTH || EMAIL.test(name) || UUID.test(name) || LONG_NUMBER.test(name)
 }

@@ -1,4 +1,4 @@
-/** Where messages come from: lines of JSON, what `hookline listen` has kept, or the history of inboxes. */
+/** Reads messages from lines of JSON, the store of `hookline listen`, or the history of inboxes. */
 
 import { createReadStream, existsSync } from 'node:fs'
 import { open, readFile, stat } from 'node:fs/promises'
@@ -13,25 +13,25 @@ import { openStore, STORE_ID, STORE_ID_OFFSET } from '../request-store.ts'
 import { BODY_LIMIT } from '../requests/kept-request.ts'
 import { note, UsageError } from '../terminal.ts'
 
-/** A message that came. */
+/** A message from a source. */
 export interface Seen {
   readonly message: Message
-  /** When, in milliseconds since the epoch; undefined when it does not say. */
+  /** When it arrived, in milliseconds since the epoch; undefined when the source does not say. */
   readonly at: number | undefined
 }
 
 export interface Traffic {
   /**
-   * Reads them, one at a time. What is no message is left out.
+   * Reads the messages one at a time. Skips what is not a message.
    *
-   * @param onSkip Called with why one is left out. It quotes nothing of it, and there are few reasons.
+   * @param onSkip Called with the reason for each skipped message. Reasons are few, and quote nothing.
    * @throws UsageError for a source that is empty or cannot be read.
    */
   messages(onSkip: (reason: string) => void): AsyncIterable<Seen>
 }
 
 export interface TrafficOptions extends PlaceOptions {
-  /** The one queue whose history to read. Default: all. */
+  /** The queue whose history to read. Default: all. */
   readonly name?: string
 }
 
@@ -39,11 +39,11 @@ const ASKER: Asker = { command: 'types', argument: 'SOURCE' }
 const { argument: SOURCE } = ASKER
 
 /**
- * Opens a source of messages, which is recognised by what it holds: a file or stdin with a message on each line, a file with one JSON array of
+ * Opens a source of messages. Its contents decide its kind: a message on each line of a file or stdin, a file with one JSON array of
  * messages or one message, the store of `hookline listen`, or a location of queues.
  *
  * @param location A path, `-` for stdin, or `redis://…`, `rediss://…` or `postgres://…`.
- * @returns Undefined for a file of something else.
+ * @returns Undefined for any other file.
  * @throws UsageError (as a rejection) for a file that is empty or cannot be read, and for other URLs, which are never quoted.
  */
 export async function openTraffic(location: string, options: TrafficOptions): Promise<Traffic | undefined> {
@@ -55,21 +55,21 @@ export async function openTraffic(location: string, options: TrafficOptions): Pr
   return header.readUInt32BE(STORE_ID_OFFSET) === STORE_ID ? requestsOf(location) : historyOf(location, options)
 }
 
-/** @throws UsageError for one of something else. */
+/** @throws UsageError for any other URL. */
 function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
   throw new UsageError(
-    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save what it holds in a file.`,
+    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save its contents in a file.`,
   )
 }
 
-/** A pipe can be read only once, so it is not looked into. */
+/** Returns whether a path is a pipe. Its contents can be read only once, so its kind is not examined. */
 async function isPipe(path: string): Promise<boolean> {
   return attempt(path, async () => (await stat(path)).isFIFO())
 }
 
-/** What each SQLite file begins with. */
+/** The first bytes of each SQLite file. */
 const MAGIC = 'SQLite format 3\0'
 
 async function readHeader(path: string): Promise<Buffer> {
@@ -88,9 +88,9 @@ async function attempt<T>(path: string, step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One of so many first lines must hold a message. */
+/** One of this many first lines must be a message. */
 const MAX_SAMPLE = 100
-/** JSON on many lines is read at once. */
+/** JSON on several lines is read as a whole, up to this size. */
 const MAX_DOCUMENT_BYTES = 50_000_000
 
 function openText(path: string): Promise<Traffic | undefined> {
@@ -101,7 +101,7 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // Its lines may be JSON, too.
+        const document = tryParse(await readFile(path)) // A document may have lines that are JSON, too.
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)
@@ -111,12 +111,12 @@ function openText(path: string): Promise<Traffic | undefined> {
     if (count === 0) throw empty(path)
     if (size <= MAX_DOCUMENT_BYTES) return undefined
     throw new UsageError(
-      `${SOURCE} must hold a message on each line when it has more than ${MAX_DOCUMENT_BYTES} bytes. ${path} has more, and no message on its first lines. Write each message on one line.`,
+      `${SOURCE} must have a message on each line if it is larger than ${MAX_DOCUMENT_BYTES} bytes. ${path} is larger, and has no message on its first lines. Write each message on one line.`,
     )
   })
 }
 
-/** What a message has beside its type, and a plan of messages has not. */
+/** Fields that a message has in addition to its type, unlike a plan. */
 const MARKS = ['userId', 'anonymousId', 'User ID', 'messageId', 'timestamp']
 
 function holdsMessage(value: unknown): boolean {
@@ -163,7 +163,7 @@ function requestsOf(path: string): Traffic {
       const store = openStore(path)
       let isEmpty = true
       try {
-        for (const { body, isComplete, verification, receivedAt } of store.read()) {
+        for (const { body, isComplete, verification, receivedAt } of store.readNewest()) {
           isEmpty = false
           if (!isComplete) onSkip('The upload must be complete.')
           else if (verification === 'mismatched') onSkip('The signature must match.')
@@ -184,11 +184,11 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
       let isEmpty = true
       try {
         for (const name of only === undefined ? await place.list() : [only]) {
-          const queue = await place.open(name)
+          const queue = await place.openQueue(name)
           try {
             for await (const { bytes, receivedAt } of inspectQueue(queue).history()) {
               isEmpty = false
-              if (receivedAt === undefined) onSkip('The stored message must be one that this release reads.')
+              if (receivedAt === undefined) onSkip('The stored message must be readable by this release.')
               else for (const seen of readMessages(bytes, onSkip, receivedAt.getTime())) yield seen
             }
           } finally {
@@ -198,16 +198,16 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
       } catch (error) {
         throw error instanceof HooklineError ? rewordError(error, place, ASKER) : error
       }
-      if (isEmpty) throw empty(place.shown, ' The history of a queue is what is handled once `inbox.history` is set.')
+      if (isEmpty) throw empty(place.shown, ' Set `inbox.history` to keep handled messages.')
     },
   }
 }
 
 function empty(shown: string, advice = ''): UsageError {
-  return new UsageError(`${SOURCE} must hold messages. ${shown} is empty.${advice}`)
+  return new UsageError(`${SOURCE} must contain messages. ${shown} is empty.${advice}`)
 }
 
-/** One message, or those of a batch. */
+/** Reads one message, or those of a batch. */
 function readMessages(bytes: Uint8Array, onSkip: (reason: string) => void, at?: number): readonly Seen[] {
   try {
     const message = parse(bytes)
@@ -216,7 +216,7 @@ function readMessages(bytes: Uint8Array, onSkip: (reason: string) => void, at?: 
     if (!(error instanceof HooklineError)) throw error
     const value = error.code === 'body_not_json' ? tryParse(bytes) : undefined
     if (Array.isArray(value)) return messagesOf(value, onSkip, at)
-    onSkip(`${error.message.split('. Got ')[0]}.`) // The rule that an error begins with quotes nothing.
+    onSkip(`${error.message.split('. Got ')[0]}.`) // The first sentence of an error quotes nothing.
     return []
   }
 }

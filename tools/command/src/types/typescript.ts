@@ -1,4 +1,4 @@
-/** Shapes as types of TypeScript. They check nothing at run time. */
+/** Writes shapes as TypeScript types. They check nothing at run time. */
 
 import { comment, keyOf, literalOf } from './code.ts'
 import type { Limits, ObjectShape, Property, Shape } from './shape.ts'
@@ -39,7 +39,7 @@ function isCompound(shape: Shape): boolean {
 function objectOf({ properties, rest }: ObjectShape, indent: string): string {
   if (properties.length === 0)
     return `Record<string, ${typeof rest === 'object' ? toTypeScript(rest, indent) : 'never'}>`
-  // An index signature of TypeScript would be for the declared properties, too.
+  // An index signature of TypeScript would also apply to the declared properties.
   const others = typeof rest === 'object' ? `${indent}  [name: string]: unknown\n` : ''
   return `{\n${properties.map((property) => memberOf(property, `${indent}  `)).join('')}${others}${indent}}`
 }

@@ -1,4 +1,4 @@
-/** Shapes as code of zod 4. */
+/** Writes shapes as code of zod 4. */
 
 import { bracket, charsOf, comment, keyOf, literalOf, regExpOf } from './code.ts'
 import { type Limits, type NumberShape, type ObjectShape, type Property, type Shape, withoutNull } from './shape.ts'
@@ -14,8 +14,8 @@ export function toZod(shape: Shape, indent: string): string {
     case 'literals': {
       const [first, ...others] = shape.values.map(literalOf)
       if (others.length === 0) return `z.literal(${first})`
-      const open = shape.values.every((value) => typeof value === 'string') ? 'z.enum([' : 'z.literal(['
-      return bracket(open, [`${first}`, ...others], '])', indent)
+      const opening = shape.values.every((value) => typeof value === 'string') ? 'z.enum([' : 'z.literal(['
+      return bracket(opening, [`${first}`, ...others], '])', indent)
     }
     case 'array': {
       const { items, min, max, isUnique } = shape
@@ -33,7 +33,7 @@ export function toZod(shape: Shape, indent: string): string {
   }
 }
 
-/** `min` and `max` of zod count UTF-16 units: only whether a text is empty is the same. */
+/** Writes the length. `min` and `max` of zod count UTF-16 units, so only the check for an empty text is exact. */
 function lengthOf(min: number, max: number | undefined): string {
   if (max === undefined && min < 2) return min === 1 ? '.min(1)' : ''
   return `.regex(${charsOf(min, max)})`

@@ -16,7 +16,7 @@ interface Checked {
   readonly '~standard': { validate(value: unknown): { readonly issues?: readonly unknown[] } }
 }
 
-export function run(code: string): Schemas {
+export function runCode(code: string): Schemas {
   const body = code.replace(/^import .*$/gm, '').replace(/^export const (\w+) = /gm, 'exports.$1 = ')
   return new Function('z', 'v', `'use strict'; const exports = {};\n${body}\nreturn exports`)(z, v)
 }

@@ -9,7 +9,7 @@ import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
 import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
-import { accepts, run, write } from './code.ts'
+import { accepts, runCode, write } from './code.ts'
 
 const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
 
@@ -96,7 +96,7 @@ it('several sources have the newest version of each event, wherever it is', asyn
 
   const [{ stdout, stderr }, reverse] = [await hookline(['types', one, two]), await hookline(['types', two, one])]
 
-  expect(Object.keys(run(stdout).events)).toEqual(['A', 'B', 'C'])
+  expect(Object.keys(runCode(stdout).events)).toEqual(['A', 'B', 'C'])
   expect(stdout).toContain('newest: z.string()')
   expect([stderr, reverse.stdout]).toEqual(['', stdout])
 })
@@ -127,7 +127,7 @@ it('a source may be a folder, where other files lie, too', async () => {
   await mkdir(join(folder, 'deep'))
   await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
 
-  expect(Object.keys(run((await hookline(['types', folder])).stdout).events)).toEqual(['A'])
+  expect(Object.keys(runCode((await hookline(['types', folder])).stdout).events)).toEqual(['A'])
   expectUsage(await hookline(['types', paths['package.json']]), 'package.json')
 })
 
@@ -143,7 +143,7 @@ it.each<[string, string, object]>([
   const path = join(await createFolder(), name)
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, JSON.stringify({ ...ORDER, ...facts }))
-  expect(Object.keys(run((await hookline(['types', path])).stdout).events)).toEqual(['Order Completed'])
+  expect(Object.keys(runCode((await hookline(['types', path])).stdout).events)).toEqual(['Order Completed'])
 })
 
 it.each([
@@ -165,7 +165,7 @@ it('without a source, that of HOOKLINE_QUEUE is read', needs('POSIX'), async () 
   const link = join(await createFolder(), 'queue')
   await symlink(m, link)
   const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: link } })
-  expect(Object.keys(run(stdout).events)).toEqual(['A'])
+  expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
 })
 
 it.each([
@@ -209,7 +209,7 @@ it('a property that every object of JavaScript has is left out', () => {
   const { code, findings } = write({ type: 'object', properties: { constructor: ORDER, a: ORDER } })
 
   expect(findings).toMatchObject([{ place: 'Order Completed: constructor' }])
-  expect(accepts(run(code).events['Order Completed'], {})).toBe(true)
+  expect(accepts(runCode(code).events['Order Completed'], {})).toBe(true)
 })
 
 it('an expression of Terraform is an error that says where', async () => {
@@ -235,7 +235,7 @@ it('names and texts of strangers become the keys that they are, and nothing else
         'zod',
         event,
       )
-      const { events, traits } = run(code)
+      const { events, traits } = runCode(code)
       expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
       expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
       const value = JSON.parse(`{ ${JSON.stringify(name)}: ${JSON.stringify(description)} }`)
@@ -307,7 +307,7 @@ it('of many events all are written', async () => {
 
   const { stdout } = await hookline(['types', p])
 
-  expect(Object.keys(run(stdout).events)).toEqual([...names].sort())
+  expect(Object.keys(runCode(stdout).events)).toEqual([...names].sort())
 })
 
 const items = { type: 'array', items: { required: ['sku'] } }

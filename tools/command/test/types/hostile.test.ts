@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
-import { accepts, run, write } from './code.ts'
+import { accepts, runCode, write } from './code.ts'
 
 const TEXT = { type: 'string' }
 const of = (schema: unknown) => ({ title: 'A', type: 'object', properties: { a: schema } })
@@ -30,7 +30,7 @@ it.each([
 ])('what is given up accepts any value: %s', async (_what, schema) => {
   const { code, findings } = write(of(schema), 'zod', 'A')
   expect(findings.length).toBeGreaterThan(0)
-  expect(accepts(run(code).events.A, { a: 'x' })).toBe(true)
+  expect(accepts(runCode(code).events.A, { a: 'x' })).toBe(true)
   expect(await types(of(schema), message({ a: 'x' }))).toMatchObject({ code: 0 })
 })
 
@@ -56,7 +56,7 @@ it.each([
 
 it('what Ajv has beyond JSON Schema ends nothing', async () => {
   const odd = { type: 'string', $async: true, nullable: true, 'x-m': { $id: 'abc' } }
-  const { code, events } = { ...(await types(of(odd))), ...run((await types(of(odd))).stdout) }
+  const { code, events } = { ...(await types(of(odd))), ...runCode((await types(of(odd))).stdout) }
   expect([code, accepts(events.A, { a: null }), accepts(events.A, { a: 1 })]).toEqual([0, true, false])
   expect(await types(of(odd), message({ a: null }))).toMatchObject({ code: 0 })
 })
@@ -127,8 +127,8 @@ it.each(['zod', 'valibot'] as const)(
     const { code, stdout } = await types(of({ type: 'number', multipleOf: 0.01 }), large, message({ a: 1 }))
     expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: 1 }] })
     const written = write(of(JSON.parse('{ "enum": [1e400, 2], "multipleOf": 0.01 }')), target, 'A')
-    expect(accepts(run(written.code).events.A, { a: 2 })).toBe(true)
-    expect(accepts(run(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
+    expect(accepts(runCode(written.code).events.A, { a: 2 })).toBe(true)
+    expect(accepts(runCode(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
   },
 )
 
@@ -202,7 +202,7 @@ describe('a plan', () => {
     ])('is about their sections: %s', async (_what, rules, notChecked) => {
       const { code, stdout, stderr } = await types(rules)
 
-      const { events } = run(stdout)
+      const { events } = runCode(stdout)
       const values = [{ total: 1, more: 1 }, { total: 'x' }, {}]
       expect(values.map((value) => accepts(events.A, value))).toEqual([true, false, false])
       const lines = stderr.split('\n').slice(0, -1)
@@ -217,7 +217,7 @@ describe('a plan', () => {
 
       const { stdout, stderr } = await types([rule('', schema, type.toUpperCase())])
 
-      const { traits } = run(stdout)
+      const { traits } = runCode(stdout)
       expect([accepts(traits[type], { total: 1 }), accepts(traits[type], {})]).toEqual([true, false])
       expect(stderr).toMatch(new RegExp(`^${type} traits: .*\`groupId\``, 'm'))
     })
@@ -253,7 +253,7 @@ describe('a plan', () => {
   it('of messages, of which one has no schema in a receiver, has the others', async () => {
     const part = (type: string) => ({ type: 'object', properties: { type: { const: type }, event: { const: 'A' } } })
     const { stdout, stderr } = await types({ anyOf: [part('track'), { properties: { type: { const: 'page' } } }] })
-    expect(Object.keys(run(stdout).events)).toEqual(['A'])
+    expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
     expect(stderr).toMatch(/\b1 .*\btrack, identify and group\b/)
   })
 

@@ -269,7 +269,7 @@ it('keys that are data of properties themselves, more than 100: the frequent one
   )
   expect(Object.keys(schema.properties ?? {})).toEqual(['often', 'some'])
   expect(schema.required).toEqual(['often'])
-  expect(findings).toEqual([{ place: 'Order Completed', text: expect.stringMatching(/1 002 .* 1 000,/) }])
+  expect(findings).toEqual([{ place: 'Order Completed', text: expect.stringMatching(/1 002 .* 1 000/) }])
 })
 
 it('an event whose name holds data gets no rule', () => {

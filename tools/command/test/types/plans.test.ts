@@ -6,7 +6,7 @@ import { createReceiver } from 'hookline'
 import { signedRequest } from 'hookline/testing'
 import { describe, expect, it } from 'vitest'
 import { createFolder, hookline } from '../command.ts'
-import { run } from './code.ts'
+import { runCode } from './code.ts'
 import { plans } from './plans.ts'
 
 const SECRET = 'the secret of these plans'
@@ -15,7 +15,7 @@ describe.each(plans)('$name', ({ path, cases }) => {
   it.each(['zod', 'valibot'])('becomes code of %s that accepts and refuses what it does', async (format) => {
     const { code, stdout, stderr } = await hookline(['types', path, '--format', format])
 
-    const schemas = run(stdout)
+    const schemas = runCode(stdout)
     const receiver = createReceiver({ secret: SECRET, ...schemas, onError: () => {} } as never)
     receiver.on('*', () => {})
     for (const { message, passes, because, unsupported } of cases) {

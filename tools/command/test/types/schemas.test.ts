@@ -4,7 +4,7 @@ import { Validator } from '@cfworker/json-schema'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createAjv } from '../../src/types/ajv.ts'
-import { accepts, run, write } from './code.ts'
+import { accepts, runCode, write } from './code.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -143,7 +143,7 @@ it.each(['zod', 'valibot'] as const)(
   (format) => {
     const { accepted, refused } = compare(120, (schema) => {
       const { code, findings } = write({ type: 'object', properties: { value: schema } }, format)
-      const generated = run(code).events['Order Completed']
+      const generated = runCode(code).events['Order Completed']
       return (value, isValid) => {
         if (!isValid && findings.length > 0) return undefined // What is given up accepts any value.
         // `v.object` of valibot accepts lists, too.
@@ -164,7 +164,7 @@ it.each(['zod', 'valibot'] as const)('in code of %s a list stays a list where an
   const either = { type: ['object', 'array'] }
   const properties = { a: either, b: { anyOf: [{ type: 'object' }, either] } }
 
-  const { events } = run(write({ type: 'object', properties }, format).code)
+  const { events } = runCode(write({ type: 'object', properties }, format).code)
 
   const value = { a: [1], b: [{}, []] }
   expect(events['Order Completed']?.['~standard'].validate(value)).toMatchObject({ value })
@@ -174,7 +174,7 @@ it('a decimal number is a multiple of another one', () => {
   const [digit, places] = [fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 4 })]
   const property = fc.property(fc.nat(10 ** 9), digit, places, (times, digit, places) => {
     const multipleOf = Number(`${digit}e-${places}`)
-    const { events } = run(write({ type: 'object', properties: { a: { type: 'number', multipleOf } } }).code)
+    const { events } = runCode(write({ type: 'object', properties: { a: { type: 'number', multipleOf } } }).code)
     const validate = createAjv().compile({ multipleOf })
     for (const [units, is] of [[times * digit, true] as const, [times * digit + 0.5, false] as const]) {
       const a = Number(`${units}e-${places}`)
@@ -203,7 +203,7 @@ it.each<[string, Schema]>([
 ])('a reference is followed: %s', (_what, schema) => {
   const { code, findings } = write({ type: 'object', ...schema })
 
-  const generated = run(code).events['Order Completed']
+  const generated = runCode(code).events['Order Completed']
   expect(['ab', 'a', 1].map((x) => accepts(generated, { x }))).toEqual([true, false, false])
   expect(findings).toEqual([])
 })
@@ -213,5 +213,5 @@ it('neighbours of a reference did not count before 2019-09', () => {
 
   const { code } = write({ definitions: { a: { type: 'string' } }, properties })
 
-  expect(accepts(run(code).events['Order Completed'], { x: 'a' })).toBe(true)
+  expect(accepts(runCode(code).events['Order Completed'], { x: 'a' })).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Who may see the inspector, and who may change things with it. Closed, unless a token or `authorize` opens it. */
+/** Decides who may see the inspector, and who may change things with it. Everything is refused unless a token or `authorize` permits it. */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock, EndpointHeaders } from 'hookline'
@@ -7,31 +7,31 @@ import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal, refuseUnless } from './answers.ts'
 
-/** The token; any value where `authorize` decides. */
+/** The header with the token. With `authorize`, it may have any value. */
 const OWN_HEADER = 'x-hookline-inspector'
 
 export interface GuardOptions {
   readonly authorize?: Authorize | undefined
   readonly token?: string | undefined
   readonly log: Pick<ReturnType<typeof createLog>, 'write'>
-  /** The clock of the machine: that of the parts may stand still. */
+  /** The system clock: the clock of the parts may stand still. */
   readonly machine: Clock
 }
 
-/** How long `authorize` may take. */
+/** The timeout of `authorize`. */
 const ANSWER_MS = 10_000
 
-/** Creates the guard of an inspector: by `authorize`, else by a token, which is random unless it is given. */
+/** Creates the guard of an inspector. It uses `authorize`, or a token, which is random by default. */
 export function createGuard({ authorize, token = randomBytes(32).toString('base64url'), log, machine }: GuardOptions) {
   const clock = inBackground(machine)
   const expected = Buffer.from(token)
 
   function checkToken(request: AccessRequest): Access {
     requireLocal(request)
-    if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for all.
+    if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for everyone.
     const given = Buffer.from(String(request.headers[OWN_HEADER]))
     const isToken = given.length === expected.length && timingSafeEqual(given, expected)
-    const rule = 'The inspector needs the token of its URL. Got a request without it, or with an old one'
+    const rule = "The request must have the token of the inspector's URL. It has none, or an old one"
     const advice = 'Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.'
     refuseUnless(isToken, 403, `${rule}. ${advice}`)
     return 'write'
@@ -46,7 +46,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     try {
       const access: unknown = await withTimeout(Promise.resolve(authorize(request)), ANSWER_MS, clock)
       if (access === 'read' || access === 'write' || access === false) return access
-      if (access === TIMED_OUT) return report('`authorize` did not answer within 10 seconds.')
+      if (access === TIMED_OUT) return report('`authorize` did not respond within 10 seconds.')
       return report(`\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}.`)
     } catch (thrown) {
       return report('`authorize` failed.', thrown)
@@ -54,26 +54,26 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
   }
 
   return {
-    /** Whether `check` has to be asked again for a request that goes on. */
+    /** Whether `check` must be repeated for a request that stays open. */
     isAskedAgain: authorize !== undefined,
     /**
-     * Returns what whoever sent a request may do.
+     * Returns what the sender of a request may do.
      *
-     * @throws Refusal (as a rejection) for who may do nothing.
+     * @throws Refusal (as a rejection) when it may do nothing.
      */
     async check({ method, path, headers, remoteAddress }: AccessRequest): Promise<Access> {
       const request = { method, path, headers, remoteAddress }
       if (authorize === undefined) return checkToken(request)
       const access = await ask(authorize, request)
-      const text = 'The inspector is closed to this request: `authorize` of createInspector refused it.'
+      const text = '`authorize` of createInspector refused this request.'
       refuseUnless(access !== false, 403, text)
       return access
     },
-    /** Adds the token. A browser sends no fragment, and a cookie to every port of the host: only the page of this origin has it. */
+    /** Adds the token as a fragment. Browsers keep a fragment to themselves, but send a cookie to every port of the host. */
     url(mount: string): string {
       if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
       throw new TypeError(
-        '`url` adds the token of an inspector. Got one with `authorize`, which has none. Print the URL of its mount.',
+        '`url` needs an inspector with a token. With `authorize`, there is none: print the URL of the mount.',
       )
     },
   }
@@ -82,8 +82,8 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
 const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
 
 /**
- * Lets a request of this machine pass that came over no proxy: by its connection, its Host, because a page of another site can
- * have a name that leads here, and its headers.
+ * Accepts a request from this machine that no proxy passed on. Checks the connection, the headers, and Host, because a page of another
+ * site can have a name that resolves to this machine.
  *
  * @throws Refusal that says what to do.
  */
@@ -104,7 +104,7 @@ const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\
 const PROXY_HEADER =
   /^(?:via|cdn-loop|cf-ray|x[-_](?:original|envoy)(?:[-_].*)?|(?:.*[-_])?forwarded(?:[-_].*)?|.*(?:client|connecting|real|user|socket)[-_]?ip)$/
 
-/** The Host of a request, also of HTTP/2; undefined when it is missing, or given twice and not the same. */
+/** Returns the Host of a request, in HTTP/2 too; undefined when it is missing or ambiguous. */
 function hostOf(headers: EndpointHeaders): string | undefined {
   const { host, ':authority': authority = host } = headers
   return typeof authority === 'string' && (host ?? authority) === authority ? authority : undefined
@@ -115,9 +115,9 @@ function titleCase(name: string): string {
 }
 
 /**
- * Lets a request pass that a browser sent for the page itself, and one of no browser.
+ * Accepts a request that a browser sent for the page itself, or that no browser sent.
  *
- * @throws Refusal for one of another site.
+ * @throws Refusal for a request of another site.
  */
 export function requireSameOrigin(headers: EndpointHeaders, method: string): void {
   const { origin, 'sec-fetch-site': site } = headers
@@ -132,11 +132,11 @@ export function requireSameOrigin(headers: EndpointHeaders, method: string): voi
 }
 
 function foreign(found: string): Refusal {
-  return new Refusal(403, `The inspector answers its own page only. Got ${found}. Open the page at the URL of the app.`)
+  return new Refusal(403, `The inspector only answers its own page. Got ${found}. Open the page at the URL of the app.`)
 }
 
 /**
- * Lets a POST pass that only the page, or a program, can have sent: a form of another site sets no such header.
+ * Accepts a POST that only the page or a program can send, because a form of another site cannot set this header.
  *
  * @throws Refusal
  */

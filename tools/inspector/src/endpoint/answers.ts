@@ -1,4 +1,4 @@
-/** Answers of the inspector: the page, the headers of all, and what a refusal looks like. */
+/** Answers of the inspector: the page, the headers of every answer, and refusals. */
 
 import { HooklineError } from 'hookline'
 import type { Problem } from '../wire.ts'
@@ -8,7 +8,7 @@ declare const HOOKLINE_PAGE: string
 
 export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
-/** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
+/** The headers of every answer. The page runs only its own script, is in no frame, and is not stored. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -21,12 +21,12 @@ const HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A request that is refused: thrown by whatever answers it. */
+/** A request that is refused. Any code that answers requests may throw it. */
 export class Refusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  /** @param message What must be so, what was found, what to do. It is answered, so it holds no secret. */
+  /** @param message What must be so, what was found, and what to do. It is sent to the client, so it holds no secret. */
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.status = status
@@ -34,12 +34,12 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal with the other arguments when it is not so. */
+/** @throws Refusal with the other arguments when the condition is false. */
 export function refuseUnless(isSo: boolean, ...refusal: ConstructorParameters<typeof Refusal>): asserts isSo {
   if (!isSo) throw new Refusal(...refusal)
 }
 
-export function answer(
+export function createAnswer(
   status: number,
   type: string,
   body: PageAnswer['body'],
@@ -49,20 +49,19 @@ export function answer(
 }
 
 export function json(value: unknown): PageAnswer {
-  return answer(200, 'application/json', JSON.stringify(value))
+  return createAnswer(200, 'application/json', JSON.stringify(value))
 }
 
-const CONSUMED =
-  'The body must not be read before. Got a request without it. Mount the inspector before what reads bodies.'
+const CONSUMED = 'The body was read before the inspector. Mount the inspector before body parsers.'
 
-/** The answer to what was thrown; undefined when that is a fault of the inspector. Renders HTML when `/` is requested. */
+/** Returns the answer for an error; undefined when the error is a fault of the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
-  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // Its body may be unread.
-  if (path === '/') return answer(status, 'text/html; charset=utf-8', toPage(message), headers)
-  return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
+  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The body may be unread.
+  if (path === '/') return createAnswer(status, 'text/html; charset=utf-8', toPage(message), headers)
+  return createAnswer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }
 
 /**
@@ -73,7 +72,7 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
 export function requireBetween(name: string, value: unknown, least: number, most: number): number {
   const number = Number.isInteger(value) ? (value as number) : Number.NaN
   const rule = `\`${name}\` must be a whole number from ${least} to ${most}`
-  refuseUnless(number >= least && number <= most, 400, `${rule}. Got something else. Send a number.`)
+  refuseUnless(number >= least && number <= most, 400, `${rule}.`)
   return number
 }
 

@@ -12,11 +12,11 @@ export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
 type Unread = { readonly [field in keyof Change]?: unknown }
 
 const MAX_READ = 10_000
-/** How many are listed at once. */
+/** The most dead letters in one list. */
 const MAX_LISTED = 50
-/** How many are changed at once. */
+/** The number of dead letters that are changed at once. */
 const SLICE = 500
-/** How long groups are good for: reading them again for each page would cost the engine much. */
+/** How long groups are cached: reading them again for each page would cost the engine much. */
 const GROUPS_MS = 5_000
 
 type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
@@ -58,7 +58,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
     let count = 0
     for (let from = 0; from < selected.length && !signal.aborted; from += SLICE) {
       const ids = selected.slice(from, from + SLICE).map(({ id }) => id)
-      // A worker may end a redriven job before the queue has answered.
+      // A worker may complete a redriven job before the queue has responded.
       const [at, { version }] = [clock.now(), journal]
       count += await queue[what](ids).catch((error: unknown) => {
         if (!(error instanceof HooklineError)) throw error
@@ -83,9 +83,9 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
       return { ...page, letters }
     },
     /**
-     * Redrives or drops. With `dryRun` it counts only.
+     * Redrives or drops. With `dryRun`, it only counts.
      *
-     * @throws Refusal (as a rejection) for a wrong change, and while another changes the queue.
+     * @throws Refusal (as a rejection) for an invalid change, and while another change runs on the queue.
      */
     async change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed> {
       const { name } = part
@@ -109,15 +109,15 @@ function requireChange(body: Unread): asserts body is Change {
   const areIds = ids === undefined || (isList && ids.every((id) => typeof id === 'string'))
   const isGroup = group === undefined || (typeof group === 'string' && ids === undefined)
   const rule = `A change needs \`dryRun\`, true or false, and \`ids\`, a list of 1 to ${MAX_READ}, or \`group\`, a text, or neither for all`
-  refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}. Got something else. Use the page.`)
+  refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}.`)
 }
 
 async function group(queue: PartQueue): Promise<Groups> {
   const groups = new Map<string, LetterGroup>()
-  let read = 0
+  let readCount = 0
   for await (const letter of queue.letters({ newestFirst: true })) {
-    read += 1
-    if (read > MAX_READ) break
+    readCount += 1
+    if (readCount > MAX_READ) break
     const name = groupOf(letter)
     const { reason, error, failedAt } = letter
     const latest = { name, reason, error: error.slice(0, MAX_ERROR), count: 0, latestAt: failedAt.getTime() }
@@ -125,10 +125,10 @@ async function group(queue: PartQueue): Promise<Groups> {
     groups.set(name, { ...known, count: known.count + 1 })
   }
   const sorted = [...groups.values()].sort((one, other) => other.latestAt - one.latestAt)
-  return { groups: sorted, isWhole: read <= MAX_READ }
+  return { groups: sorted, isWhole: readCount <= MAX_READ }
 }
 
-/** Finds what is to change before anything does: those that become dead letters meanwhile again are left alone. */
+/** Finds the dead letters before any is changed, so that one that fails again meanwhile is not changed twice. */
 async function select(queue: PartQueue, { ids, group }: Change, signal: AbortSignal) {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []

@@ -1,4 +1,4 @@
-/** The endpoint of an inspector: the order in which a request is checked, and its routes. It needs a journal and parts, whatever fills them. */
+/** The endpoint of an inspector: checks each request in order, and routes it. It needs a journal and parts from any source. */
 
 import type { Clock, Message } from 'hookline'
 import type { Sender } from 'hookline/sender'
@@ -11,7 +11,7 @@ import { attemptLine } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { Access, Changed, Explanation, PartEvents, Sent, Setup } from '../wire.ts'
 import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
-import { answer, json, pageFiles, Refusal, refused, refuseUnless, requireBetween } from './answers.ts'
+import { createAnswer, json, pageFiles, Refusal, refused, refuseUnless, requireBetween } from './answers.ts'
 import { createLetters, type QueuedPart } from './dead-letters.ts'
 import { createHistory, type PartWithHistory } from './history.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
@@ -20,38 +20,38 @@ import { createStreams } from './stream.ts'
 
 export interface InspectorEndpoint extends Pick<Inspector, 'url' | 'close'> {
   readonly routes: readonly string[]
-  /** Answers a request. Returns undefined for a path that is not one of `routes`. Never rejects. */
+  /** Answers a request. Returns undefined for a path outside `routes`. Never rejects. */
   handle(request: PageRequest): Promise<PageAnswer> | undefined
 }
 
-/** What the endpoint shows, and what it can do. */
+/** The data that the endpoint shows, and the actions that it offers. */
 export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
-  /** Of each receiver. Default: none. */
-  readonly events?: readonly Pick<EventCounts, 'read'>[]
+  /** The counts of each receiver. Default: none. */
+  readonly events?: readonly Pick<EventCounts, 'snapshot'>[]
   readonly parts: readonly WatchedPart[]
-  /** How many messages are kept. */
+  /** The limits on messages. */
   readonly keep: Setup['keep']
   /** The clock of the parts. */
   readonly clock: Clock
-  /** By name. Default: nothing can be sent again. */
+  /** The senders by name. Default: nothing can be sent again. */
   readonly senders?: ReadonlyMap<string, Sender>
-  /** Says why a signature was refused. Default: it cannot. */
+  /** Explains why a signature was refused. Default: no explanations. */
   readonly explain?: (refused: Refused) => Promise<string>
-  /** What serves the page, when it is no app. */
+  /** The command that serves the page; undefined for an app. */
   readonly command?: Setup['command']
-  /** Where requests are listened for, once that is known. */
+  /** Returns the address that receives requests, once it is known. */
   readonly address?: () => string | undefined
 }
 
-/** The most bytes of a body, and how long it may take. */
+/** The most bytes of a body, and the time that it may take. */
 const BODY_LIMIT = 1_000_000
 const BODY_MS = 10_000
 const MAX_MINUTES = 240
 const MAX_SENDING = 4
 
-/** Creates the endpoint. It reads nothing of the parts before the first request. */
+/** Creates the endpoint. It reads no part before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
   const background = inBackground(machine)
@@ -62,12 +62,12 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const isOpen = (): boolean => streams.isOpen
   const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
   const streams = createStreams(journal, [queues, history], background)
-  const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
+  const stopLooking = journal.onChange(queues.look) // The plots start with the first message, not with the first page.
   let sending = 0
   let isClosed = false
 
   function report(thrown: unknown): void {
-    const text = 'The inspector failed. Got an unexpected error. Report it with its stack.'
+    const text = 'The inspector failed unexpectedly. Report this error with its stack.'
     log.write({ level: 'error', code: 'inspector_failed', text, thrown })
   }
 
@@ -81,12 +81,12 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   type Get = (request: PageRequest, query: URLSearchParams, access: Access) => PageAnswer | Promise<PageAnswer>
   const gets = new Map<string, Get>(
     Object.entries({
-      '/': () => answer(200, 'text/html; charset=utf-8', pageFiles.html),
-      '/page.js': () => answer(200, 'text/javascript; charset=utf-8', pageFiles.script),
-      '/page.css': () => answer(200, 'text/css; charset=utf-8', pageFiles.style),
+      '/': () => createAnswer(200, 'text/html; charset=utf-8', pageFiles.html),
+      '/page.js': () => createAnswer(200, 'text/javascript; charset=utf-8', pageFiles.script),
+      '/page.css': () => createAnswer(200, 'text/css; charset=utf-8', pageFiles.style),
       '/api/setup': async (_request, _query, access) => json(await readSetup(access)),
       '/api/stream': (request) => {
-        const stream = streams.open(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
+        const stream = streams.openStream(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
         queues.look()
         return stream
       },
@@ -97,16 +97,16 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       },
       '/api/series': (_request, query) => {
         const minutes = requireBetween('minutes', Number(query.get('minutes')), 1, MAX_MINUTES)
-        return json(series.read(partOf(query.get('part')).name, minutes))
+        return json(series.readPart(partOf(query.get('part')).name, minutes))
       },
-      '/api/events': () => json(events.map((counts) => counts.read()) satisfies PartEvents[]),
+      '/api/events': () => json(events.map((counts) => counts.snapshot()) satisfies PartEvents[]),
       '/api/dead-letters': async (_request, query) => {
         const part = await queuedPartOf(query.get('part'))
         return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))
       },
       '/api/history': async (request, query) => {
         const part = await partWithHistory(query.get('part'))
-        return answer(200, 'application/x-ndjson', history.list(part, query, request))
+        return createAnswer(200, 'application/x-ndjson', history.list(part, query, request))
       },
     } satisfies Record<string, Get>),
   )
@@ -128,10 +128,10 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     return changed
   }
 
-  /** Sends a kept message with a sender of the app: to its URLs and to no other. */
+  /** Sends a kept message with a sender of the app, only to the URLs of that sender. */
   async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
     const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
-    const sender = known(senders.get(name as string), 'The sender must be one that the inspector has')
+    const sender = known(senders.get(name as string), 'The inspector has no sender of this name')
     const text = `The inspector sends ${MAX_SENDING} messages at a time. Wait for the others.`
     refuseUnless(sending < MAX_SENDING, 429, text, { 'retry-after': '1' })
     sending += 1
@@ -139,7 +139,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       const { ok, attempts } = await sender.send(message as Message)
       return { ok, attempts: attempts.map(attemptLine) }
     } catch (thrown) {
-      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is wrong.
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is invalid.
     } finally {
       sending -= 1
     }
@@ -164,7 +164,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   function partOf(name: unknown): WatchedPart {
     const part = parts.find((each) => each.name === name)
-    return known(part, 'The part must be one that the inspector watches')
+    return known(part, 'The inspector watches no part of this name')
   }
 
   async function queuedPartOf(name: unknown): Promise<QueuedPart> {
@@ -188,7 +188,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)
     const [get, post] = [gets.get(path), posts.get(path)]
     const allow = post === undefined ? 'GET, HEAD' : 'POST'
-    const text = `The method must be ${allow}. Use the page.`
+    const text = `The method must be ${allow}.`
     refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
     if (get !== undefined) return get(request, new URLSearchParams(query), access)
     const advice = "Return 'write' from `authorize`."
@@ -199,25 +199,25 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function readObject(request: PageRequest): Promise<Json> {
     const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
-    refuseUnless(isJson, 415, 'The content type must be application/json. Use the page.')
+    refuseUnless(isJson, 415, 'The content type must be application/json.')
     const body = await withTimeout(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
-    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
+    const text = `The body must arrive within ${BODY_MS} ms. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
     const given = tryParse(body.bytes)
-    refuseUnless(isObject(given), 400, 'The body must be one JSON object. Got something else. Use the page.')
+    refuseUnless(isObject(given), 400, 'The body must be one JSON object.')
     return given
   }
 
   async function exchange(request: PageRequest): Promise<PageAnswer> {
     try {
-      const text = 'The inspector must be open. Got a request after close(). Create a new inspector.'
+      const text = 'The inspector is closed. Create a new inspector.'
       refuseUnless(!isClosed, 503, text)
       return await respond(request)
     } catch (thrown) {
       const expected = refused(thrown, request)
       if (expected !== undefined) return expected
       report(thrown)
-      const text = 'The inspector failed. Got an unexpected error. Look at the log of the app.'
+      const text = 'The inspector failed unexpectedly. See the log of the app.'
       return refused(new Refusal(500, text), request) as PageAnswer
     }
   }
@@ -237,16 +237,16 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   }
 }
 
-/** Sends the browser to the same URL with a slash at its end, to which the links of the page are relative. */
+/** Redirects the browser to the URL with a slash at its end, which relative links of the page need. */
 function redirect({ originalPath, query }: PageRequest): PageAnswer {
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
-  return answer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
+  return createAnswer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
 }
 
 /** @throws Refusal for anything but an id. */
 function readId(query: URLSearchParams): number {
   const id = query.get('id') ?? ''
-  const text = '`id` must be the id of a message. Got something else. Open the message from the list.'
+  const text = '`id` must be the id of a message. Open the message from the list.'
   refuseUnless(/^\d{1,15}$/.test(id), 400, text)
   return Number(id)
 }
@@ -254,16 +254,12 @@ function readId(query: URLSearchParams): number {
 function readAfter(query: URLSearchParams): string | undefined {
   const after = query.get('after') ?? undefined
   const isId = after === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)
-  refuseUnless(
-    isId,
-    400,
-    '`after` must be the id of a dead letter. Got something else. Pass `next` of the page before.',
-  )
+  refuseUnless(isId, 400, '`after` must be the id of a dead letter. Pass `next` of the previous page.')
   return after
 }
 
-/** @throws Refusal for what was not found. */
-function known<Found>(found: Found | undefined, rule = 'The message must be one that is kept'): Found {
-  refuseUnless(found !== undefined, 404, `${rule}. It may be gone. Reload the page.`)
+/** @throws Refusal when the value is undefined. */
+function known<Found>(found: Found | undefined, rule = 'The message is not kept'): Found {
+  refuseUnless(found !== undefined, 404, `${rule}. Reload the page.`)
   return found
 }

@@ -1,4 +1,4 @@
-/** Explains why the signature of a kept request was refused, when its message is opened. */
+/** Explains why the signature of a kept request was refused, when the request is opened. */
 
 import type { Clock, Receiver } from 'hookline'
 import { explainSignature } from 'hookline/testing'
@@ -6,25 +6,25 @@ import { secretsOf, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import type { Refused } from '../journal.ts'
 import { Refusal } from './answers.ts'
 
-/** How long a provider of secrets may take. */
+/** The timeout of a provider of secrets. */
 const SECRETS_MS = 5_000
-/** As large a body as a receiver takes by default. */
+/** The default body limit of a receiver. */
 const MAX_BODY_BYTES = 512 * 1024
 /** The most secrets that are tried. */
 const MAX_SECRETS = 3
-/** A tenth of a second's worth for all secrets together: a stranger chose the body and the signature. */
+/** The work for all secrets together, about a tenth of a second: body and signature are untrusted. */
 const MAX_BYTES = 40_000_000
 
 /**
- * @param receivers By name.
- * @param machine The clock of the machine.
- * @returns What explains a refused signature. It rejects with a Refusal when the secret cannot be read.
+ * @param receivers The receivers by name.
+ * @param machine The system clock.
+ * @returns A function that explains a refused signature. It rejects with a Refusal when the secret cannot be read.
  */
 export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine: Clock) {
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
     const receiver = receivers.get(part)
     if (receiver === undefined) return []
-    // What a provider throws may hold anything: the receiver has reported it where the app wants that.
+    // The error of a provider may contain anything. The receiver has reported it.
     const secrets = await withTimeout(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
       () => TIMED_OUT,
     )
@@ -39,7 +39,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
       return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or what `secret.source` reads.'
     }
     if (refused.bytes.length > MAX_BODY_BYTES) {
-      throw new Refusal(503, 'Its body is too large to be explained here. Run `hookline verify` with it.')
+      throw new Refusal(503, 'The body is too large for an explanation here. Run `hookline verify` with it.')
     }
     const given = refused.headers['x-signature']
     const signature = typeof given === 'string' ? given : given?.join(', ')

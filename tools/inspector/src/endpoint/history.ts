@@ -1,4 +1,4 @@
-/** Messages that were handled: lists them as they are found, and replays them while the page shows how far it is. */
+/** Handled messages: lists them as they are found, and replays them while the page shows the progress. */
 
 import { type HandledMessage, type HistoryFilter, HooklineError, type ReplayOptions } from 'hookline'
 import { type Json, readField } from '../../../json.ts'
@@ -16,11 +16,11 @@ interface Running {
 }
 
 const MAX_LISTED = 100
-/** Each may read the whole history. */
+/** The most walks at a time. Each may read the whole history. */
 const MAX_WALKS = 4
-/** The most frequent of a plan. */
+/** The most events in a plan, by frequency. */
 const MAX_EVENTS = 20
-/** So many that have ended are shown. */
+/** The most replays that are shown after their end. */
 const MAX_ENDED = 10
 
 export function createHistory(journal: Journal, onChange: () => void, report: (thrown: unknown) => void) {
@@ -34,7 +34,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     onChange()
   }
 
-  /** Returns what ends it. */
+  /** Starts a walk. Returns a function that ends it. */
   function startWalk(): () => void {
     const text = `The inspector reads ${MAX_WALKS} histories at a time. Wait for the others.`
     refuseUnless(walks < MAX_WALKS, 429, text, { 'retry-after': '1' })
@@ -57,12 +57,12 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     }
   }
 
-  /** @throws whatever is no fault of the caller or of the engine. */
+  /** @throws the error itself unless the caller or the engine caused it. */
   function explain(thrown: unknown): string {
     if (thrown instanceof HooklineError || thrown instanceof TypeError || thrown instanceof Refusal)
       return thrown.message
     report(thrown)
-    return 'The history failed. Got an unexpected error. Look at the log of the app.'
+    return 'The history failed unexpectedly. See the log of the app.'
   }
 
   function lineOf(part: string, message: HandledMessage): HandledLine {
@@ -74,7 +74,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     }
   }
 
-  async function run({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
+  async function runReplay({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
     const { signal } = running.controller
     const { count: before } = running.status
     try {
@@ -93,9 +93,9 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     get version(): number {
       return version
     },
-    read: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
+    snapshot: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
 
-    /** Yields a line of JSON for each message, 100 at most; at the end a {@link Problem} if it failed. */
+    /** Yields a line of JSON for each message, at most 100, and a {@link Problem} at the end if it failed. */
     async *list({ name, history }: PartWithHistory, query: URLSearchParams, { signal }: PageRequest) {
       let endWalk = (): void => {}
       try {
@@ -112,13 +112,13 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     },
 
     /**
-     * Counts, with `dryRun`. Else begins: the stream says how far it is.
+     * Starts a replay, whose progress the stream reports. With `dryRun`, it only counts.
      *
-     * @throws Refusal (as a rejection) for a wrong option.
+     * @throws Refusal (as a rejection) for an invalid option.
      */
     async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
       const { dryRun, total, ...others } = body
-      const given: Json = { until: journal.now() + 1, ...others } // Another call goes on with the same messages.
+      const given: Json = { until: journal.now() + 1, ...others } // Another call continues with the same messages.
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
       const advice = 'Send one, so that it can be continued.'
@@ -126,7 +126,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
       await requireOptions(part, options)
       const key = JSON.stringify([part.name, given.id])
       const before = replays.get(key)?.status
-      const text = 'A replay runs once at a time. Got the id of one that runs. Wait for its end.'
+      const text = 'A replay with this id is running. Wait for its end.'
       refuseUnless(before?.state !== 'running', 409, text)
       const request = { ...given, part: part.name, dryRun: false, ...(Number.isInteger(total) && { total }) }
       const status: ReplayStatus = {
@@ -135,23 +135,23 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
         count: before?.count ?? 0,
       }
       const running = { status, controller: new AbortController() }
-      replays.delete(key) // The one that began last is the last.
+      replays.delete(key) // The replay that started last comes last.
       replays.set(key, running)
       note(running, {})
-      void run(part, options, running)
+      void runReplay(part, options, running)
       return running.status
     },
 
     /** @throws Refusal for a replay that does not run. */
     stop({ part, id }: Json): ReplayStatus {
       const running = replays.get(JSON.stringify([part, id]))
-      const text = 'The replay must be one that runs here. Reload the page.'
+      const text = 'No replay with this id runs here. Reload the page.'
       refuseUnless(running?.status.state === 'running', 404, text)
       running.controller.abort()
       return running.status
     },
 
-    /** Stops the replays: they can be continued with their ids. */
+    /** Stops the replays. Their ids can continue them. */
     close(): void {
       for (const { controller } of replays.values()) controller.abort()
     },
@@ -159,7 +159,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
 }
 
 /**
- * Has the options checked by a replay that ends before it reads anything.
+ * Checks the options with a replay that ends before it reads anything.
  *
  * @throws Refusal (as a rejection)
  */
@@ -170,7 +170,7 @@ async function requireOptions({ history }: PartWithHistory, options: ReplayOptio
   if (thrown !== signal.reason) throw thrown
 }
 
-/** Reads times as dates, and `where`, a text, as a field. What else is wrong, the history says itself. @throws Refusal */
+/** Reads times as dates, and the text `where` as a field. The history checks everything else. @throws Refusal */
 function readFilter({ part: _, since, until, where, ...others }: Json): Json {
   return { ...others, ...toDate('since', since), ...toDate('until', until), ...toFields(where) }
 }
@@ -178,7 +178,7 @@ function readFilter({ part: _, since, until, where, ...others }: Json): Json {
 function toFields(where: unknown): Json {
   if (where === undefined) return {}
   const field = readField(`${where}`)
-  const rule = '`where` must be a path, = and a value. Got another text. Write for example properties.order_id=42.'
+  const rule = '`where` must be a path, = and a value, such as properties.order_id=42.'
   refuseUnless(field !== undefined, 400, rule)
   return { where: Object.fromEntries([field]) }
 }

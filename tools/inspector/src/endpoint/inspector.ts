@@ -1,4 +1,4 @@
-/** createInspector(): watches the parts, keeps what they do, and shows it on a page. */
+/** createInspector(): watches the parts, keeps their messages, and shows them on a page. */
 
 import { createServer } from 'node:http'
 import { listen, schemasOf, systemClock } from '../../../../src/internals.ts'
@@ -14,7 +14,7 @@ import { partOfDestination, partOfReceiver, type WatchedPart } from './queues.ts
 
 /**
  * Creates an inspector: a page that shows the messages of receivers, destinations and collectors, their queues and dead letters.
- * Only a browser of this machine that has the token of {@link Inspector.url} gets in, unless `authorize` decides.
+ * Only a browser on this machine with the token of {@link Inspector.url} has access, unless `authorize` decides otherwise.
  *
  * @throws TypeError that names the option.
  * @example

@@ -1,4 +1,4 @@
-/** Serves the page on Node, with the adapter of Express; what it streams goes out as fast as its clients read. */
+/** Serves the page on Node, with the adapter of Express. Streams are sent as fast as their clients read. */
 
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -21,14 +21,14 @@ export interface PageAnswer extends Omit<EndpointAnswer, 'body'> {
 type Incoming = Parameters<Inspector['handler']>[0]
 type Outgoing = Parameters<Inspector['handler']>[1]
 
-/** How long a client may take to read what was sent, before the connection is closed. */
+/** How long a client may take to read what was sent before the connection is closed. */
 const READ_MS = 30_000
 
 /**
- * Returns what Node and the frameworks on it call with a request.
+ * Returns the request listener for Node and the frameworks on it.
  *
- * @param handle Returns undefined for a path that is not the page's.
- * @param clock The clock of the machine.
+ * @param handle Returns undefined for a path outside the page.
+ * @param clock The system clock.
  */
 export function createHandler(
   handle: (request: PageRequest) => Promise<PageAnswer> | undefined,
@@ -55,16 +55,16 @@ export function createHandler(
 
   return function hookline(request, outgoing, next) {
     requireNode(request, outgoing)
-    const response = outgoing as ServerResponse // HTTP/2's has the same methods, with types of its own.
+    const response = outgoing as ServerResponse // HTTP/2 responses have the same methods, with types of their own.
     const gone = new AbortController()
     const { signal } = gone
     if (streamOf(outgoing).destroyed) gone.abort()
     else response.once('close', () => gone.abort())
     const { url = '', originalUrl = url } = request as Incoming & { readonly originalUrl?: string }
 
-    function answer(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
+    function answerPage(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
       const { method, query, headers, remoteAddress } = given
-      const path = given.path || '/' // Below a mount, nothing may be left of it.
+      const path = given.path || '/' // The path may be empty below a mount.
       const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
       const [originalPath = ''] = originalUrl.split('?', 1)
       const asked = { method, path, query, headers, remoteAddress, readBody, originalPath, signal }
@@ -72,11 +72,11 @@ export function createHandler(
         const { body } = answered
         if (typeof body === 'string') return { ...answered, body }
         if (method !== 'HEAD') await stream(body, answered, response, signal).catch(() => cut(outgoing))
-        return { ...answered, body: '' } // Nothing more is sent once the headers are.
+        return { ...answered, body: '' } // No more is sent after the headers.
       })
     }
 
-    serve({ handle: answer })(request as IncomingMessage, response, next as (error?: unknown) => void)
+    serve({ handle: answerPage })(request as IncomingMessage, response, next as (error?: unknown) => void)
   }
 }
 
@@ -87,13 +87,13 @@ function requireNode(request: Incoming | undefined, response: Outgoing | undefin
   throw invalidOption('inspector.handler', 'must be called with a request and a response of Node', found, advice)
 }
 
-/** Closes the connection, so that the client does not take what it has for the whole answer. */
+/** Closes the connection, so that the client does not mistake an incomplete answer for a complete one. */
 function cut(response: Outgoing): void {
-  // Destroyed without an error, a stream of HTTP/2 ends as if it were complete.
-  streamOf(response).destroy('stream' in response ? new Error('The answer is not whole.') : undefined)
+  // Without an error, a destroyed HTTP/2 stream ends as if it were complete.
+  streamOf(response).destroy('stream' in response ? new Error('The answer is incomplete.') : undefined)
 }
 
-/** What a response writes to. The compatible API of HTTP/2 does not show what became of its stream. */
+/** Returns the stream of a response. The compatible API of HTTP/2 does not show how its stream ended. */
 function streamOf(response: Outgoing) {
   return 'stream' in response ? response.stream : response
 }

@@ -1,4 +1,4 @@
-/** Reads the options of an inspector: checks them once and completes them. */
+/** Reads the options of an inspector: checks and completes them. */
 
 import {
   createLog,
@@ -26,7 +26,7 @@ const OPTIONS = [
 
 const MAX_NAME = 60
 
-/** Checks and completes the options. The parts are by their names. */
+/** Checks and completes the options. The result has the parts by name. */
 export function readOptions(options: InspectorOptions) {
   requireOptions('createInspector', options, OPTIONS)
   const { authorize, token, clock = systemClock, logger } = options
@@ -40,7 +40,7 @@ export function readOptions(options: InspectorOptions) {
   }
   const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], new Set())
   if (authorize !== undefined && typeof authorize !== 'function') {
-    throw invalidOption('authorize', 'must be a function', kindOf(authorize), 'Pass a function, or leave it out.')
+    throw invalidOption('authorize', 'must be a function', kindOf(authorize), 'Pass a function, or omit it.')
   }
   requireToken(token, authorize)
   requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])
@@ -59,10 +59,10 @@ export function readListenOptions(options: ListenOptions): Required<ListenOption
 }
 
 /**
- * Reads one part, or several by their names.
+ * Reads one part, or several by name.
  *
- * @param methods What tells a part from an object of several.
- * @param names Those that are taken; it adds to them.
+ * @param methods The methods that distinguish a part from an object of parts.
+ * @param names The names in use, to which it adds.
  */
 function readParts<Part extends object>(
   option: string,
@@ -92,7 +92,7 @@ function readParts<Part extends object>(
   return new Map(parts)
 }
 
-/** Its errors never show it. */
+/** Checks the token. Errors never show it. */
 function requireToken(token: unknown, authorize: unknown): void {
   if (token === undefined) return
   if (authorize !== undefined) {

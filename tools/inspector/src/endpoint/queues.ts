@@ -1,4 +1,4 @@
-/** The queues of the parts, all in one form; and their counts, sampled for the page and its plots. */
+/** Gives the queues of all parts one form, and samples their counts for the page and its plots. */
 
 import {
   type Clock,
@@ -21,22 +21,22 @@ import type { SeriesRecorder } from '../series.ts'
 import type { ErrorLine, Letter, Part, QueueStatus, UrlLine } from '../wire.ts'
 
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
-  /** Undefined for a part that never has one. */
+  /** Undefined for a part that never has a queue. */
   readonly queue?: PartQueue
-  /** The same. */
+  /** Undefined for a part that never has a history. */
   readonly history?: PartHistory
 }
 
-/** The messages that an inbox handled. */
+/** The history of an inbox. */
 export interface PartHistory {
-  /** Whether the part keeps any. */
+  /** Returns whether the part keeps a history. */
   exists(): Promise<boolean>
   list(filter: HistoryFilter): AsyncIterable<HandledMessage>
   replay(options: ReplayOptions): Promise<Replay>
 }
 
 export interface PartQueue {
-  /** Whether the part has one: a receiver may be without an inbox. */
+  /** Returns whether the part has a queue: a receiver may have no inbox. */
   exists(): Promise<boolean>
   /** Never rejects. */
   health(): Promise<Health & Partial<Pick<DestinationHealth, 'urls'>> & Pick<QueueStatus, 'isOff'>>
@@ -47,11 +47,11 @@ export interface PartQueue {
 
 type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
 
-/** A dead letter, whose details are read when they are shown. */
+/** A dead letter. Its details are read when they are shown. */
 export interface PartLetter {
   readonly id: string
   readonly reason: string
-  /** What went wrong. */
+  /** The error that it failed with. */
   readonly error: string
   readonly failedAt: Date
   details(): Details
@@ -65,7 +65,7 @@ export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   return { name, kind: 'receiver', queue: { exists, health, letters, redrive, drop }, history }
 }
 
-/** Whether a part has what it is asked for. To ask without it is a mistake of the caller; an engine that fails is another error. */
+/** Asks a part once whether it has something. A TypeError means that it does not, and an error of the engine that it does. */
 function once(ask: () => Promise<unknown>): () => Promise<boolean> {
   let found: Promise<boolean> | undefined
   return () => {
@@ -84,7 +84,7 @@ export function partOfDestination(name: string, destination: Destination): Watch
   return { name, kind: 'destination', queue: { exists: async () => true, health, letters, redrive, drop } }
 }
 
-/** A queue by itself, of an inbox or of a destination: its jobs tell which. */
+/** Returns the part for a queue of an inbox or a destination. Its jobs tell which. */
 export function partOfQueue(name: string, queue: Queue, clock: Clock, how: InspectQueueOptions = {}): WatchedPart {
   const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock, ...how })
   const letters: PartQueue['letters'] = (from) =>
@@ -107,7 +107,7 @@ function ofInbox({ id, reason, failedAt, bytes, attempts, error, replay }: DeadL
   return { id, reason, error: error.message, failedAt, details }
 }
 
-/** Those of a queue have no URLs. */
+/** A dead letter of a queue, whose attempts have no URL. */
 type SentLetter = Omit<DestinationDeadLetter, 'attempts'> & { readonly attempts: readonly Omit<Attempt, 'url'>[] }
 
 function ofDestination(letter: SentLetter): PartLetter {
@@ -117,20 +117,20 @@ function ofDestination(letter: SentLetter): PartLetter {
   return { id, reason, error: error ?? codeOf(attempts), failedAt, details }
 }
 
-/** How the last attempt ended. */
+/** Returns the code of the last attempt. */
 function codeOf(attempts: SentLetter['attempts']): string {
   const last = attempts.at(-1)
   return last === undefined ? '' : (last.error ?? `HTTP ${last.status}`)
 }
 
-/** @param thrown The error of its functions. */
+/** @param thrown The error of a `filter` or `transform`. */
 function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: ErrorLine | undefined): Details {
   const last = attempts.at(-1)
   const error = thrown ?? (last && { code: codeOf(attempts), message: last.reason ?? last.body })
   return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
 }
 
-/** The beginning of a message, and what it says of itself, also when it is not valid. */
+/** Describes a message, even an invalid one: its beginning, and the fields that identify it. */
 export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
   const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
   const message = tryParse(bytes)
@@ -140,14 +140,14 @@ export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' |
     name: cut(nameOf(message), SHORT),
     user: cut(userOf(message), SHORT),
   }
-  // Fields that are undefined are left out when it is sent.
+  // JSON omits undefined fields.
   return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
 }
 
 interface SamplerOptions {
   readonly parts: readonly WatchedPart[]
   readonly series: SeriesRecorder
-  /** Whether a page is open: it is sampled often then, else now and then. */
+  /** Returns whether a page is open. If so, it samples often, otherwise rarely. */
   readonly isOpen: () => boolean
   readonly onSample: () => void
   readonly report: (thrown: unknown) => void
@@ -156,14 +156,14 @@ interface SamplerOptions {
 
 const OPEN_MS = 2_000
 const CLOSED_MS = 10_000
-/** Parts give up after a second, by a clock of theirs that may stand still. */
+/** Parts time out after a second of their own clock, which may stand still. */
 const TIMEOUT_MS = 1_500
 
 type PartHealth = Awaited<ReturnType<PartQueue['health']>>
 
 const UNAVAILABLE = { status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
 
-/** Creates a sampler that has not begun. */
+/** Creates a sampler, which `look` starts. */
 export function createSampler({ parts, series, isOpen, onSample, report, clock }: SamplerOptions) {
   let statuses: readonly QueueStatus[] = []
   let version = 0
@@ -176,9 +176,9 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     isSampling = true
     sampledAt = clock.monotonic()
     try {
-      const read = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
-      if (isClosed || read.length === 0) return
-      statuses = read
+      const found = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
+      if (isClosed || found.length === 0) return
+      statuses = found
       version += 1
       for (const { part, status, waiting, active } of statuses) {
         if (status !== 'unavailable') series.depth(part, waiting + active)
@@ -200,12 +200,12 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
   }
 
-  /** Whether a part has a queue, or a history. One that does not answer is one. */
+  /** Returns whether a part has a queue or a history. It counts one that does not respond. */
   async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
     return queue !== undefined && (await withTimeout(queue.exists(), TIMEOUT_MS, clock)) !== false
   }
 
-  /** Undefined without a queue. */
+  /** Reads the status of a part; undefined without a queue. */
   async function readStatus({ name, queue }: WatchedPart): Promise<QueueStatus | undefined> {
     if (queue === undefined || !(await has(queue))) return undefined
     const health = await withTimeout(queue.health(), TIMEOUT_MS, clock)
@@ -217,8 +217,8 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     get version(): number {
       return version
     },
-    read: (): readonly QueueStatus[] => statuses,
-    /** Samples soon, and then again and again. */
+    snapshot: (): readonly QueueStatus[] => statuses,
+    /** Samples soon, and then repeatedly. */
     look(): void {
       if (!isSampling) schedule(sampledAt + OPEN_MS)
     },
@@ -230,7 +230,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
   }
 }
 
-/** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
+/** Converts to JSON, with times in milliseconds. JSON omits undefined fields. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
   const {
     status,

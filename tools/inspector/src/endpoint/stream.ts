@@ -1,45 +1,45 @@
-/** The streams of open pages. A page pulls: what has changed is looked up when it has the last chunk, so a slow one holds a version. */
+/** The streams of open pages. Changes are looked up once a page has read the last chunk, so a slow page only holds a version. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
 import { withTimeout } from '../../../../src/internals.ts'
 import type { Journal } from '../journal.ts'
 import type { StreamEvents } from '../wire.ts'
-import { answer, refuseUnless } from './answers.ts'
+import { createAnswer, refuseUnless } from './answers.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
 
-/** What the stream sends, beside rows, whenever it has changed. */
+/** A value that the stream sends whenever it has changed, in addition to rows. */
 export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
-  /** Grows with each change. 0: nothing to send yet. */
+  /** Grows with each change. 0: there is nothing to send yet. */
   readonly version: number
-  read(): StreamEvents[Source['name']]
+  snapshot(): StreamEvents[Source['name']]
 }
 
 const MAX_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
-/** How long the answer to that may take. */
+/** The timeout of that check. */
 const ANSWER_MS = 10_000
 const MAX_ROWS = 200
-/** Between two looks for changes: at most 5 a second. */
+/** The interval between checks for changes: at most 5 a second. */
 const INTERVAL_MS = 200
 const HEARTBEAT_MS = 15_000
 const TYPE = 'text/event-stream'
-/** No proxy and no compressing middleware may collect an event stream before it passes it on. */
+/** Keeps proxies and compressing middleware from buffering an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
-/** @param clock The clock of the machine, in the background: streams go on while that of the app stands still. */
+/** @param clock The system clock, in the background: streams continue while the clock of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
-  /** The beginning of the ids of events: versions of another process are not those of this one. */
+  /** The beginning of event ids, because versions of another process are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
-  const streams = new Set<{ wake(): void; end(): void }>()
+  const streams = new Set<{ wake(): void; close(): void }>()
   const stopListening = journal.onChange(wake)
 
   function wake(): void {
     for (const stream of streams) stream.wake()
   }
 
-  /** The version that a page has which lost the stream; undefined for a new page, and for one of another process. */
+  /** Returns the version of a page that lost the stream; undefined for a new page, and after a restart. */
   function readVersion({ headers }: PageRequest): number | undefined {
     const [, known, version] = /^([\w-]+)\.(\d{1,16})$/.exec(String(headers['last-event-id'])) ?? []
     return known === epoch ? Number(version) : undefined
@@ -51,13 +51,13 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     },
     wake,
     /**
-     * Opens one.
+     * Opens a stream.
      *
-     * @param isAllowed Is asked each minute, and ends the stream with anything but true. Undefined: it goes on.
-     * @throws Refusal when too many are open.
+     * @param isAllowed Called every minute. The stream ends unless it returns true. Undefined: the stream stays open.
+     * @throws Refusal when too many streams are open.
      */
-    open(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
-      if (request.method === 'HEAD') return answer(200, TYPE, '', UNBUFFERED)
+    openStream(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
+      if (request.method === 'HEAD') return createAnswer(200, TYPE, '', UNBUFFERED)
       const text = `The inspector serves ${MAX_STREAMS} streams at a time. Close a page, or try again later.`
       refuseUnless(streams.size < MAX_STREAMS, 503, text, { 'retry-after': '5' })
       const { signal } = request
@@ -72,7 +72,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
           isChanged = true
           if (isIdle) resume()
         },
-        end() {
+        close() {
           isEnded = true
           streams.delete(stream)
           clock.clearTimeout(asking)
@@ -84,7 +84,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         await withTimeout(new Promise<void>((resolve) => (resume = resolve)), ms, clock)
       }
 
-      async function* read(): AsyncGenerator<string, void> {
+      async function* readChunks(): AsyncGenerator<string, void> {
         try {
           while (!isEnded) {
             for (const chunk of look()) {
@@ -97,11 +97,11 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
             isIdle = false
           }
         } finally {
-          stream.end()
+          stream.close()
         }
       }
 
-      /** What has changed, else a heartbeat. The last of the rows has the id: a page that lost the stream before gets all of them again. */
+      /** Yields the changes, or a heartbeat. Only the last rows have an id: a page that loses the stream before gets all rows again. */
       function* look(): Generator<string> {
         isChanged = false
         const { rows, isReset, version: latest } = journal.changesSince(version)
@@ -115,27 +115,27 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
         for (const source of news) {
           sent.set(source, source.version)
-          yield `event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`
+          yield `event: ${source.name}\ndata: ${JSON.stringify(source.snapshot())}\n\n`
         }
         if (rows.length === 0 && !isReset && news.length === 0) yield ':\n\n'
       }
 
       function askLater(ask: () => Promise<boolean>): void {
         asking = clock.setTimeout(async () => {
-          if ((await withTimeout(ask(), ANSWER_MS, clock)) !== true) stream.end()
+          if ((await withTimeout(ask(), ANSWER_MS, clock)) !== true) stream.close()
           else if (!isEnded) askLater(ask)
         }, ASK_AGAIN_MS)
       }
 
       streams.add(stream)
       if (isAllowed !== undefined) askLater(isAllowed)
-      if (signal.aborted) stream.end()
-      else signal.addEventListener('abort', stream.end, { once: true })
-      return answer(200, TYPE, read(), UNBUFFERED)
+      if (signal.aborted) stream.close()
+      else signal.addEventListener('abort', stream.close, { once: true })
+      return createAnswer(200, TYPE, readChunks(), UNBUFFERED)
     },
     close(): void {
       stopListening()
-      for (const stream of streams) stream.end()
+      for (const stream of streams) stream.close()
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The body of a message: as a tree, as text, as bytes, and what differs from another. */
+/** The body of a message: as a tree, as text, as bytes, and as differences from another body. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { Detail, Row } from '../wire.ts'
@@ -13,7 +13,7 @@ const TABS = { tree: 'Tree', text: 'Text', bytes: 'Bytes', difference: 'Differen
 type Tab = keyof typeof TABS
 
 export function BodyView({ detail: { body, row } }: { readonly detail: Detail }) {
-  const { json, problem } = useMemo(() => read(body.text), [body.text])
+  const { json, problem } = useMemo(() => parseText(body.text), [body.text])
   const [chosen, setChosen] = useState<Tab>('tree')
   const bytes = useMemo(() => bytesOf(body), [body])
   if (bytes === undefined || bytes.length === 0) {
@@ -69,7 +69,7 @@ export function BodyView({ detail: { body, row } }: { readonly detail: Detail })
   )
 }
 
-function read(text: string | undefined): { readonly json?: Json; readonly problem?: string } {
+function parseText(text: string | undefined): { readonly json?: Json; readonly problem?: string } {
   try {
     return text === undefined ? {} : { json: parseJson(text) }
   } catch (error) {
@@ -88,7 +88,7 @@ interface BranchProps {
   readonly depth: number
 }
 
-/** JSON as a tree. A branch is built when it is opened. */
+/** Shows JSON as a tree. A branch is rendered when it is opened. */
 function Branch({ name, json, depth }: BranchProps) {
   const size = sizeOf(json)
   const [isOpen, setIsOpen] = useState(depth === 0 || (depth < 4 && size <= 20))
@@ -168,7 +168,7 @@ function Leaf({ json }: { readonly json: Json }) {
 
 const TEXT_PAGE = 64 * 1024
 
-/** All of a text, a piece after the other: a browser is slow with a long line, many lines and many marks. */
+/** Shows a long text piece by piece, because browsers are slow with long lines, many lines and many marks. */
 function Whole({ text }: { readonly text: string }) {
   const [count, setCount] = useState(1)
   const { pieces, left } = useMemo(() => {
@@ -212,7 +212,7 @@ function Bytes({ bytes }: { readonly bytes: Uint8Array }) {
   )
 }
 
-/** `000010  7b 22 …  {"…`. */
+/** Formats a line of bytes: `000010  7b 22 …  {"…`. */
 function lineOf(start: number, bytes: readonly number[]): string {
   const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
   const text = bytes.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '·')).join('')
@@ -235,7 +235,7 @@ interface CompareProps {
   readonly json: Json
 }
 
-/** What differs from the previous message of the same event, unless the reader names another. */
+/** Shows the differences from the previous message of the same event, or from one that the user names. */
 function Compare({ row, json }: CompareProps) {
   const previous = useStore((state) => state.rows.find((other) => isPrevious(other, row))?.id)
   const [chosen, setChosen] = useState<string | undefined>(undefined)
@@ -244,7 +244,7 @@ function Compare({ row, json }: CompareProps) {
   const { answer, error } = useAnswer<Detail>(isId ? 'message' : undefined, { id: value })
   const other = isId && answer?.row.id === Number(value) ? answer.body : undefined
   const { found, problem } = useMemo(() => {
-    const { json: left, problem } = read(other?.text)
+    const { json: left, problem } = parseText(other?.text)
     if (left !== undefined) return { found: findDifferences(left, json, MAX_DIFFERENCES) }
     if (other === undefined) return { problem: error }
     return { problem: problem === undefined ? 'was not kept, or is no text' : 'is no JSON' }

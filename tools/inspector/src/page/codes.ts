@@ -1,20 +1,20 @@
-/** Splits text of strangers into what is shown as it is, and the codes of what is not seen or would move what is beside it. */
+/** Splits untrusted text into pieces that are shown as they are, and codes of characters that are invisible or move other text. */
 
-/** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
+/** Matches characters that are invisible, that a terminal acts on, or that change the direction of text. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
-/** The most marks on one character: in no script are more, and a browser is slow with a long run of them. */
+/** The most marks on one character. No script needs more, and browsers are slow with long runs of them. */
 const MAX_MARKS = 8
-/** What is shown by its code. */
+/** Matches the characters that are shown as codes. */
 const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MAX_MARKS}})\\p{M}`, 'gu')
-/** Joiners that emoji and scripts need are no danger. */
+/** Joiners that emoji and scripts need. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
-/** The most pieces that are codes: a browser is slow with too many elements. */
+/** The most pieces that are codes, because browsers are slow with many elements. */
 const MAX_CODES = 50
 
 export type Piece = string | { readonly code: string }
 
 /**
- * Splits a text. Of very many codes, those at the end are part of the text around them.
+ * Splits a text. Past the limit on codes, the rest is part of the text around it.
  *
  * @param lines Whether line breaks and tabs are kept.
  */
@@ -38,7 +38,7 @@ function isPlain(character: string, lines: boolean): boolean {
   return HARMLESS.has(character) || (lines && (character === '\n' || character === '\t'))
 }
 
-/** `\n`, `\u202e`, `\u{e0041}`. */
+/** Returns the code of a character: `\n`, `\u202e`, `\u{e0041}`. */
 function codeOf(character: string): string {
   if (character === '\n') return '\\n'
   if (character === '\r') return '\\r'
@@ -50,9 +50,9 @@ function codeOf(character: string): string {
 const RARE_COST = 16
 
 /**
- * Finds the end of a piece of text that a browser lays out in a bounded time: after a line, unless one is longer.
+ * Finds the end of a piece of text that a browser lays out in bounded time: the end of a line, unless the line is too long.
  *
- * @param most Characters, when all of them are visible ones of ASCII.
+ * @param most The most characters, if all of them are visible ASCII.
  */
 export function endOfPiece(text: string, from: number, most: number): number {
   let left = most
@@ -60,7 +60,7 @@ export function endOfPiece(text: string, from: number, most: number): number {
   for (let at = from; at < text.length; at += 1) {
     const unit = text.charCodeAt(at)
     left -= unit >= 0x20 && unit < 0x7f ? 1 : RARE_COST
-    // The second half of a character stays with the first one.
+    // Surrogate pairs are not split.
     if (left < 0 && (unit < 0xdc00 || unit > 0xdfff)) return line > from ? line : at
     if (unit === 0x0a) line = at + 1
   }

@@ -1,11 +1,11 @@
-/** A message as text to paste: a command, a test. What strangers wrote stays data in both. */
+/** A message as text to paste: a command, or a test. Untrusted text stays data in both. */
 
 import type { Body, Detail, RequestLine } from '../wire.ts'
 import { UNSEEN } from './codes.ts'
 
-/** Linux takes 128 KB in one argument. */
+/** Linux accepts 128 KB in one argument. */
 const ARGUMENT_BYTES = 100_000
-/** What a client sets by itself, or what belongs to one connection. */
+/** Headers that a client sets itself, or that belong to one connection. */
 const OWN_HEADERS = [
   'host',
   'content-length',
@@ -18,7 +18,7 @@ const OWN_HEADERS = [
 ]
 
 /**
- * The message as a command for a POSIX shell. Headers that are hidden are left out. Undefined when no body was kept.
+ * Returns the message as a command for a POSIX shell, without hidden headers; undefined when no body was kept.
  */
 export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'body' | 'steps'>): string | undefined {
   const bytes = bytesOf(body)
@@ -30,7 +30,7 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
     `curl --globoff --path-as-is -X ${quoteForShell(request?.method ?? 'POST')} ${quoteForShell(url)}`,
     ...headers.map(([name, value]) => `-H ${quoteForShell(value === '' ? `${name};` : `${name}: ${value}`)}`),
   ]
-  // Without this curl would add one.
+  // Without this, curl would add one.
   if (!headers.some(([name]) => name === 'content-type')) words.push("-H 'content-type:'")
   const isPlain = body.text !== undefined && isTypable(body.text)
   if (isPlain && bytes.length <= ARGUMENT_BYTES) {
@@ -40,7 +40,7 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
   return `${print} |\n  ${[...words, '--data-binary @-'].join(' \\\n  ')}`
 }
 
-/** The message as a test of a receiver, for Node. Undefined when its body is not UTF-8, or was not kept. */
+/** Returns the message as a test of a receiver, for Node; undefined when its body is not UTF-8, or was not kept. */
 export function copyAsTest({ row, body, isStored }: Pick<Detail, 'row' | 'body' | 'isStored'>): string | undefined {
   if (body.text === undefined) return undefined
   const name = [row.type ?? 'message', row.name].filter((word) => word !== undefined).join(' ')
@@ -60,7 +60,7 @@ test(${quoteForScript(`receives ${name}`)}, async () => {
 `
 }
 
-/** An inbox answers 200 before it handles: the test waits for that, and sends no copy of what the inbox may know. */
+/** An inbox answers 200 before it handles a message. The test waits for the handler, and sends an id that the inbox does not know. */
 function testOfInbox(name: string, text: string): string {
   return `import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -88,31 +88,31 @@ export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Quotes a text for JavaScript, in ASCII where it could not be seen. */
+/** Quotes a text for JavaScript. Escapes characters that are invisible. */
 export function quoteForScript(text: string): string {
   return `'${escapeUnseen(JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'"))}'`
 }
 
-/** The text: where it can be, as an object that is written so again. */
+/** Returns an expression for the text: an object, when JSON.stringify writes the same text again. */
 function literalOf(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
     const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text
-    // In a script this key sets the prototype.
+    // In a script, this key sets the prototype.
     if (isSame && !hasPrototype(value)) return `JSON.stringify(${escapeUnseen(JSON.stringify(value, null, 2))})`
   } catch {
-    // No JSON.
+    // It is not JSON.
   }
   return quoteForScript(text)
 }
 
 function hasPrototype(value: object): boolean {
-  const open: unknown[] = [value]
-  while (open.length > 0) {
-    const each = open.pop()
+  const pending: unknown[] = [value]
+  while (pending.length > 0) {
+    const each = pending.pop()
     if (typeof each !== 'object' || each === null) continue
     if (Object.hasOwn(each, '__proto__')) return true
-    for (const child of Object.values(each)) open.push(child)
+    for (const child of Object.values(each)) pending.push(child)
   }
   return false
 }
@@ -125,18 +125,18 @@ function escapeUnseen(text: string): string {
   })
 }
 
-/** The exact bytes; undefined when none were kept. */
+/** Returns the exact bytes; undefined when none were kept. */
 export function bytesOf({ text, base64 }: Body): Uint8Array | undefined {
   if (text !== undefined) return new TextEncoder().encode(text)
   return base64 === undefined ? undefined : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 }
 
-/** Whether a terminal shows what is pasted, and acts on nothing of it. */
+/** Returns whether a terminal shows the pasted text and acts on none of it. */
 function isTypable(text: string): boolean {
   return ![...text.matchAll(/\p{Cc}/gu)].some(([found]) => found !== '\n')
 }
 
-/** For printf, to which a hyphen at the beginning would be an option. */
+/** Returns an octal escape for printf, which would read a hyphen at the beginning as an option. */
 function octalOf(byte: number): string {
   const character = String.fromCharCode(byte)
   return /[\w{}":,. ]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`

@@ -1,4 +1,4 @@
-/** The view "Dead letters": the queues, the dead letters of one of them by their errors, and what can be done with them. */
+/** The view "Dead letters": the queues, the dead letters of one of them grouped by error, and their actions. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
@@ -13,7 +13,7 @@ export function DeadLettersView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
   const { rest } = useRoute()
-  /** The first that had any: it stays when its last one is gone. */
+  /** The first queue that had dead letters. It stays after its last one is gone. */
   const first = useRef<string>()
   if (setup === undefined) return null
   const parts = setup.parts.filter(({ hasQueue }) => hasQueue).map(({ name }) => name)
@@ -36,7 +36,7 @@ export function DeadLettersView() {
   )
 }
 
-/** Which dead letters: by id, by group, or all. */
+/** The dead letters of an action: by id, by group, or all. */
 type Scope = Pick<Change, 'ids' | 'group'>
 
 const ACTIONS = {
@@ -63,7 +63,7 @@ function Letters({ part }: { readonly part: string }) {
   const [wanted, setWanted] = useState<Wanted>()
   const [done, setDone] = useState<string>()
   const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, group, after: pages.at(-1) })
-  // One that was redriven and failed again leaves the count as it was.
+  // A letter that was redriven and failed again leaves the count unchanged.
   const isBehind = answer?.isWhole === true && queue !== undefined && countOf(answer) !== queue.deadLetters
   const state = `${queue?.deadLetters} ${isBehind && queue?.asOf}`
   const asked = useRef(state)
@@ -167,7 +167,7 @@ function Letters({ part }: { readonly part: string }) {
   )
 }
 
-/** `Redrive 3 selected`, `Drop this group`, `Redrive all`. */
+/** Returns the label of an action: `Redrive 3 selected`, `Drop this group`, `Redrive all`. */
 function nameChange(action: ActionName, { ids, group }: Scope): string {
   const { verb } = ACTIONS[action]
   if (ids !== undefined) return `${verb} ${formatNumber(ids.length)} selected`
@@ -216,11 +216,11 @@ function ErrorOf({ reason, error }: Letter) {
 }
 
 interface ChangeDialogProps extends Wanted {
-  /** @param done What happened; undefined: nothing. */
+  /** @param done The outcome; undefined when nothing was changed. */
   onClose(done: string | undefined): void
 }
 
-/** The dialog between wanting to change dead letters and changing them: it shows what a dry run says. */
+/** Confirms a change of dead letters. It shows the result of a dry run. */
 export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps) {
   const [plan, setPlan] = useState<Changed>()
   const { isBusy, error, post } = useAction()
@@ -229,7 +229,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
   const change = (dryRun: boolean): Promise<Changed | undefined> => {
     return post<Changed>(action, { part, ...scope, dryRun } satisfies Change)
   }
-  // The parent shows one dialog for each change that is asked for: this runs once.
+  // The parent renders a new dialog for each change, so this runs once.
   useEffect(() => void change(true).then(setPlan), [])
   const confirm = async (): Promise<void> => {
     const changed = await change(false)
@@ -255,7 +255,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
   )
 }
 
-/** `Would redrive 12 dead letters of inbox: 10 handler_failed, 2 schema_mismatch.` */
+/** Describes a dry run: `Would redrive 12 dead letters of inbox: 10 handler_failed, 2 schema_mismatch.` */
 function describePlan(action: ActionName, part: string, { count, reasons }: Changed): string {
   if (count === 0) return `Would ${action} nothing: ${part} has none of these dead letters any more.`
   const groups = reasons.map((group) => `${formatNumber(group.count)} ${group.reason}`).join(', ')

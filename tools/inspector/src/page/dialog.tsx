@@ -1,4 +1,4 @@
-/** A dialog: what it is about, and the buttons that close it or go on. */
+/** A dialog: its subject, and the buttons that close it or continue. */
 
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
@@ -8,19 +8,19 @@ interface DialogProps {
   readonly title: string
   /** The button that closes it. */
   readonly close: 'Cancel' | 'Close'
-  /** The button that goes on. */
+  /** The button that continues. */
   readonly action?: {
     readonly name: string
     readonly style: 'primary' | 'danger'
     readonly isDisabled: boolean
     run(): unknown
   }
-  /** What a dry run said. */
+  /** The result of a dry run. */
   readonly plan?: ComponentChildren
   readonly error?: string | undefined
-  /** Whether it stays open until something has ended. */
+  /** Whether it stays open until an action has ended. */
   readonly isHeld?: boolean
-  /** May be called again after the dialog has gone. */
+  /** May be called again after the dialog has closed. */
   onClose(): void
   readonly children?: ComponentChildren
 }
@@ -30,7 +30,7 @@ export function Dialog({ title, close, action, plan, error, isHeld = false, onCl
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    return () => element?.close() // It gives the focus back.
+    return () => element?.close() // This returns the focus.
   }, [])
   return (
     <dialog

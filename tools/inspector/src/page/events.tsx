@@ -1,4 +1,4 @@
-/** The view "Events": which events came to each receiver, how often, and whether they have a schema and match it. */
+/** The view "Events": the events of each receiver, how often they arrived, and whether they match their schemas. */
 
 import type { EventLine, FieldLine, PartEvents } from '../wire.ts'
 import { formatAgo, formatCount, formatNumber } from './format.ts'

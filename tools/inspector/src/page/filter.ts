@@ -1,11 +1,11 @@
-/** Which rows the page holds, and which of them the list shows, as the query of the URL says. */
+/** Selects the rows that the page keeps, and those that the list shows for the query of the URL. */
 
 import type { ReceivedMessage } from 'hookline'
 import type { Row, Setup } from '../wire.ts'
 import { formatLiteral } from './format.ts'
 import type { Journey } from './journeys.ts'
 
-/** The types of messages: of those that receivers accept with `custom`, too. */
+/** The types of messages, including those that receivers accept with `custom`. */
 export const TYPES = [
   'page',
   'screen',
@@ -17,7 +17,7 @@ export const TYPES = [
   'custom',
 ] as const satisfies readonly ReceivedMessage['type'][]
 
-/** Returns as many as the inspector keeps, by their times, the newest first: refused requests push out none but their own. */
+/** Returns the newest rows within the limits of the inspector. Refused requests displace only other refused requests. */
 export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Row[] {
   const sorted = [...rows].sort((one, other) => other.id - one.id)
   const left = { messages: Number.POSITIVE_INFINITY, refused: Number.POSITIVE_INFINITY, ...keep }
@@ -45,7 +45,7 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-/** All must be true of one row; a state without a part is that where the message is now. */
+/** Returns a filter. All conditions must hold for one row. A state without a part is that of the current row. */
 export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
   const set = wanted.filter(([, value]) => value !== '')

@@ -1,4 +1,4 @@
-/** Numbers, bytes, durations, times and codes as text. */
+/** Formats numbers, bytes, durations, times and codes. */
 
 import type { RowState } from '../wire.ts'
 
@@ -44,7 +44,7 @@ function short(value: number): string {
   return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))
 }
 
-/** `00:42`, `12:05`, `3:12:05`: of what is still to come, rounded up. */
+/** Formats the time that remains, rounded up: `00:42`, `12:05`, `3:12:05`. */
 export function formatCountdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / SECOND))
   const text = new Date(seconds * SECOND).toISOString().slice(14, 19)
@@ -79,7 +79,7 @@ export function formatAgo(at: number, now: number): string {
   return now < at ? `in ${text}` : `${text} ago`
 }
 
-/** `co` of `collector` beside `crm`: the shortest beginning of a name that none of the others has, or all of it. */
+/** Returns the shortest beginning of a name that no other name has: `co` for `collector` beside `crm`. */
 export function formatInitials(name: string, names: readonly string[]): string {
   const others = names.filter((other) => other !== name)
   const beginnings = Array.from(name, (_, index) => name.slice(0, index + 1))
@@ -90,12 +90,12 @@ export function formatLiteral(literal: string): string {
   return literal.replaceAll('_', ' ')
 }
 
-/** The error of an attempt as words. A connection that was refused is not a message that was. */
+/** Describes the error of an attempt in words. A refused connection is not a refused message. */
 export function formatAttemptError(error: string): string {
   return error === 'refused' ? 'connection refused' : formatLiteral(error)
 }
 
-/** The code of a row as words: while it waits, that of its latest attempt. */
+/** Describes the code of a row in words. While the row waits, it is the code of the latest attempt. */
 export function formatCode(code: string, state: RowState): string {
   return state === 'waiting' ? formatAttemptError(code) : formatLiteral(code)
 }

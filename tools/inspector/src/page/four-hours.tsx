@@ -1,4 +1,4 @@
-/** The four hours in which a message is tried, on a line: what has been tried, and what is to come. */
+/** The four hours in which a message is retried, as a line: past attempts, and expected ones. */
 
 import type { Row, Step } from '../wire.ts'
 import { formatCount, formatDuration, formatTime } from './format.ts'
@@ -12,7 +12,7 @@ interface FourHoursProps {
   readonly row: Row
 }
 
-/** Minutes after the first attempt that the line names. Some only where it is wide. */
+/** Labelled minutes after the first attempt. Some are only shown on a wide line. */
 const MARKS = [0, 1, 10, 30, 60, 120, 240]
 const WIDE = [1, 30]
 

@@ -1,4 +1,4 @@
-/** The view "History": messages that an inbox handled, found by filters, and replays of them. */
+/** The view "History": filters for handled messages, and replays. */
 
 import { useEffect, useState } from 'preact/hooks'
 import type { HandledLine, Part, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
@@ -70,7 +70,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
     goTo(hrefOf('history', part, next), true)
   }
   const { handler, ...filter } = filterOf(query)
-  /** Whoever looks for what a handler handled wants that handler to have it again. */
+  /** A user who filters by a handler usually wants to replay to that handler. */
   const want = (which: Partial<Wanted>): void => {
     setWanted({ part, ...which, ...(handler !== undefined && { handlers: [handler] }) })
   }
@@ -168,7 +168,7 @@ function filterOf(query: URLSearchParams): Filter {
   return { ...Object.fromEntries(given), ...(ageMs !== undefined && { since: Math.floor(nowOfApp() - ageMs) }) }
 }
 
-/** The server lists as many at a time. */
+/** The number of messages that the server lists at a time. */
 const PAGE = 100
 
 interface Found {
@@ -179,14 +179,14 @@ interface Found {
   readonly readMore?: () => void
 }
 
-/** Reads a page, and another one on request; anew when the query changes. */
+/** Reads a page of the history, and more on request. Starts again when the query changes. */
 function useHistory(part: string, query: URLSearchParams): Found {
   const [found, setFound] = useState<Found>({ lines: [], isReading: true })
   const search = query.toString()
   useEffect(() => {
     const stop = new AbortController()
     const filter = filterOf(query)
-    const read = async (before: readonly HandledLine[]): Promise<void> => {
+    const readPage = async (before: readonly HandledLine[]): Promise<void> => {
       let lines = before
       let count = 0
       const after = before.at(-1)?.cursor
@@ -202,10 +202,10 @@ function useHistory(part: string, query: URLSearchParams): Found {
       setFound({
         ...{ lines, isReading: false },
         ...(error !== undefined && { error }),
-        ...(!isWhole && { readMore: () => void read(lines) }),
+        ...(!isWhole && { readMore: () => void readPage(lines) }),
       })
     }
-    void read([])
+    void readPage([])
     return () => stop.abort()
   }, [part, search])
   return found
@@ -229,7 +229,7 @@ const REPLAY_STATES = {
   failed: ['failed', 'failed'],
 } as const
 
-/** The replays that run in the process of the inspector, and those that ended. */
+/** Lists the replays of this process, running and ended. */
 function Replays({ part, mayWrite }: { readonly part: Part['name']; readonly mayWrite: boolean }) {
   const all = useStore((state) => state.replays)
   const replays = all.filter(({ request }) => request.part === part)
@@ -284,7 +284,7 @@ interface ReplayDialogProps {
 
 const COUNT_AFTER_MS = 400
 
-/** The dialog between wanting to replay messages and replaying them: it shows what a dry run says. */
+/** Confirms a replay. It shows the result of a dry run. */
 export function ReplayDialog({ request: { handlers: given = [], ...request }, onClose }: ReplayDialogProps) {
   const [id, setId] = useState(idOfNow)
   const [names, setNames] = useState(given.join(' '))
@@ -352,7 +352,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
   )
 }
 
-/** `replay-20261124-165103042`. */
+/** Returns a new id: `replay-20261124-165103042`. */
 function idOfNow(): string {
   const digits = new Date().toISOString().replace(/\D/g, '')
   return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
@@ -361,10 +361,10 @@ function idOfNow(): string {
 const MAX_NAMED = 6
 const MAX_NAME = 80
 
-/** `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
+/** Describes a dry run: `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
 function describePlan(part: string, { count, types, events }: ReplayPlan): string {
   if (count === 0) return `Would replay nothing: the history of ${part} has none of these messages.`
-  const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
+  const { track: _, unreadable: __, ...others } = types // `events` counts the tracks. Unreadable messages are not replayed.
   const groups = [...Object.entries(events), ...Object.entries(others)].sort(([, one], [, other]) => other - one)
   const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name.slice(0, MAX_NAME)}`)
   const rest = groups.length > MAX_NAMED ? ' and others' : ''

@@ -1,26 +1,26 @@
-/** The journeys of messages: the rows of one message, joined, from the collector through destinations to receivers. */
+/** Joins the rows of one message into its journey, from the collector through destinations to receivers. */
 
 import type { Row } from '../wire.ts'
 
 export interface Journey {
-  /** That of its oldest row at a destination or a receiver, else of its request. */
+  /** The id of its oldest row at a destination or a receiver, or of its request. */
   readonly id: number
   /** When it began. */
   readonly at: number
-  /** In the order of its way. A request to a collector is in the journey of each of its messages. */
+  /** The rows in the order of the journey. A request to a collector is in the journey of each of its messages. */
   readonly rows: readonly Row[]
-  /** Where it is now: what needs attention, else the end of its way. */
+  /** The row that needs attention, or the last row. */
   readonly current: Row
 }
 
 const STAGES = { collected: 0, sent: 1, received: 2 } as const
-/** A message may fail at one of its ends and be done at another: the first of these is what it shows. */
+/** The states that need attention, most urgent first. A message may fail at one part and succeed at another. */
 const ATTENTION = ['dead', 'waiting', 'failed', 'refused'] as const
 
 /**
- * Joins rows. A copy of a replay is by itself. A request to a collector is in the list by itself when it has no other row, or when some of its calls were refused.
+ * Joins rows. A copy of a replay has its own journey. So has a collected request without other rows, or with refused calls.
  *
- * @param before Journeys of before, by their ids: one that has not changed stays the same object.
+ * @param before The previous journeys by id. Unchanged journeys stay the same object.
  */
 export function joinRows(rows: readonly Row[], before: ReadonlyMap<number, Journey> = new Map()): readonly Journey[] {
   const requests = rows.filter(({ kind }) => kind === 'collected')
@@ -56,7 +56,7 @@ function keyOf({ id, messageIds = [], replayId }: Row): string | number {
   return (replayId === undefined && messageIds[0]) || id
 }
 
-/** The journey of a row by itself, or of several. */
+/** Returns the journey of one row, or of several. */
 export function journeyOf(rows: readonly Row[], id: number = rows[0]?.id ?? 0): Journey {
   const sorted = rows.toSorted(
     (one, other) => STAGES[one.kind] - STAGES[other.kind] || compare(one.part, other.part) || one.id - other.id,
@@ -74,7 +74,7 @@ export function journeyOf(rows: readonly Row[], id: number = rows[0]?.id ?? 0): 
   }
 }
 
-/** The journey in which a row is, as that row shows it; of a request that is in those of its messages, the row by itself. */
+/** Finds the journey of a row. A request of several messages has its own journey. */
 export function findJourney(journeys: readonly Journey[], id: number): Journey | undefined {
   const found = journeys.find(({ rows }) => rows.some((row) => row.id === id))
   const row = found?.rows.find((each) => each.id === id)
@@ -82,7 +82,7 @@ export function findJourney(journeys: readonly Journey[], id: number): Journey |
   return row.kind === 'collected' ? journeyOf([row]) : { ...found, current: row }
 }
 
-/** What the message says of itself: a request to a collector may hold more than one. */
+/** Returns the fields that identify the message. A request to a collector may contain several. */
 export function describe(rows: readonly Row[]): Pick<Row, 'type' | 'name' | 'user'> {
   return rows.findLast(({ type }) => type !== undefined) ?? {}
 }

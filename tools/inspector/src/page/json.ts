@@ -1,4 +1,4 @@
-/** JSON as it is written, and what differs between two: numbers keep their digits, objects their order and repeated keys. */
+/** Parses JSON without changing it, and compares two values: numbers keep their digits, and objects their order and repeated keys. */
 
 export type Json =
   | { readonly kind: 'object'; readonly entries: readonly Entry[] }
@@ -16,25 +16,25 @@ type Open = { readonly kind: 'object'; readonly entries: Entry[] } | { readonly 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
 
 /**
- * Parses JSON, nested however deep.
+ * Parses JSON, nested to any depth.
  *
  * @throws SyntaxError of the browser.
  */
 export function parseJson(text: string): Json {
-  JSON.parse(text) // It is correct: only where each token ends is to be found.
+  JSON.parse(text) // This checks the syntax. The rest only finds where each token ends.
   const roots: Json[] = []
-  const open: Open[] = [{ kind: 'array', items: roots }]
+  const openNodes: Open[] = [{ kind: 'array', items: roots }]
   let key: string | undefined
   for (const [token] of text.matchAll(TOKEN)) {
-    const parent = open.at(-1) as Open
-    if (token === '}' || token === ']') open.pop()
+    const parent = openNodes.at(-1) as Open
+    if (token === '}' || token === ']') openNodes.pop()
     else if (parent.kind === 'object' && key === undefined) key = JSON.parse(token)
     else {
       const value = toJson(token)
       if (parent.kind === 'object') parent.entries.push({ key: key ?? '', value })
       else parent.items.push(value)
       key = undefined
-      if (token === '{' || token === '[') open.push(value as Open)
+      if (token === '{' || token === '[') openNodes.push(value as Open)
     }
   }
   return roots[0] as Json
@@ -51,7 +51,7 @@ export function sizeOf(json: Json): number {
   return json.kind === 'array' ? json.items.length : 0
 }
 
-/** The values of an object or an array with their keys; of a string or a literal none. */
+/** Lists the values of an object or an array with their keys. Other values have none. */
 export function childrenOf(json: Json): readonly { readonly key: string | number; readonly value: Json }[] {
   if (json.kind === 'object') return json.entries
   return json.kind === 'array' ? json.items.map((value, key) => ({ key, value })) : []
@@ -75,19 +75,19 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text
 }
 
-/** A field that is not the same in two bodies. */
+/** A field that differs between two bodies. */
 export interface Difference {
   /** `properties.products[0].name`; empty for the whole body. */
   readonly path: string
-  /** Undefined: it has no such field. */
+  /** Undefined when the field is missing. */
   readonly left: Json | undefined
   readonly right: Json | undefined
 }
 
 /**
- * Compares two values of JSON. Numbers are equal when they are written alike; the order of keys does not count.
+ * Compares two JSON values. Numbers are equal when they are written alike. The order of keys is ignored.
  *
- * @param most How many differences are listed at most.
+ * @param most The most differences that are listed.
  */
 export function findDifferences(left: Json, right: Json, most: number): readonly Difference[] {
   const found: Difference[] = []
@@ -95,7 +95,7 @@ export function findDifferences(left: Json, right: Json, most: number): readonly
   for (let pair = pairs.pop(); pair !== undefined && found.length < most; pair = pairs.pop()) {
     const { left, right } = pair
     if (left?.kind === right?.kind && (left?.kind === 'object' || left?.kind === 'array')) {
-      // The last is taken next: the fields are listed in their order.
+      // The last pair is taken first, so this lists the fields in order.
       for (const next of pairsOf(pair).reverse()) pairs.push(next)
     } else if (!isEqual(left, right)) {
       found.push(pair)

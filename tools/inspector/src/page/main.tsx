@@ -1,4 +1,4 @@
-/** The page of the inspector: navigation, the state of the connection, the theme, the keys, and the view of the URL. */
+/** The page of the inspector: navigation, the connection, the theme, the keys, and the view of the URL. */
 
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -31,7 +31,7 @@ function Page() {
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
   const isCounted = useStore((state) => state.queues.length > 0)
   const views = viewsOf(setup)
-  /** It stays when the last dead letter is gone. */
+  /** The tab stays after the last dead letter is gone. */
   const first = useRef<View>()
   if (isCounted) first.current ??= dead > 0 ? 'dead-letters' : 'queues'
   const view = views.includes(route.view) ? route.view : (first.current ?? 'queues')
@@ -70,7 +70,7 @@ function Page() {
   )
 }
 
-/** No messages pass where queues are looked into. */
+/** The views of the page. A page of queues receives no messages. */
 function viewsOf(setup: Setup | undefined): readonly View[] {
   if (setup?.command === 'queue') return ['queues', 'dead-letters', 'history']
   return (Object.keys(VIEWS) as View[]).filter((view) => view !== 'history' || setup?.command !== 'listen')
@@ -133,7 +133,7 @@ function ThemeSwitch() {
     try {
       localStorage.setItem(THEME_KEY, next)
     } catch {
-      // A browser that keeps nothing: the theme lasts as long as the page.
+      // The browser stores nothing, so the theme lasts as long as the page.
     }
     setTheme(next)
     applyTheme(next)
@@ -165,5 +165,5 @@ function applyTheme(theme: Theme): void {
 applyTheme(readTheme())
 prefersDark.addEventListener('change', () => applyTheme(readTheme()))
 startKeys()
-void connect() // It never ends, and shows a lost connection itself.
+void connect() // It never ends, and reports a lost connection itself.
 render(<Page />, document.querySelector('#page') as Element)

@@ -1,4 +1,4 @@
-/** One message: what it is, what happened to it at each part that it passed, its body and its headers. */
+/** One message: its fields, its steps at each part, its body and its headers. */
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -40,7 +40,7 @@ import { SendAgainDialog } from './send-again.tsx'
 import { type Answered, useAnswer, useStore } from './store.ts'
 
 interface MessageProps {
-  /** Undefined when it is not kept, or not any more. */
+  /** Undefined when the message is not kept, or no longer kept. */
   readonly journey: Journey | undefined
   readonly headingRef: RefObject<HTMLHeadingElement>
   readonly isEntered: boolean
@@ -50,7 +50,7 @@ interface MessageProps {
 export function MessageView({ journey, headingRef, isEntered, onClose }: MessageProps) {
   const hasRows = useStore((state) => state.hasRows)
   useEffect(() => {
-    // On a narrow screen it covers the list.
+    // On a narrow screen, the message covers the list.
     if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
   }, [headingRef, isEntered])
   const { type = 'not a message', name } = journey === undefined ? { type: 'Message' } : describe(journey.rows)
@@ -126,10 +126,10 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
   )
 }
 
-/** So many rows of a part: strangers may send many messages with one id. */
+/** The most rows of a part. Strangers may send many messages with one id. */
 const MAX_OF_PART = 5
 
-/** The parts that the message has passed, each with its steps. */
+/** The parts that the message has passed, with their steps. */
 function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: Body }) {
   const recordedAt = rows[0]?.kind === 'collected' ? readTimestamp(body) : undefined
   return (
@@ -154,7 +154,7 @@ function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: B
 
 function readTimestamp({ text = '' }: Body): number | undefined {
   const { timestamp, receivedAt } = readFields(text)
-  const isOfClient = typeof timestamp === 'string' && timestamp !== receivedAt // Without one, the collector gave it its own.
+  const isOfClient = typeof timestamp === 'string' && timestamp !== receivedAt // Without a timestamp, the collector sets one.
   const at = isOfClient ? Date.parse(timestamp) : Number.NaN
   return Number.isNaN(at) ? undefined : at
 }
@@ -211,7 +211,7 @@ function Actions({ detail: { row, body, deliveryId } }: DetailProps) {
   )
 }
 
-/** What a dead message failed with, and what can be done. */
+/** The last error of a dead letter, and its actions. */
 function LastError({ detail: { row, steps, deliveryId, isStored } }: DetailProps) {
   const mayWrite = useStore(({ setup }) => setup?.access === 'write')
   const [action, setAction] = useState<ActionName>()
@@ -339,7 +339,7 @@ interface Shown {
 
 interface ItemProps extends Shown {
   readonly at?: number | undefined
-  /** When the first step was: later ones say how long after it they were. */
+  /** The time of the first step. Later steps show how long after it they were. */
   readonly first?: number | undefined
 }
 

@@ -50,11 +50,11 @@ export function MessagesView() {
   const listRef = useRef<HTMLDivElement>(null)
   const searchRef = useRef<HTMLInputElement>(null)
   const headingRef = useRef<HTMLHeadingElement>(null)
-  /** Whether the message was opened by a key, which takes the focus along. */
+  /** Whether a key opened the message, which then gets the focus. */
   const isEntered = useRef(false)
   const wasOpen = useRef(false)
 
-  const open = ({ id }: Journey, isReplaced = false): void => {
+  const openMessage = ({ id }: Journey, isReplaced = false): void => {
     setChosenId(id)
     goTo(hrefOf('messages', String(id), query), isReplaced)
   }
@@ -63,7 +63,7 @@ export function MessagesView() {
   }
   useEffect(() => {
     if (openId !== undefined) setChosenId(opened?.id ?? openId)
-    // The message that was closed had the focus.
+    // The closed message had the focus.
     else if (wasOpen.current && document.activeElement === document.body) {
       ;(listRef.current ?? searchRef.current)?.focus()
     }
@@ -75,15 +75,15 @@ export function MessagesView() {
     if (next === undefined) return false
     if (openId === undefined) return setChosenId(next.id)
     isEntered.current = document.activeElement === headingRef.current
-    return open(next, true)
+    return openMessage(next, true)
   }
-  /** Arrows scroll where the focus is, unless that is the list. */
+  /** Arrow keys scroll the focused element, unless that is the list. */
   const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
   const enter = (): unknown => {
     const journey = journeys.find(({ id }) => id === activeId)
     if (journey === undefined) return false
     isEntered.current = true
-    return opened?.id === journey.id ? headingRef.current?.focus() : open(journey)
+    return opened?.id === journey.id ? headingRef.current?.focus() : openMessage(journey)
   }
   const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
 
@@ -123,7 +123,7 @@ export function MessagesView() {
             activeId={activeId}
             onOpen={(journey) => {
               isEntered.current = false
-              open(journey)
+              openMessage(journey)
             }}
             listRef={listRef}
           />
@@ -150,7 +150,7 @@ interface FiltersProps {
   readonly searchRef: RefObject<HTMLInputElement>
   readonly all: readonly Journey[]
   readonly shown: number
-  /** How many came since the pause; undefined without one. */
+  /** The number of messages since the pause; undefined without a pause. */
   readonly fresh: number | undefined
   readonly onPause: () => void
 }
@@ -231,7 +231,7 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
   )
 }
 
-/** What is not in the list any more may be in the history of an inbox. */
+/** Links to the history of an inbox, which may have messages that the list no longer has. */
 function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   const hasHistory = useStore(({ setup }) => setup?.parts.some((part) => part.hasHistory) === true)
   if (!hasHistory) return null
@@ -243,7 +243,7 @@ function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   return <a href={hrefOf('history', '', new URLSearchParams(given))}>Search the history</a>
 }
 
-/** The page is mostly mounted in the app itself. */
+/** Most pages are mounted in the app itself. */
 const COMMAND = `npx hookline send track --to ${location.origin}/webhooks`
 
 function Copied({ text }: { readonly text: string }) {
@@ -319,7 +319,7 @@ interface ListProps {
   readonly listRef: RefObject<HTMLDivElement>
 }
 
-/** The list: only the rows that are seen are in the document. */
+/** The list. Only visible rows are in the document. */
 function List({ journeys, activeId, onOpen, listRef }: ListProps) {
   const [{ width, height }, setSize] = useState({ width: 1_000, height: 0 })
   const [top, setTop] = useState(0)
@@ -336,7 +336,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
     return () => observer.disconnect()
   }, [listRef])
 
-  // New rows come above: what is read stays where it is, unless it is the top.
+  // New rows are added at the top. The rows that the user reads stay in place, unless the list is at its top.
   const anchor = useRef<(Pick<Journey, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
@@ -360,7 +360,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
     const at = activeIndex * rowPx
     if (at < list.scrollTop) list.scrollTop = at
     if (at + rowPx > list.scrollTop + list.clientHeight) list.scrollTop = at + rowPx - list.clientHeight
-    // Not when a new row moves it: only when another one becomes active.
+    // The list scrolls when another row becomes active, not when new rows move it.
   }, [activeId])
 
   const slots = Math.ceil(height / rowPx) + 1 + 2 * SPARE
@@ -368,7 +368,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
   const indexes = Array.from({ length: slots }, (_, slot) => first + slot).filter(
     (index) => journeys[index] !== undefined,
   )
-  // The active one stays in the document: assistive technology reads it.
+  // Assistive technology reads the active row, so it stays in the document.
   if (activeIndex !== -1 && !indexes.includes(activeIndex)) indexes.push(activeIndex)
 
   return (
@@ -397,7 +397,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
             return (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
               <div
-                // Not of the message: the elements of rows that have gone are used again.
+                // The elements of removed rows are reused, so the key is a slot.
                 key={index >= first && index < first + slots ? index % slots : 'active'}
                 id={`row-${journey.id}`}
                 class="message-row"
@@ -491,7 +491,7 @@ function Cut({ class: name = '', children }: { readonly class?: string; readonly
   return <span class={`cut ${name}`}>{children}</span>
 }
 
-/** How the message stands at each part that it has passed: the initials of each, and the name of the one where it is now. */
+/** The state of the message at each part: the initials of each part, and the name of the current one. */
 function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
   const names = useStore(({ setup }) => setup?.parts)?.map(({ name }) => name) ?? []
   const parts = [...Map.groupBy(rows, ({ part }) => part).values()]

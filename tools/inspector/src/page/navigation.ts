@@ -1,8 +1,8 @@
-/** Where the reader is, and how the keys lead elsewhere: the hash of the URL is the route, `#/messages/12?state=dead`. */
+/** The route and the keys of the page. The hash of the URL is the route: `#/messages/12?state=dead`. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 
-/** The views by their names in the hash, and what they are called. */
+/** The views and their titles, by their names in the hash. */
 export const VIEWS = {
   messages: 'Messages',
   events: 'Events',
@@ -15,7 +15,7 @@ export type View = keyof typeof VIEWS
 
 export interface Route {
   readonly view: View
-  /** What is after the name of the view, decoded: the id of a message, the name of a part. */
+  /** The part after the name of the view, decoded: the id of a message, or the name of a part. */
   readonly rest: string
   readonly query: URLSearchParams
 }
@@ -31,13 +31,13 @@ export function useRoute(): Route {
   return route
 }
 
-/** A link to a view: `hrefOf('messages', '12', query)`. */
+/** Returns a link to a view: `hrefOf('messages', '12', query)`. */
 export function hrefOf(view: View, rest = '', query?: URLSearchParams): string {
   const search = query?.toString() ?? ''
   return `#/${view}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}${search === '' ? '' : `?${search}`}`
 }
 
-/** Goes to a link. `replace`: without a step back in the history. */
+/** Goes to a link. `replace`: adds no entry to the browser's history. */
 export function goTo(href: string, replace = false): void {
   if (href === location.hash) return
   if (!replace) {
@@ -59,24 +59,24 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // Written by hand.
+    return text // A user wrote it by hand.
   }
 }
 
-/** What keys do, by `event.key`; `g m` is one after the other. Return false to leave the key to others. */
+/** The actions of keys, by `event.key`. `g m` is a sequence. An action returns false to leave the key to others. */
 export type Keys = Readonly<Record<string, () => unknown>>
 
 const bindings: (() => Keys)[] = []
 let prefix = ''
 
-/** Binds keys while the component is shown, wherever the focus is, except where it is typed. What was bound last comes first. */
+/** Binds keys while the component is shown, except in text fields. The latest binding has precedence. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys
   useEffect(() => {
-    const read = (): Keys => latest.current
-    bindings.unshift(read)
-    return () => void bindings.splice(bindings.indexOf(read), 1)
+    const currentKeys = (): Keys => latest.current
+    bindings.unshift(currentKeys)
+    return () => void bindings.splice(bindings.indexOf(currentKeys), 1)
   }, [])
 }
 

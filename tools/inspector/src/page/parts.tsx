@@ -9,7 +9,7 @@ import { isHeld } from './retry-times.ts'
 import { useNow, useStore } from './store.ts'
 
 /**
- * Shows a text of strangers, if there is one, on its own: characters that are not seen, or that change the direction of others, by their codes.
+ * Shows untrusted text isolated from its surroundings. Characters that are invisible or change the direction of text become codes.
  *
  * @param lines Whether line breaks and tabs are kept.
  */
@@ -24,12 +24,12 @@ export function Text({ value, lines = false }: { readonly value: string | undefi
   )
 }
 
-/** What to do where there is nothing to show. */
+/** Says what to do when there is nothing to show. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>
 }
 
-/** Says why no queue is shown, and what to do. `so`: what follows from that. */
+/** Says why no queue is shown, and what to do. `so`: the consequence. */
 export function NoQueue({ so }: { readonly so: string }) {
   const isListen = useStore(({ setup }) => setup?.command === 'listen')
   return isListen ? (
@@ -45,7 +45,7 @@ export function NoQueue({ so }: { readonly so: string }) {
   )
 }
 
-/** What went wrong; nothing without an error. */
+/** Shows an error; nothing without one. */
 export function Failure({ error }: { readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p class="failure break" role="alert">
@@ -54,7 +54,7 @@ export function Failure({ error }: { readonly error: string | undefined }) {
   )
 }
 
-/** For who may only look. `what`: `Redriving and dropping need`. */
+/** Says that the user may only look. `what`: `Redriving and dropping need`. */
 export function ReadOnly({ what }: { readonly what: string }) {
   return (
     <p class="muted">
@@ -109,7 +109,7 @@ export function State({ state, children }: { readonly state: RowState; readonly 
   )
 }
 
-/** Nothing for a message that is no copy of a replay. */
+/** Marks a copy of a replay. Shows nothing for other messages. */
 export function ReplayTag({ replayId }: Pick<Row, 'replayId'>) {
   return replayId === undefined ? null : (
     <span class="tag">
@@ -124,7 +124,7 @@ interface TimeProps {
   readonly children: ComponentChildren
 }
 
-/** A time as the text says it; a pointer reads the whole of it. */
+/** Shows a time as given, and the exact time on hover. */
 export function Time({ at, children, ...others }: TimeProps) {
   return (
     <time title={formatInstant(at)} {...others}>
@@ -133,13 +133,13 @@ export function Time({ at, children, ...others }: TimeProps) {
   )
 }
 
-/** How long until a time, counting down: `00:42`. */
+/** Counts down to a time: `00:42`. */
 export function Countdown({ at }: { readonly at: number }) {
   const left = at - useNow(500)
   return <Time at={at}>{left > 0 ? formatCountdown(left) : 'due'}</Time>
 }
 
-/** How long until the next attempt of a message that waits; `held` when it is due and no URL may be tried. */
+/** Shows how long until the next attempt; `held` when it is due but no URL may be tried. */
 export function NextAttempt({ row }: { readonly row: Row }) {
   const { part, retryAt } = row
   const isDue = useNow() >= (retryAt ?? 0)
@@ -148,12 +148,12 @@ export function NextAttempt({ row }: { readonly row: Row }) {
   return isDue && isHeld(row, queue) ? <Time at={retryAt}>held</Time> : <Countdown at={retryAt} />
 }
 
-/** How long ago a time was: `4 s ago`. */
+/** Shows how long ago a time was: `4 s ago`. */
 export function Ago({ at }: { readonly at: number }) {
   return <Time at={at}>{formatAgo(at, useNow())}</Time>
 }
 
-/** Names and values, in a grid. Values that are undefined are left out. */
+/** Shows names and values in a grid. Omits undefined values. */
 export function Facts({ class: name, facts }: { readonly class: string; readonly facts: FactList }) {
   const known = facts.filter(([, value]) => value !== undefined)
   return (
@@ -170,12 +170,12 @@ export function Facts({ class: name, facts }: { readonly class: string; readonly
 
 export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
-/** The same names without one, or with it. */
+/** Returns the ids with one added or removed. */
 export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }
 
-/** Announces a text politely. The same text again is announced again. */
+/** Announces a text to assistive technology. Repeated texts are announced again. */
 export let announce: (text: string) => void = () => {}
 
 export function Announcer() {
@@ -190,7 +190,7 @@ export function Announcer() {
   )
 }
 
-/** The status that a URL answered, or why it did not. */
+/** Returns the status of an answer, or why there was none. */
 export function resultOf({ status, error }: AttemptLine): string {
   return `${status ?? formatAttemptError(error ?? 'no response')}`
 }
@@ -208,7 +208,7 @@ export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt:
   )
 }
 
-/** Lines of a text of strangers, if there is one. */
+/** Shows lines of untrusted text, if there are any. */
 export function Excerpt({ text }: { readonly text: string | undefined }) {
   if (text === undefined) return null
   return (
@@ -218,7 +218,7 @@ export function Excerpt({ text }: { readonly text: string | undefined }) {
   )
 }
 
-/** A field to write into, and its label. */
+/** A text field with a label. */
 export function Field({ label, ...input }: ComponentProps<'input'> & { readonly label: string }) {
   return (
     <label>
@@ -233,7 +233,7 @@ interface ChoiceProps extends ComponentProps<'select'> {
   readonly options: readonly (readonly [value: string, text: string])[]
 }
 
-/** A field to choose from a list, and its label. */
+/** A list of choices with a label. */
 export function Choice({ label, options, ...select }: ChoiceProps) {
   return (
     <label>
@@ -249,7 +249,7 @@ export function Choice({ label, options, ...select }: ChoiceProps) {
   )
 }
 
-/** A button that copies. Where the browser has no clipboard for the page, it shows the text, selected. */
+/** A button that copies. Without a clipboard, it shows the text, selected. */
 export function CopyButton({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setIsCopied] = useState(false)
   const [isShown, setIsShown] = useState(false)
@@ -264,7 +264,7 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
 
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text) // Not there over plain HTTP from another host.
+      await navigator.clipboard.writeText(text) // Plain HTTP from another host has no clipboard.
       setIsCopied(true)
       announce('Copied')
     } catch {

@@ -1,4 +1,4 @@
-/** The plots of a queue: what was done, what failed, how long it took, how much waits. A pointer or the arrow keys read values. */
+/** The plots of a queue: successes, failures, durations and depth. A pointer or the arrow keys read values. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Part, Series } from '../wire.ts'
@@ -94,7 +94,7 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
   const offsetMs = -new Date(from).getTimezoneOffset() * 60_000
   const times = findTimeTicks(from, from + count * intervalMs, Math.max(2, Math.floor(width / 90)), offsetMs)
   const timeOf = (at: number): string => formatTime(from + at * intervalMs)
-  const read = (values: Values, at: number | undefined): string => {
+  const formatValue = (values: Values, at: number | undefined): string => {
     const value = at === undefined ? latestOf(values) : (values[at] ?? undefined)
     return value === undefined ? '–' : format(value)
   }
@@ -102,7 +102,7 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
     curves.map(({ name, values }) => `${isDuration ? `${name} ` : ''}${what(values)}`).join(', ')
   const summarise = (values: Values): string => {
     const highest = greatestOf(values)
-    return highest === undefined ? 'no values' : `latest ${read(values, undefined)}, highest ${format(highest)}`
+    return highest === undefined ? 'no values' : `latest ${formatValue(values, undefined)}, highest ${format(highest)}`
   }
   const last = index ?? count - 1
   return (
@@ -121,7 +121,7 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
                   <span class="muted">{name}</span>
                 </>
               )}
-              <b>{read(values, index)}</b>
+              <b>{formatValue(values, index)}</b>
             </span>
           ))}
         </span>
@@ -174,7 +174,7 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
           max={count - 1}
           value={last}
           aria-label={`${title}, ${note}: ${say(summarise)}.`}
-          aria-valuetext={`${timeOf(last)}: ${say((values) => read(values, last))}`}
+          aria-valuetext={`${timeOf(last)}: ${say((values) => formatValue(values, last))}`}
           onFocus={() => onChoose(last)}
           onInput={(event) => onChoose(event.currentTarget.valueAsNumber)}
           onBlur={() => onChoose(undefined)}

@@ -1,4 +1,4 @@
-/** The view "Queues": a row for each queue; of those that are open, their plots and the messages that wait for another attempt. */
+/** The view "Queues": a row for each queue. Open rows show plots, and the messages that wait for another attempt. */
 
 import { useState } from 'preact/hooks'
 import { RETRY_WINDOW_MS } from '../../../../src/internals.ts'
@@ -10,7 +10,7 @@ import { Ago, Countdown, type FactList, Facts, NextAttempt, NoQueue, State, Text
 import { Plots } from './plots.tsx'
 import { useAnswer, useNow, useStore } from './store.ts'
 
-/** The plots of so many are shown at first: each asks again and again. */
+/** The most queues that are open at first. Each open queue polls for its plots. */
 const FEW = 3
 
 export function QueuesView() {
@@ -102,7 +102,7 @@ const STATUSES = {
 const HELD = ['waiting', 'circuit open'] as const
 const OFF = ['waiting', 'switched off'] as const
 const PAUSED = ['waiting', 'paused'] as const
-/** A count is older than this only when its engine did not answer. */
+/** A count is older than this only when its engine did not respond. */
 const STALE_MS = 30_000
 
 function Counted({ status: queue }: { readonly status: QueueStatus | undefined }) {

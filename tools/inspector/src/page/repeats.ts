@@ -1,14 +1,14 @@
-/** Folds the attempts of a timeline that repeat what came before them, but for their times. */
+/** Folds rounds of attempts that differ from the previous round only in their times. */
 
 import type { Step } from '../wire.ts'
 
 export interface Fold {
   readonly steps: readonly Step[]
-  /** How many rounds they are, which repeat the one before and are shown when they are opened; undefined: they are shown. */
+  /** The number of rounds in a fold, which repeat the previous round and are hidden until opened; undefined for steps that are shown. */
   readonly repeats?: number
 }
 
-/** Of rounds that are the same, the first and the last are shown. */
+/** Folds repeated rounds. The first and the last of them stay visible. */
 export function foldRepeats(steps: readonly Step[]): readonly Fold[] {
   const runs: { readonly sign: string; readonly rounds: Step[][] }[] = []
   for (const round of splitRounds(steps)) {
@@ -26,7 +26,7 @@ export function foldRepeats(steps: readonly Step[]): readonly Fold[] {
   })
 }
 
-/** A round is the attempts at the URLs of a destination, with their result; any other step is one by itself. */
+/** Splits steps into rounds: the attempts at the URLs of a destination, with their result. Any other step is a round of its own. */
 function splitRounds(steps: readonly Step[]): Step[][] {
   const rounds: Step[][] = []
   for (const [index, step] of steps.entries()) {
@@ -38,7 +38,7 @@ function splitRounds(steps: readonly Step[]): Step[][] {
 
 const TIMES = new Set(['at', 'durationMs', 'retryAt', 'next', 'stack'])
 
-/** The number of an attempt differs, too. */
+/** Leaves out times, and the number of an attempt. */
 function withoutTimes(key: string, value: unknown): unknown {
   return TIMES.has(key) || (key === 'attempt' && typeof value === 'number') ? undefined : value
 }

@@ -1,4 +1,4 @@
-/** When a message was tried, when it will be, and what holds it. */
+/** Calculates when a message was and will be tried, and what holds it. */
 
 import { nextDelay } from '../../../../src/internals.ts'
 import type { AttemptLine, QueueStatus, Row, Step, UrlLine } from '../wire.ts'
@@ -8,9 +8,9 @@ export function findTried(steps: readonly Step[]): readonly Pick<AttemptLine, 'a
 }
 
 /**
- * Tells when the attempts after the next one come, if each of them fails and each delay is the mean of what it may be.
+ * Returns the times of the attempts after the next one, if each fails and each delay is the mean of its range.
  *
- * @param rounds How many have ended.
+ * @param rounds The number of rounds that have ended.
  */
 export function expectAttempts(nextAt: number, rounds: number, startedAt: number): readonly number[] {
   const times: number[] = []
@@ -22,16 +22,16 @@ export function expectAttempts(nextAt: number, rounds: number, startedAt: number
   }
 }
 
-/** Tells where a time is on the line, from 0 to 1. It grows with the square root: most attempts are in the first minutes. */
+/** Returns the position of a time on the line, from 0 to 1: its square root, because most attempts are in the first minutes. */
 export function placeOf(elapsedMs: number, windowMs: number): number {
   return Math.sqrt(Math.max(0, Math.min(1, elapsedMs / windowMs)))
 }
 
 /** The URLs that may still accept a message. */
 export interface Remaining {
-  /** Those whose circuit is open. */
+  /** The URLs whose circuit is open. */
   readonly open: readonly UrlLine[]
-  /** How many do not. */
+  /** The number of the other URLs. */
   readonly others: number
 }
 
@@ -41,7 +41,7 @@ export function findRemaining(urls: readonly UrlLine[], { finalUrls = [] }: Pick
   return { open, others: remaining.length - open.length }
 }
 
-/** Whether no URL that may accept a message is tried: it waits for a probe, or until its destination is enabled again. */
+/** Returns whether no remaining URL may be tried: a circuit waits for its probe, or the destination is disabled. */
 export function isHeld(row: Row, queue: QueueStatus | undefined): boolean {
   const { open, others } = findRemaining(queue?.urls ?? [], row)
   return queue?.isOff === true || (open.length > 0 && others === 0)

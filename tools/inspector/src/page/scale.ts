@@ -1,12 +1,12 @@
-/** The scales and the lines of plots: numbers in, numbers and paths out. */
+/** The scales and lines of plots. */
 
 const MINUTE = 60_000
 
 /**
- * Returns the values that an axis from 0 names: two to four steps of 1, 2 or 5 times a power of ten. The last one is not below
+ * Returns the labelled values of an axis from 0: two to four steps of 1, 2 or 5 times a power of ten. The last one is not below
  * `max`.
  *
- * @param unit `count`: whole numbers. `duration`: milliseconds; from half a minute on in steps that read well as minutes.
+ * @param unit `count`: whole numbers. `duration`: milliseconds, in steps of minutes from half a minute on.
  */
 export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   const rough = (max > 0 ? max : 1) / 3
@@ -16,17 +16,17 @@ export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }
 
-/** The least of 1, 2, 5 times a power of ten that is not below a number. */
+/** Returns the least of 1, 2, 5 times a power of ten that is not below a number. */
 function niceAbove(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough))
   const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
-  return Number((factor * power).toPrecision(1)) // 0.2 and not 0.2000…01.
+  return Number((factor * power).toPrecision(1)) // This gives 0.2 rather than 0.2000…01.
 }
 
 /**
- * Returns the times that an axis names: whole steps of minutes, at most `most`.
+ * Returns the labelled times of an axis: whole steps of minutes, at most `most`.
  *
- * @param offsetMs How far local time is ahead, for steps that begin with the hour.
+ * @param offsetMs The difference of local time to UTC, for steps that start on the hour.
  */
 export function findTimeTicks(from: number, to: number, most: number, offsetMs: number): number[] {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE)
@@ -35,14 +35,14 @@ export function findTimeTicks(from: number, to: number, most: number, offsetMs: 
   return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, index) => first + index * step)
 }
 
-/** The values of a curve: null where there are none. */
+/** The values of a curve; null where there is none. */
 export type Values = readonly (number | null)[]
 
-/** The box of a plot: its top is 0. */
+/** The box of a plot. Its top is 0. */
 export interface Box {
   readonly width: number
   readonly height: number
-  /** How many intervals are side by side. */
+  /** The number of intervals. */
   readonly count: number
   readonly top: number
 }
@@ -73,12 +73,12 @@ function round(value: number): number {
   return Math.round(value * 10) / 10
 }
 
-/** The interval at a place, the first or the last one when it is beside the plot. */
+/** Returns the interval at a position; the first or the last one outside the plot. */
 export function indexAt(x: number, { width, count }: Pick<Box, 'width' | 'count'>): number {
   return Math.max(0, Math.min(count - 1, Math.floor((x / width) * count)))
 }
 
-/** The greatest of values; undefined when all are null. */
+/** Returns the greatest value; undefined when all are null. */
 export function greatestOf(values: Values): number | undefined {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? undefined : Math.max(...known)

@@ -1,4 +1,4 @@
-/** The dialog that sends a message again with a sender of the app, and shows what its URLs answered. */
+/** The dialog that sends a message again with a sender of the app, and shows the answers. */
 
 import { useState } from 'preact/hooks'
 import type { SendAgain, Sent } from '../wire.ts'
@@ -65,7 +65,7 @@ function Result({ sent }: { readonly sent: Sent }) {
   )
 }
 
-/** `Accepted: 1 of 2 attempts.` */
+/** Describes the result: `Accepted: 1 of 2 attempts.` */
 function describeSent({ attempts }: Sent): string {
   return `Accepted: ${attempts.filter(({ ok }) => ok).length} of ${formatCount(attempts.length, 'attempt')}.`
 }

@@ -1,4 +1,4 @@
-/** What the page knows, and how it learns it: the stream of the inspector, its API, and the hooks that read both. */
+/** The state of the page, and its sources: the stream of the inspector, its API, and the hooks that read both. */
 
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import type { Problem, QueueStatus, ReplayStatus, Row, Setup, StreamEvents } from '../wire.ts'
@@ -9,12 +9,12 @@ export interface State {
   /** Undefined until the inspector has answered. */
   readonly setup: Setup | undefined
   readonly refusal: string | undefined
-  /** `lost`: the page connects again by itself. */
+  /** `lost`: the page reconnects automatically. */
   readonly link: 'connecting' | 'open' | 'lost'
-  /** Whether the rows have arrived once. */
+  /** Whether rows have arrived. */
   readonly hasRows: boolean
   readonly rows: readonly Row[]
-  /** The same, by their messages. */
+  /** The rows, joined by message. */
   readonly journeys: readonly Journey[]
   readonly queues: readonly QueueStatus[]
   readonly replays: readonly ReplayStatus[]
@@ -24,7 +24,7 @@ const RETRY_MS = 1_000
 const PAUSE_MS = 100
 
 const TOKEN = /^#token=(.+)/
-/** The token of the inspector, for its origin and this tab alone: `url` of the inspector has it in the fragment. */
+/** The header with the token of the inspector, which the fragment of its URL has. It is stored for its origin and this tab only. */
 const OWN_HEADERS: Readonly<Record<string, string>> = { 'x-hookline-inspector': readToken() }
 addEventListener('hashchange', () => TOKEN.test(location.hash) && location.reload())
 
@@ -35,7 +35,7 @@ function readToken(): string {
     if (token !== undefined) sessionStorage.setItem(key, token)
     return token ?? sessionStorage.getItem(key) ?? '1'
   } catch {
-    return token ?? '1' // A browser that keeps nothing: a reload needs the URL again.
+    return token ?? '1' // The browser stores nothing, so a reload needs the URL again.
   } finally {
     if (token !== undefined) history.replaceState(null, '', '#/')
   }
@@ -54,12 +54,12 @@ let state: State = {
 const listeners = new Set<() => void>()
 let rowsById = new Map<number, Row>()
 let isSorted = true
-/** How far the clock of the app is ahead of this one. */
+/** The difference between the clock of the app and this clock. */
 let offsetMs = 0
 let isScheduled = false
 let renderedAt = Number.NEGATIVE_INFINITY
 
-/** Changes the state. Renders at once, then once for all changes of the next moment. */
+/** Changes the state. Renders at once, and then once for all changes of the next moment. */
 function update(change: Partial<State>): void {
   state = { ...state, ...change }
   if (isScheduled) return
@@ -100,7 +100,7 @@ export function useStore<Part>(select: (state: State) => Part): Part {
   return part
 }
 
-/** Returns the time by the clock of the app, in milliseconds, and renders the component again each `everyMs`. */
+/** Returns the time of the app's clock in milliseconds, and renders the component again every `everyMs`. */
 export function useNow(everyMs = 1_000): number {
   const [, tick] = useReducer((count: number) => count + 1, 0)
   useEffect(() => {
@@ -110,7 +110,7 @@ export function useNow(everyMs = 1_000): number {
   return nowOfApp()
 }
 
-/** The time by the clock of the app, in milliseconds. */
+/** Returns the time of the app's clock in milliseconds. */
 export function nowOfApp(): number {
   return Date.now() + offsetMs
 }
@@ -118,18 +118,18 @@ export function nowOfApp(): number {
 type Query = Readonly<Record<string, string | number | undefined>>
 
 export interface Answered<Answer> {
-  /** The latest; undefined until the first one. Of the query before, until that of a new one arrives. */
+  /** The latest answer; undefined before the first one. After a change of the query, it is the old one until the new one arrives. */
   readonly answer?: Answer
   readonly error?: string
-  /** Asks again. */
+  /** Requests the answer again. */
   reload(): void
 }
 
 /**
- * Reads from the API, and again when the query changes, while the page is visible.
+ * Reads from the API, and again when the query changes. It reads only while the page is visible.
  *
- * @param path Below `api/`; undefined: nothing is asked.
- * @param again `everyMs`: asks again so often. `cause`: asks again when it changes.
+ * @param path The path below `api/`; undefined to read nothing.
+ * @param again `everyMs`: reads again at this interval. `cause`: reads again when it changes.
  */
 export function useAnswer<Answer>(
   path: string | undefined,
@@ -169,7 +169,7 @@ export interface Action {
   readonly isBusy: boolean
   readonly error: string | undefined
   setError(error: string | undefined): void
-  /** Posts. Resolves to undefined when that failed, which `error` then says. */
+  /** Posts. Resolves to undefined on failure, and sets `error`. */
   post<Answer>(path: string, body: unknown): Promise<Answer | undefined>
 }
 
@@ -196,7 +196,7 @@ export function useAction(): Action {
   }
 }
 
-/** What the inspector answered instead of what was asked for. Its message is for the reader of the page. */
+/** An error that the inspector answered. Its message is meant for the user. */
 class Refused extends Error {}
 
 async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer> {
@@ -213,7 +213,7 @@ async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer
 /**
  * Reads lines of JSON as they arrive.
  *
- * @returns What went wrong: before the first line, or after the last.
+ * @returns The error, before the first line or after the last; undefined without one.
  */
 export async function readLines<Line>(
   path: string,
@@ -225,9 +225,9 @@ export async function readLines<Line>(
     const response = await fetch(urlOf(path, query), { headers: OWN_HEADERS, signal })
     if (!response.ok || response.body === null) return ((await response.json()) as Problem).error
     for await (const lines of readParts(response.body, '\n')) {
-      const read = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
-      onLines(read.filter((line) => line.error === undefined))
-      const error = read.find((line) => line.error !== undefined)?.error
+      const parsed = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
+      onLines(parsed.filter((line) => line.error === undefined))
+      const error = parsed.find((line) => line.error !== undefined)?.error
       if (error !== undefined) return error
     }
     return undefined
@@ -241,7 +241,7 @@ function urlOf(path: string, query: Query): string {
   return `api/${path}?${new URLSearchParams(pairs)}`
 }
 
-/** Reads the stream, and again whenever it ends. */
+/** Reads the stream, and reconnects whenever it ends. */
 export async function connect(): Promise<never> {
   for (;;) {
     await readStream().catch(() => {})
@@ -250,18 +250,18 @@ export async function connect(): Promise<never> {
   }
 }
 
-/** The id of the last rows: what came later is missed while there is no stream. */
+/** The id of the last rows. A new stream continues after it. */
 let lastEventId = ''
 
 async function readStream(): Promise<void> {
   const response = await fetch('api/stream', { headers: { ...OWN_HEADERS, 'last-event-id': lastEventId } })
   if (response.ok) update({ link: 'open' })
-  void loadSetup() // Says why it was refused, too.
+  void loadSetup() // This also says why the stream was refused.
   if (!response.ok || response.body === null) return
   for await (const events of readParts(response.body, '\n\n')) for (const event of events) readEvent(event)
 }
 
-/** Yields what a stream has between its separators, as it arrives. */
+/** Yields the parts of a stream between its separators, as they arrive. */
 async function* readParts(stream: ReadableStream<BufferSource>, separator: string): AsyncGenerator<readonly string[]> {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
   for (let text = ''; ; ) {
@@ -281,7 +281,7 @@ function readEvent(text: string): void {
   lastEventId = id ?? lastEventId
 }
 
-/** The process that ran them has ended. */
+/** Marks the replays as stopped, because the process that ran them has ended. */
 function stopReplays(): void {
   const replays = state.replays.map((replay) =>
     replay.state === 'running' ? { ...replay, state: 'stopped' as const } : replay,

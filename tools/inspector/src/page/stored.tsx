@@ -1,4 +1,4 @@
-/** What lists of stored messages share: the tabs of the parts that have one, and each message with what can be done with it. */
+/** Components for stored messages: the tabs of the parts that have some, and each message with its actions. */
 
 import type { ComponentChildren } from 'preact'
 import type { Letter } from '../wire.ts'
@@ -15,7 +15,7 @@ interface PartTabsProps {
   readonly badge?: (part: string) => ComponentChildren
 }
 
-/** Nothing where there is no choice. */
+/** Shows the tabs; nothing with a single part. */
 export function PartTabs({ label, view, parts, chosen, query, badge }: PartTabsProps) {
   if (parts.length < 2) return null
   return (
@@ -32,12 +32,12 @@ export function PartTabs({ label, view, parts, chosen, query, badge }: PartTabsP
 interface StoredItemProps {
   readonly message: Pick<Letter, 'type' | 'name' | 'user' | 'replayId' | 'row' | 'excerpt'>
   readonly at: number
-  /** What is said before the time. */
+  /** The text before the time. */
   readonly before?: string
   readonly stack?: string | undefined
   readonly isSelected: boolean
   readonly onSelect: () => void
-  /** Empty for who may only look. */
+  /** Empty when the user may only look. */
   readonly actions: readonly (readonly [{ readonly verb: string; readonly style?: string }, run: () => void])[]
   readonly children: ComponentChildren
 }
@@ -94,7 +94,7 @@ export function StoredItem(props: StoredItemProps) {
   )
 }
 
-/** A time that may be days ago: `22 Nov 14:03:12`. */
+/** Shows a time that may be days ago: `22 Nov 14:03:12`. */
 export function Moment({ at }: { readonly at: number }) {
   return <Time at={at}>{`${formatDay(at)} ${formatTime(at)}`}</Time>
 }

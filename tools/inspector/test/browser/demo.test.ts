@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { run } from '../../../../test/package/run.ts'
+import { runProgram } from '../../../../test/package/run.ts'
 import { expectFit, VIEWS } from './axe.ts'
 import { goToView, message, rows, test } from './test.ts'
 
@@ -28,7 +28,7 @@ const asked: string[] = []
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hookline-demo-'))
-  await run(process.execPath, ['tools/inspector/demo/record.ts', folder], root)
+  await runProgram(process.execPath, ['tools/inspector/demo/record.ts', folder], root)
   const recording = await readFile(join(folder, 'recording.json'), 'utf8')
   const addresses = new Set(recording.match(/127\.0\.0\.1:\d+/g))
   expect(addresses, 'the ports of this run').toEqual(new Set(['127.0.0.1:3000', '127.0.0.1:4000']))

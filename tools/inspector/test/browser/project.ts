@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
-import { run } from '../../../../test/package/run.ts'
+import { runProgram } from '../../../../test/package/run.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,11 +17,11 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url))
 export async function createProject(): Promise<string> {
   await mkdir(join(root, '.cache'), { recursive: true })
   const directory = await mkdtemp(join(root, '.cache/browser-'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
+  const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
   const [{ filename }] = JSON.parse(stdout)
   const modules = join(directory, 'node_modules/hookline')
   await mkdir(modules, { recursive: true })
-  await run('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
+  await runProgram('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
   await writeFile(join(directory, 'package.json'), '{ "private": true, "type": "module" }')
   await cp(join(root, 'tools/inspector/test/browser/programs'), directory, { recursive: true })
   return directory

@@ -1,4 +1,4 @@
-/** The endpoint of `hookline listen`: reads each request, answers it as a script, another endpoint or a correct receiver does, and keeps it. */
+/** The endpoint of `hookline listen`. It answers as a script, another endpoint or a correct receiver does, and stores each request. */
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -10,18 +10,18 @@ import type { Forwarder } from '../forward.ts'
 import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS } from '../kept-request.ts'
 import type { FindReason } from './reasons.ts'
 
-/** How requests are answered, and what gets them. Without a script and a forwarder: 401 for a wrong signature, and 200. */
+/** How requests are answered and stored. Without a script and a forwarder: 401 for a wrong signature, otherwise 200. */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
   readonly forwarder?: Forwarder | undefined
-  /** Gets each request once it was answered, or is not to be. */
+  /** Stores a request once it was answered, or will not be. */
   keep(request: KeptRequest): void
 }
 
 export interface Endpoint {
   readonly server: Server
-  /** Resolves when each request that came has been given to `keep`. */
+  /** Resolves when `keep` has been called for each request that arrived. */
   settled(): Promise<unknown>
 }
 
@@ -41,7 +41,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     const isRight = isChecked && verify(body, signature, verifier.secret)
     const verification = isChecked ? (isRight ? 'verified' : 'mismatched') : 'unchecked'
     const arrived = { ...upload, method, target, headers, verification, signature } as const
-    const { body: answerBody = Buffer.alloc(0), ...answered } = await answer(arrived, settings, response)
+    const { body: answerBody = Buffer.alloc(0), ...answered } = await answerRequest(arrived, settings, response)
     const durationMs = performance.now() - started
 
     const id = randomUUID().slice(0, 13).replace('-', '')
@@ -60,17 +60,17 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   return { server, settled: () => Promise.all(pending) }
 }
 
-/** A body as far as it came: at most the limit. `size` is how many bytes came. */
+/** The part of a body that arrived, up to the limit. `size` is the number of bytes that arrived. */
 interface Upload {
   readonly body: Buffer
   readonly size: number
   readonly end: 'whole' | 'too_large' | 'aborted'
 }
 
-/** So much of an answer is kept. */
+/** The most bytes of an answer that are stored. */
 const ANSWER_LIMIT = 64 * 1024
 
-/** Reads a body, and keeps the beginning of one that is too large or ends early. Never rejects. */
+/** Reads a body. Keeps the beginning of one that is too large or ends early. Never rejects. */
 async function readUpload(request: IncomingMessage): Promise<Upload> {
   const chunks: Buffer[] = []
   let size = 0
@@ -91,10 +91,10 @@ interface Arrived extends Upload, Pick<KeptRequest, 'method' | 'target' | 'heade
 
 type Answered = Omit<KeptAnswer, 'durationMs'> & { readonly body?: Uint8Array }
 
-const GONE = 'The sender left before the answer.'
+const GONE = 'The sender disconnected before the answer.'
 
-/** Answers a request, or does not. Never rejects. */
-async function answer(
+/** Answers a request, or leaves it without an answer. Never rejects. */
+async function answerRequest(
   arrived: Arrived,
   { script, forwarder, verifier }: EndpointSettings,
   response: ServerResponse,
@@ -117,11 +117,11 @@ const ACCEPTED: EndpointAnswer = {
   headers: { 'content-type': 'application/json' },
   body: '{"ok":true}',
 }
-const TOO_LARGE = problem(413, `The body is too large. Got more than the limit of ${BODY_LIMIT} bytes.`, {
+const TOO_LARGE = problem(413, `The body must have at most ${BODY_LIMIT} bytes.`, {
   connection: 'close',
 })
 
-/** Answers a wrong signature as a receiver does. */
+/** Returns the answer of a receiver to a wrong signature. */
 async function refuse({ body, signature }: Arrived, secret: string): Promise<EndpointAnswer> {
   const receiver = createReceiver({ secret: () => secret, limit: BODY_LIMIT, onError() {} })
   return receiver.receive(body, { 'content-type': 'application/json', 'x-signature': signature })
@@ -132,7 +132,7 @@ function problem(status: number, detail: string, more: EndpointAnswer['headers']
   return { status, headers, body: JSON.stringify({ status, detail }) }
 }
 
-/** What a step of `--fail` does in place of an answer: nothing at all for `timeout`. */
+/** Runs a step of `--fail` that is not an answer. `timeout` does nothing at all. */
 function fail(name: string, response: ServerResponse): Answered {
   const failed = unanswered('script', `--fail: ${name}.`)
   if (name === 'reset') response.socket?.resetAndDestroy()
@@ -153,7 +153,7 @@ async function forward(
   try {
     response.writeHead(status, headers as string[]).end(body)
   } catch (thrown) {
-    const detail = `The answer must be HTTP that Node sends. Got ${(thrown as Error).message}.`
+    const detail = `The answer must be valid HTTP: ${(thrown as Error).message}.`
     return writeGatewayError(response, 502, detail)
   }
   return { status, headers, by: 'forward', body }
@@ -173,13 +173,13 @@ function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
-/** What happens to one request. With a delay: a normal answer, that late. */
+/** The fate of one request. With a delay, it gets a normal answer, late. */
 interface FailStep {
   readonly name: string
   readonly delayMs?: number
 }
 
-/** The script of `--fail` in use: the step of the next request, and undefined when it is over. */
+/** Returns the step of `--fail` for the next request; undefined once the script is over. */
 export type FailScript = () => FailStep | undefined
 
 /** Parses `--fail`. @throws InvalidArgumentError that shows valid steps. */
@@ -193,7 +193,7 @@ function readSteps(text: string): readonly FailStep[] {
   const [, count = '1', name, ms] = pattern.exec(text.toLowerCase()) ?? []
   if (name === undefined) {
     throw new InvalidArgumentError(
-      `'${text.slice(0, 40)}' is no step. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
+      `Unknown step '${text.slice(0, 40)}'. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
     )
   }
   return Array(Number(count)).fill({ name, ...(ms !== undefined && { delayMs: Number(ms) }) })

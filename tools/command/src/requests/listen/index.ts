@@ -1,4 +1,4 @@
-/** `hookline listen`: an endpoint for development, which shows, keeps, passes on and refuses requests. */
+/** `hookline listen`: an endpoint for development that shows, stores, forwards and refuses requests. */
 
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -32,11 +32,11 @@ interface Options extends SecretOptions {
 
 export function define(command: Command): void {
   command
-    .option('--port <number>', 'the port; 0 takes a free one', whole(0, 65_535), 4000)
-    .option('--host <address>', 'the address to listen on; 0.0.0.0 lets other machines in', '127.0.0.1')
+    .option('--port <number>', 'the port; 0 for a free one', whole(0, 65_535), 4000)
+    .option('--host <address>', 'the address to listen on; 0.0.0.0 accepts other machines', '127.0.0.1')
     .option(
       '--forward <url>',
-      'pass each request on, and answer what that endpoint answers; without a path, keep each path',
+      'forward each request, and return the answer; a URL without a path keeps each path',
       address,
     )
     .option('--fail <script>', 'what happens to the first requests: 3x500,1xtimeout,2xreset,1xslow:3000', failScript)
@@ -61,11 +61,10 @@ Examples:
 
 async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
   const secret = await findSecret(secrets)
-  if (host === '')
-    throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
+  if (host === '') throw new UsageError('--host is empty. Pass an address, or omit it to listen on this machine only.')
   if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
-      `--forward must be another endpoint than this one, at port ${port}. Pass its URL, or another --port.`,
+      `--forward must not lead to this endpoint at port ${port}. Pass another URL, or another --port.`,
     )
   }
   const screen = createScreen(process.stdout.isTTY)
@@ -90,12 +89,12 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
       count[request.verification] += 1
       try {
         if (!existsSync(path)) {
-          store.close() // What is written to a file that was removed would be lost.
+          store.close() // Writes to a file that was removed would be lost.
           store = createStore(path)
         }
         store.append(request)
       } catch (error) {
-        if (count.lost === 0) note(`Requests are not kept. ${explainError(error)}`)
+        if (count.lost === 0) note(`Requests are not stored. ${explainError(error)}`)
         count.lost += 1
       }
       screen.show(lineOf(request))
@@ -110,9 +109,9 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   })
   url = listening.origin
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
-  const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
+  const target = forward && `Forwarding to ${forward.origin}${forward.pathname}. `
   note(
-    `Listening on ${url}, keeping requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
+    `Listening on ${url}, storing requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
   )
 
   if (!interrupted.aborted) await once(interrupted, 'abort')
@@ -125,9 +124,9 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   note(summaryOf(count, screen.leftOut))
 }
 
-const UNVERIFIED = 'Nothing is verified: no secret was passed. '
+const UNVERIFIED = 'Signatures are not verified: no secret was passed. '
 
-/** Notes what is no request: at most once a second. */
+/** Prints what was received but is not HTTP, at most once a second. */
 function noteFaults(server: Server): void {
   let last = Number.NEGATIVE_INFINITY
   server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
@@ -136,7 +135,7 @@ function noteFaults(server: Server): void {
     if (performance.now() - last < 1_000) return
     last = performance.now()
     const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
-    note(`A connection was closed: no complete HTTP request came (${code}).${advice}`)
+    note(`A connection was closed before a complete HTTP request arrived (${code}).${advice}`)
   })
 }
 
@@ -150,13 +149,13 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   const parts = [
     `${counted(came, 'request')} came`,
     ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
-    ...(leftOut > 0 ? [`${leftOut} lines left out`] : []),
+    ...(leftOut > 0 ? [`${leftOut} lines omitted`] : []),
     ...(lost > 0 ? [`${lost} not kept`] : []),
   ]
   return `${parts.join(', ')}.`
 }
 
-/** More than anyone reads. */
+/** More lines a second than a user can read. */
 const LINES_A_SECOND = 100
 
 function createScreen(isTerminal: boolean) {
@@ -166,7 +165,7 @@ function createScreen(isTerminal: boolean) {
   function endSecond(): void {
     clearTimeout(second)
     second = undefined
-    if (missing > 0) note(`… ${missing} lines left out: \`hookline list\` shows what is kept`)
+    if (missing > 0) note(`… ${missing} lines omitted: \`hookline list\` shows the requests`)
     leftOut += missing
     ;[shown, missing] = [0, 0]
   }

@@ -1,4 +1,4 @@
-/** `hookline listen --ui`: the requests on a page. */
+/** `hookline listen --ui`: shows the requests on a page. */
 
 import { explainSignature } from 'hookline/testing'
 import { shownUrl } from '../../../../../src/internals.ts'
@@ -8,15 +8,15 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** A tenth of a second's worth, in bytes that are digested or written. */
+/** The work for an explanation: about a tenth of a second, in bytes that are digested or written. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**
- * Serves the page, with the newest requests that are kept already.
+ * Serves the page. It starts with the newest stored requests.
  *
- * @param port True: any free one.
- * @param address Where they arrive; undefined before it is known.
- * @throws UsageError (as a rejection) for a port that cannot be listened on.
+ * @param port True for any free port.
+ * @param address Returns where requests arrive; undefined before that is known.
+ * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function showRequests(
   port: number | true,
@@ -27,12 +27,12 @@ export async function showRequests(
   const page = createRequestPage({
     address,
     async explain({ headers, bytes }) {
-      if (secret === undefined) return 'It cannot be explained without the secret. Run `hookline show` with it.'
+      if (secret === undefined) return 'An explanation needs the secret. Run `hookline show` with it.'
       return explainSignature(bytes, headers['x-signature']?.toString(), secret, BOUND).message
     },
   })
   const store = openStore(path)
-  for (const request of store.read(MAX_AT_FIRST)) page.append(toListened(request), false)
+  for (const request of store.readNewest(MAX_AT_FIRST)) page.append(toListened(request), false)
   store.close()
   return {
     append: (request: KeptRequest) => page.append(toListened(request), true),
@@ -49,7 +49,7 @@ function toListened(request: KeptRequest): ListenedRequest {
     ...{ at, method, path: shownUrl(target), body, bytes, name, user, status, durationMs },
     headers: Object.fromEntries(names.map((name) => [name, headerOf(headers, name)])),
     type: type?.startsWith('batch of ') ? 'batch' : type,
-    // One that was not answered has failed for its sender.
+    // The sender counts a request without an answer as failed.
     state: status === undefined || status >= 500 ? 'failed' : status < 400 ? 'done' : 'refused',
     code: codeOf(request),
     isRefused: verification === 'mismatched',

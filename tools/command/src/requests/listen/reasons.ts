@@ -1,14 +1,14 @@
-/** Says in short why signatures do not match, within a bound: a flood of requests cannot keep the process busy. */
+/** Says in short why signatures do not match. A limit keeps a flood of requests from occupying the process. */
 
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
-/** Returns a sentence or two, with the id as it is shown. For a large body, and in a flood of requests, they are without the cause. */
+/** Returns a sentence or two, with the shown id. For a large body, and in a flood of requests, they do not name the cause. */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
 
 const MAX_BODY_BYTES = 100_000
-/** How many reasons are looked for each second. */
+/** The most reasons that are searched for in a second. */
 const MAX_A_SECOND = 5
-/** Some milliseconds for each, in bytes that are digested. */
+/** The work for one search: a few milliseconds, in bytes that are digested. */
 const BOUND = { maxBytes: 3_000_000 }
 const MAX_LENGTH = 300
 
@@ -29,7 +29,7 @@ export function createFindReason(secret: string): FindReason {
   }
 }
 
-/** What must be so and what was found, of the first cause; the codes of the others. */
+/** Describes the first cause, and lists the codes of the others. */
 function inShort({ verdict, message, causes: [first, ...others] }: SignatureExplanation): string {
   if (verdict !== 'explained' || first === undefined) return firstSentences(message, 1)
   return [firstSentences(first.message, 2), ...others.map(({ code }) => `Also ${code}.`)].join(' ')
