@@ -105,9 +105,10 @@ export default defineConfig({
         items: [
           { text: 'Deploy', link: '/deploy' },
           { text: 'Serverless', link: '/serverless' },
+          { text: 'Scaling', link: '/scaling' },
           { text: 'The inspector', link: '/inspector' },
           { text: 'Observability', link: '/observability' },
-          { text: 'Guarantees', link: '/guarantees' },
+          { text: 'Security', link: '/security' },
           { text: 'Runtimes', link: '/runtimes' },
           { text: 'Module settings', link: '/modules' },
           { text: 'Bundlers', link: '/bundlers' },

@@ -147,7 +147,7 @@ describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
     expect(await get(port, '/readyz')).toEqual([200, 'ok\n'])
     expect(await post(port)).toEqual([200, '{"ok":true}'])
     await first.printed(/event: 'Order Completed'/)
-    expect(first.exec(exec)).toMatch(/inbox/)
+    expect(first.exec(exec)).toMatch(/^webhooks /m)
 
     first.kill('SIGTERM')
     expect(await first.exit).toBe(0)
