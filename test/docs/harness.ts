@@ -1,7 +1,7 @@
 /** Tests code blocks: writes them into a directory inside the package, type-checks all at once, runs each. */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
@@ -32,7 +32,10 @@ export function createHarness(blocks: readonly Block[], files: ReadonlySet<strin
   const directory = mkdtempSync(join(cache, 'docs-'))
   const pathOf = (block: Block): string => join(directory, fileName(block))
   const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
-  for (const block of blocks) if (kindOf(block) !== 'example') writeFileSync(pathOf(block), block.code)
+  for (const block of blocks.filter((each) => kindOf(each) !== 'example')) {
+    mkdirSync(dirname(pathOf(block)), { recursive: true })
+    writeFileSync(pathOf(block), block.code)
+  }
   const env = {
     HOOKLINE_SECRET: SECRET,
     HOOKLINE_SECRETS: `${SECRET},an older one`,

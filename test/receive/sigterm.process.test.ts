@@ -51,7 +51,7 @@ function begin(port: number, message: object, agent?: Agent) {
     method: 'POST',
     headers: { ...headers, 'content-length': length, expect: '100-continue' },
   }
-  const sent = request({ host: '127.0.0.1', ...options, ...(agent && { agent }) })
+  const sent = request({ host: '127.0.0.1', ...options, agent: agent ?? false }) // A new connection each: one that is kept is answered 503.
   const status = new Promise<number | string | undefined>((resolve) => {
     sent.on('response', (response: IncomingMessage) => {
       response.resume()
@@ -64,7 +64,7 @@ function begin(port: number, message: object, agent?: Agent) {
   return { status, arrived, finish: () => sent.end(body) }
 }
 
-it('answers what is under way, refuses what is new, lets handlers end, and leaves the rest to the next start', needs('POSIX'), async () => {
+it('answers what is under way, refuses what is new, lets handlers end, and exits with 0', needs('POSIX'), async () => {
   const child = startRecipe()
   const port = Number((await child.printed(/"port":(\d+)/))[1])
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -87,14 +87,6 @@ it('answers what is under way, refuses what is new, lets handlers end, and leave
   expect([503, 'ECONNRESET', 'ECONNREFUSED']).toContain(await next)
   agent.destroy()
   expect(await child.exit).toBe(0)
-
-  const again = startRecipe()
-  await again.printed(/event: 'Under Way'/)
-  again.kill('SIGTERM')
-  expect(await again.exit).toBe(0)
-  const handled = [child, again].map(({ stdout }) =>
-    [...stdout.matchAll(/^handled \{[^}]* event: '(.*?)'/gm)].map(([, event]) => event),
-  )
-  expect(handled[0]).toContain('Stored Before')
-  expect(handled.flat().sort()).toEqual(['Just Before', 'Stored Before', 'Under Way'])
+  const handled = [...child.stdout.matchAll(/^handled \{[^}]* event: '(.*?)'/gm)].map(([, event]) => event)
+  expect(handled.sort()).toEqual(['Just Before', 'Stored Before', 'Under Way'])
 })
