@@ -432,7 +432,10 @@ function optionsOf(context: string): string[] {
     ...each('--tmpfs', service.tmpfs),
     ...each('--cap-drop', service.cap_drop),
     ...each('--volume', [...service.volumes, ...secrets]),
-    ...each('--env', Object.entries(service.environment).map((pair) => pair.join('='))),
+    ...each(
+      '--env',
+      Object.entries(service.environment).map((pair) => pair.join('=')),
+    ),
   ]
 }
 
