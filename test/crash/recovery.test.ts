@@ -17,7 +17,7 @@ const KILLS = Math.min(10, Math.max(4, rounds))
 const REPEATS = Math.ceil(rounds / KILLS)
 /** The kills are spread over this time, because leases are renewed and looked for now and then. */
 const SPREAD_MS = 10_000
-/** The most that docs/queues.md says, in milliseconds, and how many times as long a busy machine may take. */
+/** The most that docs/guarantees.md says, in milliseconds, and how many times as long a busy machine may take. */
 const LIMITS = {
   sqlite: { mostMs: 1_000, room: 4 },
   bullmq: { mostMs: 25_000, room: 1.5 },

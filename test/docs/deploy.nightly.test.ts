@@ -2,7 +2,7 @@
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { sign } from 'hookline'
 import { fixtures, signedRequest } from 'hookline/testing'
-import { parse as parseToml } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { createProject, type Project } from '../package/project.ts'
@@ -30,7 +29,8 @@ const MESSAGE = signedRequest(fixtures.track, SECRET)
 const blocks = extractBlocks('docs/deploy.md', readGuide('deploy.md'))
 const codeOf = (name: string) => blocks.find(({ file }) => file === name)?.code ?? ''
 const stateFolder = /STATE_DIRECTORY=(\S+)/.exec(codeOf('Dockerfile'))?.[1] ?? ''
-const graceMs = Number(/graceMs: ([\d_]+)/.exec(codeOf('server.mjs'))?.[1]?.replaceAll('_', ''))
+const compose = (path: string) => valueAt('compose.yaml', path)
+const graceMs = Number(/graceMs: ([\d_]+)/.exec(codeOf('webhooks.js'))?.[1]?.replaceAll('_', ''))
 
 /** In which the handler of a message ends the process, as a crash does. */
 const DIES_WHEN_IT_HANDLES = `--import=data:text/javascript,${encodeURIComponent(
@@ -45,7 +45,7 @@ const atEnd = (undo: () => unknown) => void undone.unshift(undo)
 beforeAll(async () => {
   project = await createProject()
   atEnd(() => project.remove())
-  writeFileSync(join(project.directory, 'server.mjs'), codeOf('server.mjs'))
+  writeFileSync(join(project.directory, 'webhooks.js'), codeOf('webhooks.js'))
 }, 240_000)
 
 afterAll(async () => {
@@ -53,6 +53,19 @@ afterAll(async () => {
 })
 
 describe('the server', { timeout: 60_000 }, () => {
+  test('passes the test that hookline init writes for the receiver in its place', async () => {
+    const folder = newFolder()
+    symlinkSync(join(project.directory, 'node_modules'), join(folder, 'node_modules'), 'junction')
+    const created = startNode([command(), 'init', 'node', '--no-install'], { cwd: folder })
+    expect(await created.exit).toBe(0)
+    writeFileSync(join(folder, 'webhooks.js'), codeOf('webhooks.js'))
+
+    const env = { SECRET_FILE: undefined, STATE_DIRECTORY: undefined }
+    const tested = startNode(['--test', '--test-reporter=tap'], { cwd: folder, env })
+
+    expect([await tested.exit, tested.output]).toEqual([0, expect.stringMatching(/^# pass 2\n# fail 0$/m)])
+  })
+
   test('is ready in an empty folder, passes hookline check, and ends at SIGTERM while a connection is open', async () => {
     const server = await start()
 
@@ -113,15 +126,16 @@ describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
     context = newFolder(atEnd)
     const { directory, files } = project
     expect(files).toContain('package.json')
-    for (const name of ['package.json', 'package-lock.json', 'server.mjs']) {
+    for (const name of ['package.json', 'package-lock.json', 'webhooks.js']) {
       writeFileSync(join(context, name), readFileSync(join(directory, name)))
     }
     image = buildImage(codeOf('Dockerfile'), context, [join(directory, tarball(directory))])
     atEnd(() => image.remove())
     const calls = blocks.filter(({ code, language }) => language === 'sh' && /\bdocker /.test(code))
     const recorded = calls.flatMap(({ code }) => recordDocker(code, context, SECRET))
-    options = recorded.find(([verb]) => verb === 'run') ?? []
-    exec = recorded.find(([verb]) => verb === 'exec')?.slice(2) ?? []
+    writeFileSync(join(context, 'secret.txt'), SECRET)
+    options = optionsOf(context)
+    exec = recorded.find(([, verb]) => verb === 'exec')?.slice(3) ?? []
   }, 240_000)
 
   test('runs on a read-only root, writes only to its volume, and keeps that', async () => {
@@ -133,7 +147,7 @@ describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
     expect(await get(port, '/readyz')).toEqual([200, 'ok\n'])
     expect(await post(port)).toEqual([200, '{"ok":true}'])
     await first.printed(/event: 'Order Completed'/)
-    expect(first.exec(exec)).toMatch(/inbox/)
+    expect(first.exec(exec)).toMatch(/^webhooks /m)
 
     first.kill('SIGTERM')
     expect(await first.exit).toBe(0)
@@ -154,51 +168,20 @@ describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
 
   test('listens on the port that it exposes and publishes', () => {
     expect(image.exposed).toBe(PORT)
-    expect(options[options.indexOf('--publish') + 1]).toBe(`127.0.0.1:${PORT}:${PORT}`)
-    expect(codeOf('server.mjs')).toContain(`PORT = '${PORT}'`)
-  })
-
-  test('runs with Compose as with docker run', () => {
-    const given = (name: string) => options[options.indexOf(name) + 1]
-    const { environment, ...receiver } = valueAt('compose.yaml', 'services.receiver') as Record<string, object>
-
-    expect(receiver).toMatchObject({
-      read_only: options.includes('--read-only'),
-      tmpfs: [given('--tmpfs')],
-      cap_drop: [given('--cap-drop')],
-      security_opt: [given('--security-opt')],
-      volumes: [given('--volume')],
-      ports: [given('--publish')],
-      stop_grace_period: `${given('--stop-timeout')}s`,
-      restart: given('--restart'),
-      secrets: ['hookline'],
-    })
-    expect(Object.entries(environment ?? {}).map((pair) => pair.join('='))).toEqual([given('--env')])
+    expect(compose('services.receiver.ports')).toEqual([`127.0.0.1:${PORT}:${PORT}`])
+    expect(codeOf('webhooks.js')).toContain(`PORT = '${PORT}'`)
   })
 })
 
 describe('the platforms', () => {
   const POD = 'spec.template.spec'
   const CONTAINER = `${POD}.containers.0`
-  const pods = ['statefulset.yaml', 'deployment.yaml']
-  const render = 'services.0'
 
   test.each<readonly [file: string, path: string, expected: unknown]>([
-    ...pods.flatMap(
-      (file) =>
-        [
-          [file, `${CONTAINER}.ports`, [{ name: 'http', containerPort: PORT }]],
-          [file, `${CONTAINER}.readinessProbe.httpGet`, { path: '/readyz', port: 'http' }],
-          [file, `${CONTAINER}.livenessProbe.httpGet`, { path: '/healthz', port: 'http' }],
-        ] as const,
-    ),
+    ['statefulset.yaml', `${CONTAINER}.ports`, [{ name: 'http', containerPort: PORT }]],
+    ['statefulset.yaml', `${CONTAINER}.readinessProbe.httpGet`, { path: '/readyz', port: 'http' }],
+    ['statefulset.yaml', `${CONTAINER}.livenessProbe.httpGet`, { path: '/healthz', port: 'http' }],
     ['statefulset.yaml#1', 'spec.ports.0.targetPort', 'http'],
-    ['fly.toml', 'http_service.internal_port', PORT],
-    ['fly.toml', 'http_service.checks.0.path', '/readyz'],
-    ['fly.toml', 'mounts.destination', stateFolder],
-    ['fly.toml', 'kill_signal', 'SIGTERM'],
-    ['render.yaml', `${render}.healthCheckPath`, '/healthz'],
-    ['render.yaml', `${render}.startCommand`, 'node server.mjs'],
   ])('%s: %s is that of the server', (file, path, expected) => {
     expect(valueAt(file, path)).toEqual(expected)
   })
@@ -209,14 +192,11 @@ describe('the platforms', () => {
 
     expect(folders.data).toBe(stateFolder)
     expect(env.SECRET_FILE).toBe(`${folders.secret}/secret`)
-    expect(valuesByName('render.yaml', `${render}.envVars`, 'value', 'key').STATE_DIRECTORY).toBe(
-      valueAt('render.yaml', `${render}.disk.mountPath`),
-    )
   })
 
   test('Compose asks whether the server is ready', async () => {
     const server = await start()
-    const [, , , script = ''] = valueAt('compose.yaml', 'services.receiver.healthcheck.test') as string[]
+    const [, , , script = ''] = compose('services.receiver.healthcheck.test') as string[]
 
     expect(runHealthcheck(script, server.port)).toBe(0)
     expect(runHealthcheck(script, await freePort())).toBe(1)
@@ -225,18 +205,15 @@ describe('the platforms', () => {
   test('wait longer for its end than the server does', () => {
     const unit = codeOf('receiver.service')
     const waits = [
-      Number.parseInt(valueAt('compose.yaml', 'services.receiver.stop_grace_period') as string, 10),
+      Number.parseInt(compose('services.receiver.stop_grace_period') as string, 10),
       Number(/TimeoutStopSec=(\d+)/.exec(unit)?.[1]),
-      valueAt('fly.toml', 'kill_timeout'),
-      valueAt('render.yaml', `${render}.maxShutdownDelaySeconds`),
-      ...pods.map(
-        (file) =>
-          Number(valueAt(file, `${POD}.terminationGracePeriodSeconds`)) -
-          Number(valueAt(file, `${CONTAINER}.lifecycle.preStop.sleep.seconds`) ?? 0),
+      ...[/kill_timeout = (\d+)/, /maxShutdownDelaySeconds: (\d+)/].map((pattern) =>
+        Number(pattern.exec(readGuide('deploy.md'))?.[1]),
       ),
+      valueAt('statefulset.yaml', `${POD}.terminationGracePeriodSeconds`),
     ]
 
-    expect(unit).toMatch(/^ExecStart=\S+node \S+\/server\.mjs$/m)
+    expect(unit).toMatch(/^ExecStart=\S+node \S+\/webhooks\.js$/m)
     // Its queue may need a second more.
     expect(waits.filter((seconds) => !(Number(seconds) * 1_000 > graceMs + 1_000))).toEqual([])
   })
@@ -398,8 +375,8 @@ async function launch(
   const options = { cwd: project.directory, env: all }
   const child =
     program === undefined
-      ? startNode(['server.mjs'], options)
-      : startProgram(program, [...args, process.execPath, 'server.mjs'], options)
+      ? startNode(['webhooks.js'], options)
+      : startProgram(program, [...args, process.execPath, 'webhooks.js'], options)
   register(() => child.kill('SIGKILL'))
   return { child, port }
 }
@@ -426,9 +403,12 @@ function messageOf(bytes: number): Buffer {
   return Buffer.from(`${start}${'x'.repeat(Math.max(0, bytes - Buffer.byteLength(start + end)))}${end}`)
 }
 
+function command(): string {
+  return join(project.directory, 'node_modules/hookline/dist/cli.js')
+}
+
 async function check(url: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const command = join(project.directory, 'node_modules/hookline/dist/cli.js')
-  const child = startNode([command, 'check', url], { env: { HOOKLINE_SECRET: SECRET, ...env } })
+  const child = startNode([command(), 'check', url], { env: { HOOKLINE_SECRET: SECRET, ...env } })
   await child.exit
   return child.output
 }
@@ -437,18 +417,39 @@ function runHealthcheck(script: string, port: number): number | null {
   return spawnSync(process.execPath, ['-e', script.replace(`:${PORT}/`, `:${port}/`)]).status
 }
 
-/** The value at `a.0.b` of a block in YAML, or its document `#1`, or in TOML. */
+/** The options of `docker run` that do what the file of Compose says. */
+function optionsOf(context: string): string[] {
+  const service = compose('services.receiver') as {
+    readonly read_only: boolean
+    readonly environment: Readonly<Record<string, string>>
+  } & Readonly<Record<'tmpfs' | 'cap_drop' | 'volumes' | 'secrets', readonly string[]>>
+  const secrets = service.secrets.map((name) => {
+    return `${join(context, compose(`secrets.${name}.file`) as string)}:/run/secrets/${name}:ro`
+  })
+  const each = (option: string, values: readonly string[]) => values.flatMap((value) => [option, value])
+  return [
+    ...(service.read_only ? ['--read-only'] : []),
+    ...each('--tmpfs', service.tmpfs),
+    ...each('--cap-drop', service.cap_drop),
+    ...each('--volume', [...service.volumes, ...secrets]),
+    ...each(
+      '--env',
+      Object.entries(service.environment).map((pair) => pair.join('=')),
+    ),
+  ]
+}
+
+/** The value at `a.0.b` of a block in YAML, or its document `#1`. */
 function valueAt(name: string, path: string): unknown {
   const [file = '', index = 0] = name.split('#')
-  const code = codeOf(file)
-  const value: unknown = file.endsWith('.toml') ? parseToml(code) : parseAllDocuments(code)[Number(index)]?.toJS()
+  const value: unknown = parseAllDocuments(codeOf(file))[Number(index)]?.toJS()
   return path.split('.').reduce((parent, key) => (parent as Record<string, unknown> | undefined)?.[key], value)
 }
 
 /** A list of objects with names as one object. */
-function valuesByName(file: string, path: string, of: string, name = 'name'): Record<string, unknown> {
+function valuesByName(file: string, path: string, of: string): Record<string, unknown> {
   const list = valueAt(file, path) as Record<string, string>[]
-  return Object.fromEntries(list.map((item) => [item[name], item[of]]))
+  return Object.fromEntries(list.map((item) => [item.name, item[of]]))
 }
 
 function tarball(directory: string): string {

@@ -31,7 +31,7 @@ it('the table of channels has each, with the fields of its type', () => {
 })
 
 it('the tables of OpenTelemetry have each metric and each attribute', () => {
-  const section = observability.slice(observability.indexOf('## OpenTelemetry'), observability.indexOf('## Health'))
+  const section = observability.slice(observability.indexOf('## OpenTelemetry'))
   const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) => withPrefixes(codesOf(names)))
   const created = [
     ...find(/(?:count|time)\('((?:hookline|messaging)\.[\w.]+)'/g, 'observe'),

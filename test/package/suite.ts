@@ -114,7 +114,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
     it('runs the server of the guide with the permissions that it names', needs('POSIX'), async () => {
       const blocks = extractBlocks('docs/deploy.md', await readFile(DEPLOY, 'utf8'))
       const codeOf = (pattern: RegExp) => blocks.find(({ file, code }) => pattern.test(file ?? code))?.code ?? ''
-      await writeFile(join(project.directory, 'server.mjs'), codeOf(/^server\.mjs$/))
+      await writeFile(join(project.directory, 'webhooks.js'), codeOf(/^webhooks\.js$/))
       await mkdir(join(project.directory, 'data'))
       const net = Number(version) < 25 ? '' : ' --allow-net' // As the guide says.
       const command = codeOf(/--permission/).replace('node --permission', `exec node --permission${net}`)

@@ -22,15 +22,23 @@ afterAll(() => rm(directory, { recursive: true, maxRetries: 9 }))
 function startRecipe() {
   const guide = readFileSync(new URL('docs/inbox.md', root), 'utf8')
   const recipe = extractBlocks('docs/inbox.md', guide).find(({ code }) => code.includes('await receiver.close('))?.code
-  expect(recipe).toContain('.listen(3000)')
+  const changes = {
+    '.listen(3000)': ".listen(0, '127.0.0.1')",
+    "console.log('mail', message)": "setTimeout(200).then(() => console.log('handled', message))",
+  }
+  const code = Object.entries(changes).reduce((before, [from, to]) => {
+    expect(before).toContain(from)
+    return before.replace(from, to)
+  }, recipe ?? '')
   const path = join(directory, 'recipe.ts')
   writeFileSync(
     path,
-    `${recipe?.replace('.listen(3000)', ".listen(0, '127.0.0.1')")}
+    `import { setTimeout } from 'node:timers/promises'
+${code}
 server.on('listening', () => console.log('port', JSON.stringify(server.address())))
 `,
   )
-  return startNode([path], { env: { HOOKLINE_SECRET: secret } })
+  return startNode([path], { cwd: directory, env: { HOOKLINE_SECRET: secret } })
 }
 
 /** Begins a request whose body is not sent yet; `finish` sends it. `arrived` says that the server has its beginning. */
@@ -43,7 +51,7 @@ function begin(port: number, message: object, agent?: Agent) {
     method: 'POST',
     headers: { ...headers, 'content-length': length, expect: '100-continue' },
   }
-  const sent = request({ host: '127.0.0.1', ...options, ...(agent && { agent }) })
+  const sent = request({ host: '127.0.0.1', ...options, agent: agent ?? false }) // A new connection each: one that is kept is answered 503.
   const status = new Promise<number | string | undefined>((resolve) => {
     sent.on('response', (response: IncomingMessage) => {
       response.resume()
@@ -81,5 +89,4 @@ it('answers what is under way, refuses what is new, lets handlers end, and exits
   expect(await child.exit).toBe(0)
   const handled = [...child.stdout.matchAll(/^handled \{[^}]* event: '(.*?)'/gm)].map(([, event]) => event)
   expect(handled.sort()).toEqual(['Just Before', 'Stored Before', 'Under Way'])
-  expect(child.output).not.toContain('not handled')
 })

@@ -114,7 +114,7 @@ async function writePrograms(folder: string): Promise<void> {
   const programs = {
     hookline: command,
     npx: '[ "$1" = hookline ] || { echo "npx: $1 is not the command" >&2; exit 2; }\nshift\nexec hookline "$@"',
-    npm: 'echo "A block that runs the command installs nothing." >&2\nexit 2',
+    npm: 'case "$2" in hookline@*) ;; *) echo "Only init installs something here." >&2; exit 2 ;; esac',
   }
   for (const [name, lines] of Object.entries(programs)) {
     await writeFile(join(folder, name), `#!/bin/sh\n${lines}\n`)
