@@ -140,7 +140,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(module as object)
     onTestFinished(() => spy.mockRestore())
 
-    expect(refusal(newFile())).toContain('node:sqlite')
+    expect(refusal(newFile())).toContain('has no SQLite')
   })
 })
 
