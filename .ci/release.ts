@@ -25,8 +25,8 @@ const MAY_SHIP = [
 ]
 
 /** What a user downloads, and what it takes on the disk. */
-const MAX_BYTES = 725_000
-const MAX_UNPACKED_BYTES = 2_600_000
+const MAX_BYTES = 760_000
+const MAX_UNPACKED_BYTES = 2_700_000
 
 /** Licences that ask for no more than their text. */
 const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0']
