@@ -80,11 +80,11 @@ export type {
   TypeOf,
 } from './receive/receiver-types.ts'
 export type {
-  ClosedEvents,
   CustomOf,
   CustomOption,
   EventName,
   EventSchemas,
+  EventsOf,
   OutputOf,
   Schema,
   SchemaOutput,

@@ -14,7 +14,7 @@ import { rememberOptions } from './inspected.ts'
 import { RequestReceiver } from './receive.ts'
 import { type ReceiverOptions, readOptions } from './receiver-options.ts'
 import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './receiver-types.ts'
-import type { ClosedEvents, CustomOption, EventSchemas, TraitSchemas } from './schema.ts'
+import type { CustomOption, EventSchemas, EventsOf, TraitSchemas } from './schema.ts'
 import type { StoredMessage } from './stored-message.ts'
 import { readWorkOptions } from './work.ts'
 
@@ -33,9 +33,7 @@ export function createReceiver<
   const Traits extends TraitSchemas = {},
   const Custom extends CustomOption = undefined,
   const Strict extends boolean = boolean,
->(
-  options: ReceiverOptions<Events, Traits, Custom, Strict>,
-): Receiver<[Strict] extends [true] ? ClosedEvents<Events> : Events, Traits, Custom> {
+>(options: ReceiverOptions<Events, Traits, Custom, Strict>): Receiver<EventsOf<Events, Strict>, Traits, Custom> {
   const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
   const handlers = new Handlers(Object.keys(options.events ?? {}), settings)
@@ -129,7 +127,7 @@ export function createReceiver<
     },
   }
   rememberOptions(receiver, { ...options } as ReceiverOptions)
-  return receiver as Receiver<[Strict] extends [true] ? ClosedEvents<Events> : Events, Traits, Custom>
+  return receiver as Receiver<EventsOf<Events, Strict>, Traits, Custom>
 
   function requireInbox(call: string): Inbox {
     if (inbox !== undefined) return inbox

@@ -41,8 +41,8 @@ export type CustomOption = boolean | Schema | undefined
 
 declare const closed: unique symbol
 
-/** The schemas of a receiver with `strictEvents`: its handlers are for these events only. */
-export type ClosedEvents<Events> = Events & { readonly [closed]?: true }
+/** The schemas of a receiver. With `strictEvents`, its handlers are for these events only. */
+export type EventsOf<Events, Strict> = [Strict] extends [true] ? Events & { readonly [closed]?: true } : Events
 
 /** The names of events that handlers of a receiver may be for. An editor suggests those with a schema. */
 export type EventName<Events> = typeof closed extends keyof Events
