@@ -1,5 +1,5 @@
 /**
- * A page that shows what receivers, destinations and collectors do: messages, queues, dead letters.
+ * A page that shows the messages, queues and dead letters of receivers, destinations and collectors.
  *
  * @module hookline/inspector
  */

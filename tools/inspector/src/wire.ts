@@ -1,42 +1,42 @@
 /**
- * The types of the JSON between the inspector and its page. Times are in milliseconds since the epoch by the clock of the app,
- * durations in milliseconds. Strings are untrusted: the page shows them as text nodes.
+ * The types of the JSON between the inspector and its page. Times are in milliseconds since the epoch, according to the clock of the
+ * app. Durations are in milliseconds. Strings are untrusted: the page shows them as text nodes.
  *
  * | path | answers |
  * |---|---|
  * | GET `/` `/page.js` `/page.css` | the page |
  * | GET `/api/setup` | {@link Setup} |
- * | GET `/api/stream` | server-sent events: {@link StreamEvents} by name; each `rows` has an id, with which a page that reconnects gets what it missed |
+ * | GET `/api/stream` | server-sent events: {@link StreamEvents} by name; a `rows` event has an id, which a page sends when it reconnects, to get what it missed |
  * | GET `/api/message?id=` | {@link Detail} |
- * | GET `/api/explanation?id=` | {@link Explanation}, of a message whose signature was refused |
+ * | GET `/api/explanation?id=` | {@link Explanation} of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
  * | GET `/api/events` | a {@link PartEvents} for each receiver |
  * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
- * | GET `/api/history?part=&since=&until=&type=&event=&userId=&where=&handler=&after=` | a {@link HandledLine} each line, at most 100, oldest first; a {@link Problem} at the end if it failed |
- * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, else {@link ReplayStatus} |
+ * | GET `/api/history?part=&since=&until=&type=&event=&userId=&where=&handler=&after=` | one {@link HandledLine} per line, at most 100, oldest first; a {@link Problem} at the end if the history failed |
+ * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, otherwise {@link ReplayStatus} |
  * | POST `/api/stop-replay` | `{ part, id }` → {@link ReplayStatus} |
  * | POST `/api/redrive`, `/api/drop` | {@link Change} → {@link Changed} |
  * | POST `/api/send-again` | {@link SendAgain} → {@link Sent} |
  *
- * Each request to `/api/` has the header `x-hookline-inspector` with the token of the URL. With `authorize`, a POST has the header
- * with any value. A POST has `content-type: application/json`. An error has a status and a {@link Problem}.
+ * Each request to `/api/` has the header `x-hookline-inspector` with the token from the URL. With `authorize`, only a POST needs the
+ * header, with any value. A POST has `content-type: application/json`. An error has a status and a {@link Problem}.
  */
 
 import type { SkipReason } from 'hookline/sender'
 
-/** The permission to look, or also to change things. */
+/** The permission only to look, or also to make changes. */
 export type Access = 'read' | 'write'
 
 export interface Setup {
   readonly access: Access
-  /** The time of the app's clock. */
+  /** The current time, according to the app's clock. */
   readonly now: number
   readonly parts: readonly Part[]
-  /** The subcommand of `hookline` that serves the page; undefined for an app. */
+  /** The subcommand of `hookline` that serves the page; undefined when an app serves it. */
   readonly command?: 'listen' | 'queue'
   /** The address that `hookline listen` listens on. */
   readonly address?: string
-  /** The names of the senders that messages can be sent again with; empty when there are none. */
+  /** The names of the senders with which messages can be sent again; empty when there are none. */
   readonly senders: readonly string[]
   readonly keep: { readonly messages: number; readonly refused: number }
 }
@@ -50,7 +50,7 @@ export interface Part {
 
 /** The events of the stream, by name. */
 export interface StreamEvents {
-  /** `isReset`: forget all rows first. Rows are new or changed, in any order. The page keeps the newest within the limits of `keep`. */
+  /** `isReset`: the page forgets its rows first. These rows are new or changed, in any order. It keeps the newest within `keep`. */
   readonly rows: { readonly isReset: boolean; readonly rows: readonly Row[] }
   readonly queues: readonly QueueStatus[]
   readonly replays: readonly ReplayStatus[]
@@ -61,7 +61,7 @@ export interface Change {
   readonly part: string
   readonly ids?: readonly string[]
   readonly group?: string
-  /** Whether it only counts. */
+  /** Whether to count the dead letters without changing them. */
   readonly dryRun: boolean
 }
 
@@ -88,18 +88,18 @@ export interface Problem {
 export interface QueueStatus {
   readonly part: string
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
-  /** Why it accepts no messages, or does not respond. */
+  /** Why the queue accepts no messages, or does not respond. */
   readonly reason?: string
   readonly waiting: number
   readonly active: number
-  /** The waiting jobs that were tried before; undefined where the engine does not count them. */
+  /** The number of waiting jobs that were tried before; undefined if the engine does not count them. */
   readonly retrying?: number
   readonly deadLetters: number
   readonly oldestDueAgeMs: number
-  /** When the engine counted; undefined when it did not respond. */
+  /** When the engine counted the jobs; undefined if it did not respond. */
   readonly asOf?: number
   readonly urls?: readonly UrlLine[]
-  /** Whether the destination is disabled. It sends nothing until it is enabled. */
+  /** Whether the destination is disabled, so that it sends nothing until it is enabled. */
   readonly isOff?: boolean
   /** Whether all workers of the queue are paused. */
   readonly isPaused?: boolean
@@ -112,76 +112,76 @@ export interface UrlLine {
   readonly probeAt?: number
   readonly delivered: number
   readonly failed: number
-  /** `why` is a status, or the error in words. */
+  /** `why` is the status, or the error in words. */
   readonly lastFailure?: { readonly at: number; readonly why: string }
 }
 
-/** The plotted values of each interval, oldest first. The last interval has not ended. */
+/** The plotted values of each interval, oldest first. The last interval has not ended yet. */
 export interface Series {
   readonly intervalMs: number
   readonly from: number
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** Durations of handlers or attempts, in milliseconds; null when none ended. */
+  /** The durations of handlers or attempts, in milliseconds; null for an interval in which none ended. */
   readonly p50: readonly (number | null)[]
   readonly p95: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
-  /** Waiting and active jobs at the end of each interval; null when they were not counted. */
+  /** The number of waiting and active jobs at the end of each interval; null if they were not counted. */
   readonly depth: readonly (number | null)[]
 }
 
 /** The events of a receiver since the inspector was created. */
 export interface PartEvents {
   readonly part: string
-  /** Events without a schema first, then those that failed; each by frequency. */
+  /** Events without a schema come first, then events that failed, then all others; within each, the most frequent comes first. */
   readonly events: readonly EventLine[]
-  /** The number of messages of events that are not listed, because there are too many. */
+  /** The number of messages whose events are not listed because there are too many events. */
   readonly others: number
 }
 
 export interface EventLine {
   readonly type: string
-  /** The event, for track messages. */
+  /** The name of the event, for track messages. */
   readonly event?: string
-  /** The number of messages that arrived: 0 for an event that has a schema and did not arrive. */
+  /** The number of messages that arrived: 0 for an event that has a schema but never arrived. */
   readonly count: number
-  /** The number in each of the last 15 minutes, oldest first. The last minute has not ended. */
+  /** The number of messages in each of the last 15 minutes, oldest first. The last minute has not ended yet. */
   readonly minutes: readonly number[]
   readonly firstAt?: number
   readonly lastAt?: number
-  /** Undefined when the receiver has no schemas for such messages. */
+  /** Whether the event has a schema; undefined if the receiver has no schemas for such messages. */
   readonly hasSchema?: boolean
-  /** The number that did not match the schema in this process. */
+  /** The number of messages in this process that did not match the schema. */
   readonly failed: number
-  /** By frequency, highest first. */
+  /** The fields that did not match, the most frequent first. */
   readonly fields: readonly FieldLine[]
-  /** The number of failures of fields that are not listed, because there are too many. */
+  /** The number of failures in fields that are not listed because there are too many fields. */
   readonly otherFields: number
 }
 
 /** A field that did not match its schema, and why. */
 export interface FieldLine {
-  /** `properties.items[].sku`. */
+  /** The path of the field, such as `properties.items[].sku`. */
   readonly path: string
-  /** The name of the fault in the schema library; empty when it has none. */
+  /** The code that the schema library gives the fault; empty if it gives none. */
   readonly code: string
-  /** The number of messages. */
+  /** The number of messages with this fault. */
   readonly count: number
 }
 
 export interface DeadLetters {
-  /** By reason and error, the group with the newest letter first. */
+  /** The groups by reason and error. The group with the newest letter comes first. */
   readonly groups: readonly LetterGroup[]
-  /** Whether `groups` counts all letters. False when they are so many that only the newest were read. */
+  /** Whether `groups` counts all letters. False when there are so many that only the newest were read. */
   readonly isWhole: boolean
-  /** Newest first. */
+  /** The dead letters, newest first. */
   readonly letters: readonly Letter[]
-  /** Pass it as `after` for the next page. */
+  /** Pass this as `after` to get the next page. */
   readonly next?: string
 }
 
 export interface LetterGroup {
-  /** The reason and the error, without the numbers that differ. */
+  /** The reason and the error, without the numbers that vary. */
   readonly name: string
   readonly reason: string
   /** The error of the newest letter. */
@@ -201,7 +201,7 @@ export interface Letter {
   readonly error?: ErrorLine
   /** The id of the replay that created this copy. */
   readonly replayId?: string
-  /** The id of the row, while its message is kept. */
+  /** The id of the row of this message, while it is kept. */
   readonly row?: number
   readonly excerpt: string
 }
@@ -209,32 +209,32 @@ export interface Letter {
 /** A handled message in the history. */
 export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user' | 'row' | 'excerpt'> {
   readonly handledAt: number
-  /** The named handlers that handled it. The empty name stands for all others. */
+  /** The names of the handlers that handled the message. The empty name stands for all handlers without a name. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
-  /** Pass it as `after` for the next page. */
+  /** Pass this as `after` to get the next page. */
   readonly cursor: string
 }
 
 /** The messages to replay: those that match all given fields. */
 export interface ReplayRequest {
   readonly part: string
-  /** Required without `dryRun`. */
+  /** The id of the replay. Required unless `dryRun` is true. */
   readonly id?: string
   readonly since?: number
   readonly until?: number
   readonly type?: string
   readonly event?: string
   readonly userId?: string
-  /** A field and its value: `properties.order_id=42`. */
+  /** A field and its value, such as `properties.order_id=42`. */
   readonly where?: string
   readonly ids?: readonly string[]
   readonly handlers?: readonly string[]
   readonly maxPerSecond?: number
-  /** Whether it only counts. */
+  /** Whether to count the messages without replaying them. */
   readonly dryRun: boolean
-  /** The count of a dry run, to show the progress. */
+  /** The count of a dry run, for showing the progress. */
   readonly total?: number
 }
 
@@ -244,7 +244,7 @@ export interface ReplayPlan {
   readonly events: Readonly<Record<string, number>>
 }
 
-/** A replay of this process, running or ended. `count` is the number of messages given to the handlers. */
+/** A replay in this process, running or ended. `count` is the number of messages given to the handlers so far. */
 export interface ReplayStatus {
   readonly request: ReplayRequest
   readonly state: 'running' | 'complete' | 'stopped' | 'failed'
@@ -253,15 +253,15 @@ export interface ReplayStatus {
 }
 
 /**
- * The state of a message: `done` (handled, delivered, collected), `ignored` (no handler matches), `skipped` (not sent by its destination),
- * `waiting` (for an attempt, or in one), `failed` (answered so that the sender retries), `refused` (answered 4xx, no retry), `dead` (a dead
- * letter).
+ * The state of a message: `done` (handled, delivered or collected), `ignored` (no handler matches), `skipped` (not sent by its
+ * destination), `waiting` (for an attempt, or being attempted), `failed` (answered with a status after which the sender retries),
+ * `refused` (answered 4xx, so not retried) or `dead` (a dead letter).
  */
 export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | 'refused' | 'dead'
 
 export interface Row {
   readonly id: number
-  /** When it arrived or was queued, or, for a copy, first appeared. */
+  /** When the message arrived or was queued, or when a copy first appeared. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
   readonly part: string
@@ -269,23 +269,23 @@ export interface Row {
   /** One of the seven types, or `batch`; undefined for a body that is not a message. */
   readonly type?: string
   readonly name?: string
-  /** Its `userId`, or its `anonymousId`. */
+  /** The `userId` of the message, or else its `anonymousId`. */
   readonly user?: string
-  /** The `messageId`, or a digest of the bytes: rows of one message share it. A collected request has those of its calls, at most 100. */
+  /** The `messageId`, or a digest of the bytes. Rows of one message share it. A collected request has the ids of its calls, at most 100. */
   readonly messageIds?: readonly string[]
   /** The id of the replay that created this copy. */
   readonly replayId?: string
-  /** The number of refused calls of a collected request, if any. */
+  /** The number of refused calls in a collected request, if any. */
   readonly refusedCalls?: number
   readonly status?: number
-  /** Why it is not done: the code of an error, or the reason of a dead letter or a skipped message. */
+  /** Why the message is not done: the code of an error, or the reason of a dead letter or a skipped message. */
   readonly code?: string
   /** The length of the body, in bytes. */
   readonly bytes: number
   readonly attempts: number
-  /** When the next attempt is due, while it waits for that time. */
+  /** When the next attempt is due, while the message waits for it. */
   readonly retryAt?: number
-  /** While it waits: the URLs that gave a final response and are not tried again. */
+  /** While the message waits, the URLs that gave a final response and are not tried again. */
   readonly finalUrls?: readonly string[]
   /** The duration of the handlers, or of the latest attempt, in milliseconds. */
   readonly durationMs?: number
@@ -301,10 +301,10 @@ export interface Detail {
   readonly steps: readonly Step[]
   /** The id of the delivery and of its dead letter; undefined for a refused request. */
   readonly deliveryId?: string
-  /** Whether it is or was in the queue of its part. */
+  /** Whether the message is or was in the queue of its part. */
   readonly isStored: boolean
   readonly canExplain: boolean
-  /** The four hours in which a destination retries it; set after its first attempt. */
+  /** The four hours in which a destination retries the message; set after the first attempt. */
   readonly window?: { readonly startedAt: number; readonly endsAt: number }
 }
 
@@ -312,21 +312,21 @@ export interface RequestLine {
   readonly method: string
   readonly path: string
   readonly remoteAddress?: string
-  /** Names in lower case. The value is null if it may be a secret. */
+  /** Names are in lower case. A value is null if it may be a secret. */
   readonly headers: readonly (readonly [name: string, value: string | null])[]
 }
 
-/** The exact bytes, with each write key as `…`: `text` if they are UTF-8, otherwise `base64`. Neither if no body is shown. */
+/** The exact bytes, with each write key replaced by `…`: `text` if they are UTF-8, otherwise `base64`. Has neither if no body is shown. */
 export interface Body {
   readonly size: number
   readonly text?: string
   readonly base64?: string
 }
 
-/** A step of a message, for its timeline. */
+/** A step in the timeline of a message. */
 export type Step = { readonly at: number } & (
   | { readonly what: 'arrived'; readonly remoteAddress?: string; readonly bytes: number; readonly isCopy: boolean }
-  /** `secretIndex`: the index of the matching secret. `isVerified` false: it has no signature. `hasHeader`: it has a header instead. */
+  /** `isVerified` is false if there was no signature. `hasHeader`: a header was checked instead. `secretIndex`: the secret that matched. */
   | {
       readonly what: 'checked'
       readonly isVerified: boolean
@@ -343,7 +343,7 @@ export type Step = { readonly at: number } & (
       readonly durationMs: number
       readonly runs: readonly RunLine[]
       readonly error?: ErrorLine
-      /** After a failure. */
+      /** What follows a failure; a number is the time of the next attempt. */
       readonly next?: 'sender' | 'dead_letter' | number
     }
   | { readonly what: 'ignored' }
@@ -359,7 +359,7 @@ export type Step = { readonly at: number } & (
       readonly status: 'delivered' | 'retrying' | 'failed'
       readonly retryAt?: number
       readonly reason?: string
-      /** The error of a `filter` or `transform`. */
+      /** The error that a `filter` or `transform` threw. */
       readonly error?: ErrorLine
     }
 )

@@ -1,4 +1,4 @@
-/** Reads the options of an inspector: checks and completes them. */
+/** Checks and completes the options of an inspector. */
 
 import {
   createLog,
@@ -26,7 +26,7 @@ const OPTIONS = [
 
 const MAX_NAME = 60
 
-/** Checks and completes the options. The result has the parts by name. */
+/** Checks and completes the options. The parts in the result are keyed by name. */
 export function readOptions(options: InspectorOptions) {
   requireOptions('createInspector', options, OPTIONS)
   const { authorize, token, clock = systemClock, logger } = options
@@ -36,7 +36,7 @@ export function readOptions(options: InspectorOptions) {
   const collectors = readParts('collector', options.collector, 'collector', ['handle', 'delete'], names)
   if (names.size === 0) {
     const advice = 'Pass `receiver`, `destinations` or `collector`.'
-    throw invalidOption('createInspector: options', 'must hold a part to watch', undefined, advice)
+    throw invalidOption('createInspector: options', 'must have a part to watch', undefined, advice)
   }
   const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], new Set())
   if (authorize !== undefined && typeof authorize !== 'function') {
@@ -59,10 +59,10 @@ export function readListenOptions(options: ListenOptions): Required<ListenOption
 }
 
 /**
- * Reads one part, or several by name.
+ * Reads one part, or an object of parts by name.
  *
  * @param methods The methods that distinguish a part from an object of parts.
- * @param names The names in use, to which it adds.
+ * @param names The names in use. This function adds the names of these parts.
  */
 function readParts<Part extends object>(
   option: string,
@@ -73,18 +73,23 @@ function readParts<Part extends object>(
 ): ReadonlyMap<string, Part> {
   if (given === undefined) return new Map()
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    const advice = `Pass a ${defaultName}, or an object of them by the names that the page shows.`
-    throw invalidOption(option, `must be a ${defaultName} or an object of them`, kindOf(given), advice)
+    const advice = `Pass a ${defaultName}, or an object of ${defaultName}s, keyed by the names that the page shows.`
+    throw invalidOption(option, `must be a ${defaultName} or an object of ${defaultName}s`, kindOf(given), advice)
   }
   const isOne = methods.some((method) => typeof (given as Part)[method] === 'function')
   const parts = Object.entries(isOne ? { [defaultName]: given as Part } : (given as Record<string, Part>))
   for (const [name, part] of parts) {
     if (name.length < 1 || name.length > MAX_NAME) {
       const advice = "Pass a short name, for example 'shop'."
-      throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, `one of ${name.length}`, advice)
+      throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, `a name of ${name.length}`, advice)
     }
     if (names.has(name)) {
-      throw invalidOption(option, 'must have names that no other part has', `'${name}' again`, 'Pass another name.')
+      throw invalidOption(
+        option,
+        'must have names that no other part has',
+        `'${name}' twice`,
+        'Rename one of the parts.',
+      )
     }
     names.add(name)
     requireMethods(isOne ? option : `${option}['${name}']`, part, methods)
@@ -100,6 +105,6 @@ function requireToken(token: unknown, authorize: unknown): void {
   }
   if (typeof token === 'string' && /^[\w-]{32,256}$/.test(token)) return
   const found = typeof token === 'string' ? undefined : kindOf(token)
-  const advice = 'Make one: openssl rand -hex 32.'
-  throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` and `_`', found, advice)
+  const advice = 'Create one with `openssl rand -hex 32`.'
+  throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` or `_`', found, advice)
 }
