@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the inspector in the guide. Run it as a program, after a build: Chromium opens the real page
- * of an app.
+ * Takes the pictures of the inspector in the guide. Run this file as a program, after a build. It opens the real page of
+ * an app in Chromium.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -47,12 +47,12 @@ async function takePictures(): Promise<void> {
 }
 
 async function takePicture(page: Page, name: string): Promise<void> {
-  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // Until then, its plots and numbers have loaded.
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))') // By then, the plots and numbers of the page have loaded.
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75 })
   const bytes = Buffer.from(data, 'base64')
   if (bytes.length > MAX_BYTES)
-    throw new RangeError(`${name} has ${bytes.length} bytes. It may have at most ${MAX_BYTES}.`)
+    throw new RangeError(`${name} must have at most ${MAX_BYTES} bytes. Got ${bytes.length}. Lower its quality.`)
   await writeFile(join(FOLDER, `${name}.webp`), bytes)
   console.log(`${name}.webp: ${Math.round(bytes.length / 1_000)} KB`)
 }

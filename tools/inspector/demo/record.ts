@@ -1,6 +1,6 @@
 /**
- * Writes the demo into a folder, as files for any static server. Run it as a program, after a build. The demo is the page of
- * the inspector, with the recorded answers to every request that the page sends without input from a user.
+ * Writes the demo to a folder, as files for any static server. Run this file as a program, after a build. The demo is the page of
+ * the inspector, with recorded answers to every request that the page sends without input from a user.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -17,8 +17,8 @@ const MINUTES = [15, 240]
 const SINCE = [1, 24, 72, 168].map((hours) => hours * HOUR_MS)
 const HISTORY_PAGE = 100
 const NOTE =
-  '<aside class="banner" aria-label="About this page">A recording of two hours of an app: nothing here is live. ' +
-  'Begin with its <a href="#/dead-letters">dead letters</a>. ' +
+  '<aside class="banner" aria-label="About this page">You see a recording of two hours of an app. Nothing here is live. ' +
+  'Start with its <a href="#/dead-letters">dead letters</a>. ' +
   '<a href="../inspector">About the inspector</a></aside>'
 const STYLE = `body { display: flex; flex-direction: column }
 #page { flex: 1; min-height: 0 }
@@ -49,7 +49,7 @@ async function readStream(): Promise<string> {
     const queues = eventsOf(text, 'queues').at(-1) ?? []
     if (queues.length > 0 && queues.every(({ asOf }) => asOf === now)) return text
   }
-  throw new Error('The stream of the inspector ended. It sent no counts of its queues. Run the build again.')
+  throw new Error('The stream of the inspector ended before all queues were counted. Run the build again.')
 }
 
 function eventsOf<Name extends keyof StreamEvents>(text: string, name: Name): StreamEvents[Name][] {
@@ -94,7 +94,7 @@ async function recordHistory(part: string, query: Readonly<Record<string, string
   if (lines.length === HISTORY_PAGE && after !== undefined) await recordHistory(part, { ...query, after })
 }
 
-/** Sends a request, with its parameters in the same order as the page. */
+/** Sends a request, with its parameters in the same order as in requests of the page. */
 async function record(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<string> {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`]))
   const key = search.size === 0 ? path : `${path}?${search}`
@@ -106,7 +106,7 @@ async function record(path: string, query: Readonly<Record<string, string | numb
 
 async function ask(path: string): Promise<Response> {
   const response = await fetch(new URL(path, page), { headers })
-  if (!response.ok) throw new Error(`${path} must be answered. Got ${response.status}. ${await response.text()}`)
+  if (!response.ok) throw new Error(`${path} must be answered 200. Got ${response.status}. ${await response.text()}`)
   return response
 }
 
@@ -114,10 +114,10 @@ async function textOf(response: Response | undefined): Promise<string> {
   return (await response?.text()) ?? ''
 }
 
-/** Writes the page, with the policy of its headers inside, and the stand-in before its script. */
+/** Writes the page. Adds the content security policy of its headers, and the stand-in before its script. */
 async function writeFiles(): Promise<void> {
   const [html, script, style] = await Promise.all(['', 'page.js', 'page.css'].map(ask))
-  const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // A page cannot set it.
+  const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // A meta element cannot set `frame-ancestors`.
   const head = `<meta http-equiv="content-security-policy" content="${policy}">
 <link rel="stylesheet" href="demo.css">
 <script src="demo.js"></script>`

@@ -2,7 +2,7 @@
 
 /** The recorded answers of the API. */
 export interface Recording {
-  /** The index of the text for each path and query below `api/`. */
+  /** The index in `texts` of the answer to each path and query below `api/`. */
   readonly answers: Readonly<Record<string, number>>
   readonly texts: readonly string[]
   /** The first events of the stream. */
@@ -30,10 +30,10 @@ globalThis.fetch = async (input, init) => {
     return new Response(new ReadableStream({ start: begin })) // The stream stays open.
   }
   const text = texts[answers[path] ?? -1]
-  return text === undefined ? refuse(404, 'it has no answer to this question') : new Response(text)
+  return text === undefined ? refuse(404, 'it has no answer to this request') : new Response(text)
 }
 
 function refuse(status: number, so: string): Response {
-  const error = `This is a recording: ${so}. Run \`npx hookline demo\` for a page that does it.`
+  const error = `This is a recording: ${so}. Run \`npx hookline demo\` for a page that is live.`
   return Response.json({ error }, { status })
 }

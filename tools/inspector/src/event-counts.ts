@@ -5,16 +5,16 @@ import { readIssue, type schemasOf } from '../../../src/internals.ts'
 import { cut, SHORT } from './redact.ts'
 import type { EventLine, FieldLine, PartEvents } from './wire.ts'
 
-/** The kind of a message: its type, and its event if it is a track. */
+/** The kind of a message: its type, and the event of a track message. */
 export interface Kind {
   readonly type: string
   readonly event?: string | undefined
 }
 
-/** The most events without a schema that are listed. */
+/** The maximum number of events without a schema to list. */
 const MAX_EVENTS = 500
 const MAX_FIELDS = 20
-/** The most issues of a message, and keys of a path, that are examined. */
+/** The maximum number of issues of a message, and of keys of a path, to examine. */
 const MAX_ISSUES = 100
 const MAX_KEYS = 10
 const MINUTES = 15
@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000
 interface Count extends Kind {
   readonly hasSchema: boolean | undefined
   count: number
-  /** By minutes since the epoch. */
+  /** The number of messages in each minute, keyed by minutes since the epoch. */
   readonly minutes: Map<number, number>
   firstAt?: number
   lastAt?: number
@@ -36,7 +36,7 @@ type Schemas = ReturnType<typeof schemasOf>
 
 export type EventCounts = ReturnType<typeof createEventCounts>
 
-/** @param schemas Undefined when the schemas are unknown. Then no event is reported as unplanned. */
+/** @param schemas Undefined if the schemas are unknown. In that case, no event is reported as unplanned. */
 export function createEventCounts(part: string, clock: Clock, schemas?: Schemas) {
   const counts = new Map<string, Count>()
   let others = 0
@@ -45,7 +45,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   for (const type of schemas?.traits ?? []) findOrCreate({ type })
   limit = counts.size + MAX_EVENTS
 
-  /** Finds or creates the count of a kind; undefined when there are too many. */
+  /** Finds or creates the count of a kind; undefined when there are too many kinds. */
   function findOrCreate({ type, event }: Kind): Count | undefined {
     const name = cut(event, SHORT)
     const key = name === undefined ? type : `${type} ${name}`
@@ -74,7 +74,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
       const [oldest] = count.minutes.keys()
       if (count.minutes.size > MINUTES) count.minutes.delete(oldest as number)
     },
-    /** Counts a message that does not match its schema, once for each field. */
+    /** Counts a message that does not match its schema, once for each field that does not match. */
     mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
       const count = findOrCreate(kind)
       if (count === undefined) return
@@ -87,7 +87,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
         else fields.set(key, { ...field, count: (known?.count ?? 0) + 1 })
       }
     },
-    /** Deletes the fields, because the keys of a record are data of a message. */
+    /** Deletes the fields, because their paths may contain data from messages: the keys of a record. */
     forget(): void {
       for (const count of counts.values()) {
         count.fields.clear()
@@ -106,14 +106,14 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   }
 }
 
-/** Returns whether the receiver has a schema for the event; undefined when it has none for this type of message. */
+/** Returns whether the receiver has a schema for the event; undefined when it has no schemas for this type of message. */
 function isPlanned({ events, traits, custom }: Schemas, { type, event }: Kind): boolean | undefined {
   if (type === 'track') return events?.includes(event as string)
   if (type === 'identify' || type === 'group') return traits?.includes(type)
   return (type === 'custom' && custom) || undefined
 }
 
-/** Returns the path and the code of an issue: `properties.items[].sku`. */
+/** Returns the path of an issue, such as `properties.items[].sku`, and its code. */
 function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
   const { keys, code = '' } = readIssue(issue)
   const names = keys.slice(0, MAX_KEYS).map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
@@ -129,7 +129,7 @@ function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
   } as EventLine
 }
 
-/** Sorts events that have drifted from the schemas first. */
+/** Ranks events that have drifted from the schemas first. */
 function rankOf({ hasSchema, failed }: EventLine): number {
   return hasSchema === false ? 0 : failed > 0 ? 1 : 2
 }

@@ -34,14 +34,14 @@ export function readKeep(keep: KeepOptions = {}): Required<KeepOptions> {
 }
 
 const MAX_MESSAGES = 100_000
-/** The smallest limit. It holds the largest body that a receiver accepts by default. */
+/** The smallest limit in bytes. It has room for the largest body that a receiver accepts by default. */
 const MIN_BYTES = 1_000_000
 
-/** How long calls of `forget` are remembered, because a message may be in progress, and how many calls. */
+/** How long calls to `forget` are remembered, because a message may be in progress, and the maximum number of calls. */
 const UNDER_WAY_MS = 600_000
 const MAX_CALLS = 1_000
 
-/** A call of `forget`. */
+/** A call to `forget`. */
 interface Forgotten {
   readonly wanted: ReadonlySet<unknown>
   readonly source: string | undefined
@@ -51,12 +51,12 @@ interface Forgotten {
 
 interface Changes {
   readonly version: number
-  /** Whether messages outside these rows are gone. */
+  /** Whether all messages other than these rows are gone. */
   readonly isReset: boolean
   readonly rows: readonly Row[]
 }
 
-/** The bytes of a kept request whose signature was refused. */
+/** A kept request whose signature was refused. */
 export interface Refused {
   readonly part: string
   readonly path: string
@@ -68,12 +68,12 @@ export type Journal = ReturnType<typeof createJournal>
 
 export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine: Clock = systemClock) {
   const messages = createRequestLog<LoggedMessage>(keep.messages, keep.bytes, onDrop)
-  /** Refused requests have their own log, so that strangers displace no messages. */
+  /** Refused requests have their own log, so that strangers cannot displace messages. */
   const refused = createRequestLog<LoggedMessage>(keep.refused, keep.refusedBytes, onDrop)
   const byDelivery = new Map<string, LoggedMessage>()
   const listeners = new Set<() => void>()
   let [lastId, version, resetAt] = [0, 0, 0]
-  /** Calls of `forget`: later events of messages in progress would restore what was deleted. */
+  /** Calls to `forget`. Without them, later events of messages in progress would restore what was deleted. */
   let forgotten: readonly Forgotten[] = []
 
   const get = (id: number): LoggedMessage | undefined => messages.get(id) ?? refused.get(id)
@@ -95,7 +95,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     for (const listener of listeners) listener()
   }
 
-  /** Records changes and steps of a message. */
+  /** Records changes to a message, and new steps. */
   function update(logged: LoggedMessage, fields: Partial<LoggedMessage> = {}, ...steps: readonly Step[]): void {
     Object.assign(logged, fields)
     for (const step of steps) addStep(logged, step)
@@ -109,7 +109,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     get version(): number {
       return version
     },
-    /** Returns the time of the app's clock. */
+    /** Returns the current time, according to the app's clock. */
     now: (): number => clock.now(),
     /** Finds the message of a delivery, if it is kept. */
     find,
@@ -121,13 +121,13 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       return logged
     },
     update,
-    /** Returns whether a message in progress was forgotten after it arrived. Nothing may be added to it. */
+    /** Returns whether a message in progress was forgotten after it arrived. If so, nothing may be added to it. */
     isForgotten(at: number, body: Uint8Array, source?: string): boolean {
       const now = machine.monotonic()
       const since = forgotten.filter((call) => at <= call.at && now < call.until && isOf(call.source, source))
       return since.length > 0 && usersOf(tryParse(body)).some((id) => since.some(({ wanted }) => wanted.has(id)))
     },
-    /** Lists the rows that are new or changed since a version, newest first. Undefined: all rows. */
+    /** Lists the rows that are new or have changed since a version, newest first; all rows if there is no version. */
     changesSince(since = -1): Changes {
       const isReset = since < resetAt || since > version
       const changed = list().filter((logged) => isReset || logged.version > since)
@@ -160,9 +160,9 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       return { part, path, headers, bytes }
     },
     /**
-     * Records that dead letters were redriven or dropped from the page.
+     * Records that the page redrove or dropped dead letters.
      *
-     * @param since The version before the change. A message that failed again since, perhaps at the same time, is still a dead letter.
+     * @param since The version before the change. A message that has failed again since, perhaps at the same time, is still a dead letter.
      */
     changed(part: string, ids: readonly string[], what: 'redriven' | 'dropped', at: number, since: number): void {
       for (const id of ids) {
@@ -174,7 +174,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
         update(logged, what === 'dropped' ? { isStored: false } : redriven, { at, what })
       }
     },
-    /** Deletes the messages of these users. Returns how many. */
+    /** Deletes the messages of these users. Returns the number of deleted messages. */
     forget(ids: string | readonly string[], source?: string): number {
       const wanted = readUsers(ids)
       const [at, now] = [clock.now(), machine.monotonic()]
@@ -192,10 +192,10 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
   }
 }
 
-/** The most bytes that are parsed here. They are untrusted. */
+/** The maximum number of bytes to parse here. The bytes are untrusted. */
 const MAX_PARSED = 250_000
 
-/** Returns a function that matches the messages of these users. A message that is too large to parse matches if it may concern one. */
+/** Returns a function that matches the messages of these users. A message beyond `MAX_PARSED` matches if it may concern one. */
 function matcherOf(wanted: ReadonlySet<unknown>): (logged: LoggedMessage) => boolean {
   const written = [...wanted].map((id) => String(id))
   const beginnings = new Set(written.map((id) => cut(id, SHORT)))

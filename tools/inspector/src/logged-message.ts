@@ -10,23 +10,23 @@ import type { Detail, Row, Step } from './wire.ts'
 type Writable<T> = { -readonly [Field in keyof T]: object extends Pick<T, Field> ? T[Field] | undefined : T[Field] }
 
 export interface LoggedHead extends Pick<Row, 'at' | 'kind' | 'isRefused'> {
-  /** Undefined when no other event belongs to it. */
+  /** The id of the delivery; undefined if no later event can belong to the message. */
   readonly deliveryId?: string | undefined
 }
 
-/** The fields of its row, and everything else that is known about it. */
+/** A message: the fields of its row, and everything else that is known about it. */
 export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
   readonly deliveryId?: string | undefined
-  /** The version of the journal at its latest change. */
+  /** The version of the journal at the latest change to the message. */
   version: number
-  /** Whether it is or was in the queue of the part. */
+  /** Whether the message is or was in the queue of the part. */
   isStored?: boolean | undefined
   source?: string | undefined
-  /** The beginnings of the ids of its users; undefined when the body must be searched, because it was not parsed or has many users. */
+  /** The beginning of each user id; undefined if the body must be searched, because it was not parsed or has many users. */
   users?: readonly string[] | undefined
-  /** When its latest attempt ended. */
+  /** When the latest attempt ended. */
   endedAt?: number | undefined
-  /** When its first attempt began, for a sent message. */
+  /** When the first attempt of a sent message began. */
   startedAt?: number | undefined
   method: string
   path: string
@@ -39,13 +39,13 @@ export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
 
 const NO_BYTES = new Uint8Array()
 
-/** Creates a message without further fields. */
+/** Creates a message whose other fields are still empty. */
 export function createLogged(id: number, part: string, head: LoggedHead): LoggedMessage {
   const request = { method: 'POST', path: '', headers: {}, bytes: 0, body: NO_BYTES }
   return { id, part, ...head, version: 0, state: 'waiting', attempts: 0, ...request, steps: [] }
 }
 
-/** Stores a body. Copies it when it is a part of a buffer, which would otherwise stay in memory. */
+/** Stores a body. Copies the body if it is part of a larger buffer, which would otherwise stay in memory. */
 export function setBody(logged: LoggedMessage, bytes: Uint8Array): void {
   logged.bytes = bytes.length
   logged.body = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
@@ -62,10 +62,10 @@ export function describeMessage(logged: LoggedMessage, message: ReceivedMessage)
   logged.messageIds = [cut(described.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
 }
 
-/** The most users. Calls and messages have at most three, lists of them more. */
+/** The maximum number of users to keep. A call or message has at most three; a list of them has more. */
 const MAX_USERS = 100
 
-/** Returns the ids that are texts. Other values are untrusted and are not kept. */
+/** Returns the ids that are strings. Other values are untrusted, and are not kept. */
 function textsOf(users: readonly unknown[]): readonly string[] | undefined {
   const texts = new Set(users.map((id) => cut(id, SHORT)).filter((id) => id !== undefined))
   return texts.size > MAX_USERS ? undefined : [...texts]
@@ -76,9 +76,9 @@ const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
 /**
- * Adds a step at its time. Past a limit, steps in the middle are dropped.
+ * Adds a step in order of time. Beyond a limit, steps in the middle are dropped.
  *
- * @param isFirst Whether it precedes other steps of the same time, except the answer to an earlier request. The answer to a
+ * @param isFirst Whether the step precedes other steps at the same time, except the answer to an earlier request. The answer to a
  *   stored message precedes the steps of a worker.
  */
 export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst = false): void {
@@ -92,7 +92,7 @@ export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst 
   if (steps.length > FIRST_STEPS + LAST_STEPS) steps.splice(FIRST_STEPS, 1)
 }
 
-/** Estimates the memory of a message in bytes. */
+/** Estimates how much memory a message uses, in bytes. */
 export function sizeOf({ headers, path, steps, messageIds, users, name, user, body }: LoggedMessage): number {
   const texts = [headers, path, steps, messageIds, users, name, user]
   return 500 + body.length + JSON.stringify(texts).length
@@ -118,12 +118,12 @@ function findFinalUrls(steps: readonly Step[]): readonly string[] {
   return [...final]
 }
 
-/** Returns whether its signature is right. */
+/** Returns whether the signature of a message was verified. */
 function isVerified({ steps }: LoggedMessage): boolean {
   return steps.some((step) => step.what === 'checked' && step.isVerified && !step.hasHeader)
 }
 
-/** Returns whether its bytes can show why its signature was refused. */
+/** Returns whether the bytes of a message can show why its signature was refused. */
 export function canExplain({ isRefused, code }: LoggedMessage): boolean {
   return isRefused === true && code?.startsWith('signature_') === true
 }

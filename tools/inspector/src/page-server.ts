@@ -34,12 +34,12 @@ export function createPageServer(options: PageOptions): PageServer {
   return { journal, series, url, handler: createHandler(handle, systemClock), close }
 }
 
-/** Returns the options that pages of the command share. */
+/** Returns the options that all pages of the command share. */
 const ofCommand = (): Pick<PageOptions, 'keep' | 'clock' | 'log'> => {
   return { keep: readKeep(), clock: systemClock, log: createLog(undefined, undefined, systemClock) }
 }
 
-/** Creates the page of queues by name. */
+/** Creates the page of queues, which are keyed by name. */
 export function createQueuePage(queues: ReadonlyMap<string, Queue>, how: InspectQueueOptions = {}): PageServer {
   const parts = [...queues].map(([name, queue]) => partOfQueue(name, queue, systemClock, how))
   return createPageServer({ ...ofCommand(), command: 'queue', parts })
@@ -56,7 +56,7 @@ export interface ListenedRequest
 }
 
 export interface RequestPage extends Pick<PageServer, 'url' | 'handler' | 'close'> {
-  /** @param isNew Whether it has just arrived. Only then it is counted. */
+  /** @param isNew Whether the request has just arrived. Only then is it counted. */
   append(request: ListenedRequest, isNew: boolean): void
 }
 
@@ -80,7 +80,7 @@ export function createRequestPage(options: Pick<EndpointOptions, 'address' | 'ex
   }
 }
 
-/** The most elements of a batch that a receiver accepts. */
+/** The maximum number of elements in a batch that a receiver accepts. */
 const MAX_ELEMENTS = 1_000
 
 function messagesIn(body: Uint8Array) {
@@ -89,7 +89,7 @@ function messagesIn(body: Uint8Array) {
     try {
       return [parse(Buffer.from(JSON.stringify(each)))]
     } catch {
-      return [] // It is not a message.
+      return [] // The element is not a message.
     }
   })
 }

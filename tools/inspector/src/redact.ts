@@ -24,7 +24,7 @@ export function userOf({ userId, anonymousId }: Described): unknown {
   return idOf(userId) ?? idOf(anonymousId)
 }
 
-/** Returns an id as text. Some senders write numbers. */
+/** Returns an id as a string. Some senders write ids as numbers. */
 function idOf(id: unknown): string | undefined {
   return typeof id === 'number' ? `${id}` : typeof id === 'string' && id !== '' ? id : undefined
 }
@@ -38,7 +38,7 @@ export function linesOf(headers: EndpointHeaders, isVerified: boolean): RequestL
 
 /**
  * Converts an error to text. The error itself would retain everything that its stack refers to. The stack of a HooklineError is left
- * out, and that of its cause is kept.
+ * out, and the stack of its cause is kept.
  */
 export function errorLine(thrown: unknown): ErrorLine {
   const message = copy(explainError(thrown), MAX_MESSAGE)
@@ -53,7 +53,7 @@ export function errorLine(thrown: unknown): ErrorLine {
   }
 }
 
-/** Converts runs of handlers. The name of a function may be anything. */
+/** Converts runs of handlers for the page. The name of a function may be any value. */
 export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   return runs.map(({ on, name, durationMs, error }) => ({
     on,
@@ -69,33 +69,33 @@ export function attemptLine({ url, at, durationMs, ok, status, error, reason, bo
   return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }
 }
 
-/** Returns the beginning of a text without retaining the rest; undefined for other values. */
+/** Returns the beginning of a text without retaining the rest; undefined for anything else. */
 export function cut(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? copy(text, length) : undefined
 }
 
-/** Copies the beginning of a text. A slice would retain the whole. */
+/** Copies the beginning of a text. A slice would retain the whole text. */
 function copy(text: string, length: number): string {
   return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
 }
 
-/** Returns a body with each write key as `…`. @param hasKeys Whether a client with a write key sent it: hides unreadable bodies. */
+/** Replaces each write key in a body with `…`. @param hasKeys Whether a client with a write key sent the body. Hides unreadable ones. */
 export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
   if (bytes.length === 0) return { size }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = isUtf8(bytes) ? buffer.toString() : undefined
   if (text === undefined && !hasKeys) return { size, base64: buffer.toString('base64') }
-  // A body that is not UTF-8 may contain a key in another encoding, or compressed.
+  // A body that is not UTF-8 may contain a key that is compressed or in another encoding.
   const shown = text === undefined ? undefined : (withoutWriteKeys(text) ?? (hasKeys ? undefined : text))
   return shown === undefined ? { size } : { size, text: shown }
 }
 
-/** Matches a string of JSON, whether it is the name of a field, and whether the field has an object or a list. */
+/** Matches a string in JSON. Captures whether it is the name of a field, and whether the value of the field is an object or an array. */
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
 const WRITE_KEY = /write[^a-z0-9]*key/i
 
-/** Replaces write keys in JSON with `…`. Returns undefined when one may remain: in other text, and for keys that are not text. */
+/** Replaces write keys in JSON with `…`. Returns undefined when a key may remain: in other text, or if it is not a string. */
 function withoutWriteKeys(text: string): string | undefined {
   // JSON never contains a zero byte, but UTF-16 text does.
   if (!/write|\\u/i.test(text) && !text.includes('\0')) return text
@@ -111,7 +111,7 @@ function withoutWriteKeys(text: string): string | undefined {
     isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
     if (isKey && open !== undefined) isHidden = false
     if (colon !== undefined) return whole
-    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // The text may be JSON or a URL.
+    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // The string itself may contain JSON or a URL.
   })
   return isHidden ? shown : undefined
 }

@@ -1,4 +1,4 @@
-/** A request log in memory. Past a number of entries or bytes, the oldest are dropped. The newest stays, whatever its size. */
+/** A request log in memory. Beyond a number of entries or bytes, the oldest are dropped. The newest entry stays, whatever its size. */
 
 export function createRequestLog<Entry extends { readonly id: number }>(
   count: number,

@@ -3,14 +3,14 @@
 import type { Clock } from 'hookline'
 import type { Series } from './wire.ts'
 
-/** The number of intervals, and their length in milliseconds: 15 minutes, and 4 hours. */
+/** The number of intervals, and the length of each in milliseconds: 15 minutes and 4 hours in total. */
 const FINE = { count: 180, lengthMs: 5_000 } as const
 const COARSE = { count: 240, lengthMs: 60_000 } as const
 const SPANS = [FINE, COARSE] as const
 
 /**
- * Durations are counted in buckets that grow by a fifth, from 0.01 ms to 10 minutes. A percentile is the middle of its bucket, at
- * most 10 % from the exact duration. Shorter durations count as 0, longer ones as 10 minutes.
+ * Durations are counted in buckets from 0.01 ms to 10 minutes, each a fifth larger than the one before. A percentile is the middle of
+ * its bucket, at most 10% away from the exact duration. Shorter durations count as 0, longer ones as 10 minutes.
  */
 const GROWTH = 1.2
 const LOG_GROWTH = Math.log(GROWTH)
@@ -21,16 +21,16 @@ const BUCKETS: number = bucketOf(MAX_MS) + 1
 interface Interval {
   done: number
   failed: number
-  /** Null where the depth was not counted. */
+  /** The number of waiting and active jobs; null if they were not counted. */
   depth: number | null
   readonly buckets: Uint32Array
 }
 
 export type SeriesRecorder = ReturnType<typeof createSeries>
 
-/** Creates a recorder. It needs about 180 KB for each part. */
+/** Creates a recorder. It uses about 180 KB of memory for each part. */
 export function createSeries(clock: Clock) {
-  /** The intervals by part and length, then by number. */
+  /** The intervals, keyed by part and length, then by number. */
   const spans = new Map<string, Map<number, Interval>>()
 
   function intervalsOf(part: string, lengthMs: number): Map<number, Interval> {
@@ -40,7 +40,7 @@ export function createSeries(clock: Clock) {
     return intervals
   }
 
-  /** Updates the current intervals. Drops the oldest one past the limit. */
+  /** Updates the current intervals. Beyond the limit, drops the oldest one. */
   function change(part: string, apply: (interval: Interval) => void): void {
     for (const { count, lengthMs } of SPANS) {
       const intervals = intervalsOf(part, lengthMs)
@@ -63,15 +63,15 @@ export function createSeries(clock: Clock) {
 
   return {
     done: (part: string, durationMs: number): void => record(part, 'done', durationMs),
-    /** Records a failed attempt or a refused request. Undefined: nothing ran. */
+    /** Records a failed attempt or a refused request. The duration is undefined if nothing ran. */
     failed: (part: string, durationMs: number | undefined): void => record(part, 'failed', durationMs),
-    /** Records how many jobs wait or are active. */
+    /** Records how many jobs are waiting or active. */
     depth(part: string, count: number): void {
       change(part, (interval) => {
         interval.depth = count
       })
     },
-    /** @param minutes The time span: up to 15 in intervals of 5 seconds, up to 240 in intervals of a minute. */
+    /** @param minutes The time span: up to 15 minutes in intervals of 5 seconds, or up to 240 in intervals of a minute. */
     readPart(part: string, minutes: number): Series {
       const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? FINE : COARSE
       const { lengthMs } = span
@@ -103,7 +103,7 @@ function bucketOf(durationMs: number): number {
   return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
 }
 
-/** Returns the middle of the bucket at this percentile; null without durations. */
+/** Returns the middle of the bucket at this percentile; null if there are no durations. */
 function percentileOf(buckets: Uint32Array, share: number): number | null {
   const total = buckets.reduce((sum, count) => sum + count, 0)
   let rest = Math.ceil(total * share)

@@ -4,7 +4,7 @@ import type { AnsweredEvent, Delivery, FailedEvent, HooklineError, ReceivedMessa
 import { isMessage, tryParse } from '../../json.ts'
 import type { EventCounts, Kind } from './event-counts.ts'
 
-/** Counts messages that are verified, or handled without verification, so that strangers fill no list. Returns a function that stops it. */
+/** Counts messages that are verified, or handled without verification, so that strangers cannot fill a list. Returns a stop function. */
 export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCounts): () => void {
   function answered({ delivery, message, error, elements }: AnsweredEvent): void {
     for (const element of elements) {
@@ -21,7 +21,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
     if (error?.code === 'schema_mismatch') counts.mismatched(kind, error)
   }
 
-  /** Without an inbox, the answer already has the error. */
+  /** Counts a mismatch in an inbox. Without an inbox, the answer already has the error. */
   function failed({ delivery, message, error }: FailedEvent): void {
     if (error.code === 'schema_mismatch') counts.mismatched(kindOf(message ?? tryParse(delivery.bytes)), error)
   }
@@ -29,7 +29,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
   return receiver.observe({ answered, failed, forgotten: counts.forget })
 }
 
-/** Returns whether the message could be parsed, and failed later. */
+/** Returns whether the message was parsed before it failed. */
 function isRead({ status, code }: HooklineError): boolean {
   return status >= 500 || code === 'schema_mismatch'
 }

@@ -15,9 +15,9 @@ interface Observed<Observer> {
   observe(observer: Observer): () => void
 }
 
-/** The most bytes of a call that are parsed for its line. */
+/** The maximum size of a call that is parsed for its row, in bytes. */
 const MAX_PARSED = 32_768
-/** The most ids of a request. Clients send 20 or 100 calls at a time. */
+/** The maximum number of ids to keep for a request. Clients send 20 or 100 calls at a time. */
 const MAX_IDS = 100
 
 export function watchCollector(
@@ -64,8 +64,8 @@ function describeCall(logged: LoggedMessage): void {
 const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
 
 /**
- * Records the events of a destination. A message may be delivered before its `queued` event, and a message of an earlier process
- * first appears in a round. Returns a function that stops it.
+ * Records the events of a destination. A message may be delivered before its `queued` event, and a message from an earlier
+ * process first appears in a round. Returns a function that stops the recording.
  */
 export function watchDestination(
   name: string,
@@ -87,7 +87,7 @@ export function watchDestination(
     setBody(logged, bytes)
     try {
       describeMessage(logged, parseMessage())
-    } catch {} // It is not a message, which the report also says.
+    } catch {} // The bytes are not a message, as the report also says.
     return logged
   }
 

@@ -19,25 +19,25 @@ import { errorLine, runLines } from './redact.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
 
-/** The most bytes of a refused body that are searched. */
+/** The maximum number of bytes of a refused body to search. */
 const MAX_SCANNED = 10_000
 
-/** Returns the type that an untrusted body names, without parsing it. */
+/** Returns the message type that an untrusted body names, without parsing the body. */
 function typeIn(bytes: Uint8Array): MessageType | undefined {
   const text = Buffer.from(bytes.subarray(0, MAX_SCANNED)).toString('latin1')
   const named = [...text.matchAll(/"type"\s*:\s*"(\w+)"/g)].map(([, type]) => type)
   return MESSAGE_TYPES.find((type) => named.includes(type))
 }
 
-/** The fields of a message that no longer waits. */
+/** The fields to set when a message no longer waits. */
 const OVER = { code: undefined, retryAt: undefined } as const
 
-/** One message of a request, and why it was refused. */
+/** One message of a request, and why it was refused, if it was. */
 type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**
- * Records the events of a receiver. They come in any order: a worker of the same process may handle a message before its `stored`
- * event, and a sender repeats a message without an answer 200. Returns a function that stops it.
+ * Records the events of a receiver. They may come in any order: a worker in the same process may handle a message before its `stored`
+ * event, and a sender repeats a message that was not answered 200. Returns a function that stops the recording.
  */
 export function watchReceiver(
   name: string,
@@ -45,7 +45,7 @@ export function watchReceiver(
   journal: Journal,
   series: SeriesRecorder,
 ): () => void {
-  /** The errors that `failed` was called with, so that the answer to the same request is not a second failure. */
+  /** The errors that `failed` was called with, so that the answer to the same request does not count as a second failure. */
   const counted = new WeakSet<HooklineError>()
 
   /** Finds or creates the message of a delivery that is verified, or handled without verification. */
@@ -139,14 +139,14 @@ export function watchReceiver(
     if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
     logged.status = status
     if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
-    else if (logged.state === 'waiting') logged.code ??= error?.code // The message is stored, and the worker says what happens next.
+    else if (logged.state === 'waiting') logged.code ??= error?.code // The message is stored, and the worker reports what happens next.
     addSteps(logged, event, answer)
     journal.update(logged)
     const isTaken = logged.isStored === true && status < 400
     if (error !== undefined && !counted.has(error) && !isTaken) series.failed(name, undefined)
   }
 
-  /** Sets the state of a message outside the inbox. A message that is done stays done, whatever the answer to a copy. */
+  /** Sets the state of a message outside the inbox. A message that is done stays done, however a copy is answered. */
   function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
     const { state } = logged
     if (state === 'dead' || state === 'ignored' || (state === 'done' && error !== undefined)) return
@@ -167,7 +167,7 @@ export function watchReceiver(
     }
     const { remoteAddress } = request
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
-    // A stored message is answered at once. A worker of the same process may have handled it meanwhile.
+    // A stored message is answered at once. A worker in the same process may already have handled it.
     const storedAt = logged.steps.findLast(({ what, at: time }) => what === 'stored' && time >= at)?.at
     addStep(logged, { at: storedAt ?? journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }

@@ -1,4 +1,4 @@
-/** Decides who may see the inspector, and who may change things with it. Everything is refused unless a token or `authorize` permits it. */
+/** Decides who may see the inspector, and who may make changes with it. Everything is refused unless a token or `authorize` permits it. */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock, EndpointHeaders } from 'hookline'
@@ -14,11 +14,11 @@ export interface GuardOptions {
   readonly authorize?: Authorize | undefined
   readonly token?: string | undefined
   readonly log: Pick<ReturnType<typeof createLog>, 'write'>
-  /** The system clock: the clock of the parts may stand still. */
+  /** The system clock, because the clock of the parts may stand still. */
   readonly machine: Clock
 }
 
-/** The timeout of `authorize`. */
+/** The timeout of `authorize`, in milliseconds. */
 const ANSWER_MS = 10_000
 
 /** Creates the guard of an inspector. It uses `authorize`, or a token, which is random by default. */
@@ -31,8 +31,8 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for everyone.
     const given = Buffer.from(String(request.headers[OWN_HEADER]))
     const isToken = given.length === expected.length && timingSafeEqual(given, expected)
-    const rule = "The request must have the token of the inspector's URL. It has none, or an old one"
-    const advice = 'Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.'
+    const rule = "The request must have the token from the inspector's URL. It has no token, or an old one"
+    const advice = 'Open the complete URL that the app printed when it started, or pass `authorize` to createInspector.'
     refuseUnless(isToken, 403, `${rule}. ${advice}`)
     return 'write'
   }
@@ -59,44 +59,44 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
     /**
      * Returns what the sender of a request may do.
      *
-     * @throws Refusal (as a rejection) when it may do nothing.
+     * @throws Refusal (as a rejection) when the sender may do nothing.
      */
     async check({ method, path, headers, remoteAddress }: AccessRequest): Promise<Access> {
       const request = { method, path, headers, remoteAddress }
       if (authorize === undefined) return checkToken(request)
       const access = await ask(authorize, request)
-      const text = '`authorize` of createInspector refused this request.'
+      const text = "`authorize` of createInspector refused this request. To allow it, return 'read' or 'write'."
       refuseUnless(access !== false, 403, text)
       return access
     },
-    /** Adds the token as a fragment. Browsers keep a fragment to themselves, but send a cookie to every port of the host. */
+    /** Adds the token as a fragment: browsers never send a fragment, but they send a cookie to every port of the host. */
     url(mount: string): string {
       if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
       throw new TypeError(
-        '`url` needs an inspector with a token. With `authorize`, there is none: print the URL of the mount.',
+        '`url` needs an inspector with a token. With `authorize`, there is none: print the URL without a token.',
       )
     },
   }
 }
 
-const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
+const INSTEAD = 'Pass `authorize` to createInspector to decide who may see the inspector.'
 
 /**
- * Accepts a request from this machine that no proxy passed on. Checks the connection, the headers, and Host, because a page of another
- * site can have a name that resolves to this machine.
+ * Accepts a request from this machine that came through no proxy. Checks the connection, the proxy headers, and Host, because the
+ * name of another site can resolve to this machine.
  *
  * @throws Refusal that says what to do.
  */
 function requireLocal({ remoteAddress, headers }: AccessRequest): void {
-  if (remoteAddress === undefined) throw closed('an address that this host does not know')
-  if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection of another machine')
+  if (remoteAddress === undefined) throw closed('a connection whose address is not known')
+  if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection from another machine')
   const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
-  if (proxy !== undefined) throw closed(`a request with ${titleCase(proxy)}, so it came through a proxy`)
-  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('a Host that is not of this machine')
+  if (proxy !== undefined) throw closed(`a request with the header ${titleCase(proxy)}, so it came through a proxy`)
+  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('a Host that does not name this machine')
 }
 
 function closed(found: string): Refusal {
-  return new Refusal(403, `The inspector is served to this machine only. Got ${found}. ${INSTEAD}`)
+  return new Refusal(403, `The inspector only answers requests from this machine. Got ${found}. ${INSTEAD}`)
 }
 
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
@@ -104,7 +104,7 @@ const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\
 const PROXY_HEADER =
   /^(?:via|cdn-loop|cf-ray|x[-_](?:original|envoy)(?:[-_].*)?|(?:.*[-_])?forwarded(?:[-_].*)?|.*(?:client|connecting|real|user|socket)[-_]?ip)$/
 
-/** Returns the Host of a request, in HTTP/2 too; undefined when it is missing or ambiguous. */
+/** Returns the Host of a request, including over HTTP/2; undefined when it is missing or ambiguous. */
 function hostOf(headers: EndpointHeaders): string | undefined {
   const { host, ':authority': authority = host } = headers
   return typeof authority === 'string' && (host ?? authority) === authority ? authority : undefined
@@ -115,28 +115,29 @@ function titleCase(name: string): string {
 }
 
 /**
- * Accepts a request that a browser sent for the page itself, or that no browser sent.
+ * Accepts a request that a browser sent for the page itself, or that came from no browser.
  *
- * @throws Refusal for a request of another site.
+ * @throws Refusal for a request from another site.
  */
 export function requireSameOrigin(headers: EndpointHeaders, method: string): void {
   const { origin, 'sec-fetch-site': site } = headers
   const isTyped = site === 'none' && method !== 'POST'
-  if (site !== undefined && site !== 'same-origin' && !isTyped) throw foreign('a Sec-Fetch-Site of another site')
+  if (site !== undefined && site !== 'same-origin' && !isTyped)
+    throw foreign('a request whose Sec-Fetch-Site names another site')
   if (origin === undefined) return
   const [from, host] = [typeof origin === 'string' ? URL.parse(origin) : null, hostOf(headers)]
   const isWeb = from?.protocol === 'http:' || from?.protocol === 'https:'
   if (!isWeb || host === undefined || from.host !== URL.parse(`${from.protocol}//${host}`)?.host) {
-    throw foreign('an Origin of another site')
+    throw foreign('a request whose Origin is another site')
   }
 }
 
 function foreign(found: string): Refusal {
-  return new Refusal(403, `The inspector only answers its own page. Got ${found}. Open the page at the URL of the app.`)
+  return new Refusal(403, `The inspector only answers requests from its own page. Got ${found}. Open the page at the URL of the app.`)
 }
 
 /**
- * Accepts a POST that only the page or a program can send, because a form of another site cannot set this header.
+ * Accepts a POST that only the page or a program can send, because a form on another site cannot set this header.
  *
  * @throws Refusal
  */

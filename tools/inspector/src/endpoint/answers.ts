@@ -8,7 +8,7 @@ declare const HOOKLINE_PAGE: string
 
 export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
-/** The headers of every answer. The page runs only its own script, is in no frame, and is not stored. */
+/** The headers of every answer. They let the page run only its own script, and keep it out of frames and caches. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -21,12 +21,12 @@ const HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A request that is refused. Any code that answers requests may throw it. */
+/** An error that refuses a request. Any code that answers requests may throw it. */
 export class Refusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  /** @param message What must be so, what was found, and what to do. It is sent to the client, so it holds no secret. */
+  /** @param message What is required, what was found, and what to do. The client receives it, so it must not contain a secret. */
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.status = status
@@ -52,14 +52,14 @@ export function json(value: unknown): PageAnswer {
   return createAnswer(200, 'application/json', JSON.stringify(value))
 }
 
-const CONSUMED = 'The body was read before the inspector. Mount the inspector before body parsers.'
+const CONSUMED = 'The body was read before the request reached the inspector. Mount the inspector before body parsers.'
 
-/** Returns the answer for an error; undefined when the error is a fault of the inspector. Renders HTML when `/` is requested. */
+/** Returns the answer for an error; undefined when the error is a bug in the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
-  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The body may be unread.
+  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The body may not have been read.
   if (path === '/') return createAnswer(status, 'text/html; charset=utf-8', toPage(message), headers)
   return createAnswer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }

@@ -12,18 +12,18 @@ export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
 type Unread = { readonly [field in keyof Change]?: unknown }
 
 const MAX_READ = 10_000
-/** The most dead letters in one list. */
+/** The maximum number of dead letters in one list. */
 const MAX_LISTED = 50
 /** The number of dead letters that are changed at once. */
 const SLICE = 500
-/** How long groups are cached: reading them again for each page would cost the engine much. */
+/** How long groups are cached, in milliseconds: reading them again for each page would put a heavy load on the engine. */
 const GROUPS_MS = 5_000
 
 type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
 
 /**
  * @param clock The clock of the parts.
- * @param machine The clock of the machine.
+ * @param machine The system clock.
  */
 export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
   const kept = new Map<string, { readonly at: number; readonly groups: Promise<Groups> }>()
@@ -62,7 +62,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
       const [at, { version }] = [clock.now(), journal]
       count += await queue[what](ids).catch((error: unknown) => {
         if (!(error instanceof HooklineError)) throw error
-        throw new Refusal(error.status, `${error.message} ${count} of ${selected.length} were ${done} before.`)
+        throw new Refusal(error.status, `${error.message} ${count} of ${selected.length} had already been ${done}.`)
       })
       journal.changed(name, ids, done, at, version)
     }
@@ -83,14 +83,14 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
       return { ...page, letters }
     },
     /**
-     * Redrives or drops. With `dryRun`, it only counts.
+     * Redrives or drops dead letters. With `dryRun`, only counts them.
      *
-     * @throws Refusal (as a rejection) for an invalid change, and while another change runs on the queue.
+     * @throws Refusal (as a rejection) for an invalid change, and while another change to the queue is running.
      */
     async change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed> {
       const { name } = part
       requireChange(body)
-      const text = 'A queue accepts one change at a time. Wait until the first has ended.'
+      const text = 'Another change to this queue is already running. Wait until it ends.'
       refuseUnless(!changing.has(name), 409, text)
       changing.add(name)
       try {
@@ -108,7 +108,7 @@ function requireChange(body: Unread): asserts body is Change {
   const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_READ
   const areIds = ids === undefined || (isList && ids.every((id) => typeof id === 'string'))
   const isGroup = group === undefined || (typeof group === 'string' && ids === undefined)
-  const rule = `A change needs \`dryRun\`, true or false, and \`ids\`, a list of 1 to ${MAX_READ}, or \`group\`, a text, or neither for all`
+  const rule = `A change needs \`dryRun\` (true or false), and either \`ids\` (1 to ${MAX_READ} strings) or \`group\` (a string). Omit both to change all`
   refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}.`)
 }
 
@@ -128,7 +128,7 @@ async function group(queue: PartQueue): Promise<Groups> {
   return { groups: sorted, isWhole: readCount <= MAX_READ }
 }
 
-/** Finds the dead letters before any is changed, so that one that fails again meanwhile is not changed twice. */
+/** Finds all the dead letters before any is changed, so that one that fails again in the meantime is not changed twice. */
 async function select(queue: PartQueue, { ids, group }: Change, signal: AbortSignal) {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []

@@ -1,4 +1,4 @@
-/** The endpoint of an inspector: checks each request in order, and routes it. It needs a journal and parts from any source. */
+/** The endpoint of an inspector: checks and routes each request. Its journal and parts may come from any source. */
 
 import type { Clock, Message } from 'hookline'
 import type { Sender } from 'hookline/sender'
@@ -28,24 +28,24 @@ export interface InspectorEndpoint extends Pick<Inspector, 'url' | 'close'> {
 export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
-  /** The counts of each receiver. Default: none. */
+  /** The event counts of each receiver. Default: none. */
   readonly events?: readonly Pick<EventCounts, 'snapshot'>[]
   readonly parts: readonly WatchedPart[]
-  /** The limits on messages. */
+  /** The limits on kept messages. */
   readonly keep: Setup['keep']
   /** The clock of the parts. */
   readonly clock: Clock
-  /** The senders by name. Default: nothing can be sent again. */
+  /** The senders, keyed by name. Default: none, so nothing can be sent again. */
   readonly senders?: ReadonlyMap<string, Sender>
   /** Explains why a signature was refused. Default: no explanations. */
   readonly explain?: (refused: Refused) => Promise<string>
-  /** The command that serves the page; undefined for an app. */
+  /** The command that serves the page; undefined when an app serves it. */
   readonly command?: Setup['command']
-  /** Returns the address that receives requests, once it is known. */
+  /** Returns the address that receives requests; undefined until it is known. */
   readonly address?: () => string | undefined
 }
 
-/** The most bytes of a body, and the time that it may take. */
+/** The maximum size of a body in bytes, and how long it may take to arrive, in milliseconds. */
 const BODY_LIMIT = 1_000_000
 const BODY_MS = 10_000
 const MAX_MINUTES = 240
@@ -131,8 +131,8 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   /** Sends a kept message with a sender of the app, only to the URLs of that sender. */
   async function sendAgain({ sender: name, id }: Json): Promise<Sent> {
     const message = known(journal.messageOf(requireBetween('id', id, 1, Number.MAX_SAFE_INTEGER)))
-    const sender = known(senders.get(name as string), 'The inspector has no sender of this name')
-    const text = `The inspector sends ${MAX_SENDING} messages at a time. Wait for the others.`
+    const sender = known(senders.get(name as string), 'The inspector has no sender with this name')
+    const text = `The inspector is already sending ${MAX_SENDING} messages. Wait until one is sent, then try again.`
     refuseUnless(sending < MAX_SENDING, 429, text, { 'retry-after': '1' })
     sending += 1
     try {
@@ -164,7 +164,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   function partOf(name: unknown): WatchedPart {
     const part = parts.find((each) => each.name === name)
-    return known(part, 'The inspector watches no part of this name')
+    return known(part, 'The inspector watches no part with this name')
   }
 
   async function queuedPartOf(name: unknown): Promise<QueuedPart> {
@@ -176,7 +176,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function partWithHistory(name: unknown): Promise<PartWithHistory> {
     const part = partOf(name)
-    const advice = 'Give the inbox of the receiver `history: { maxAgeMs }`.'
+    const advice = 'Add `history: { maxAgeMs }` to the `inbox` of the receiver.'
     refuseUnless(await queues.has(part.history), 404, `The part must keep a history. ${advice}`)
     return part as PartWithHistory
   }
@@ -188,11 +188,11 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)
     const [get, post] = [gets.get(path), posts.get(path)]
     const allow = post === undefined ? 'GET, HEAD' : 'POST'
-    const text = `The method must be ${allow}.`
+    const text = `The method is not allowed here. Allowed: ${allow}.`
     refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
     if (get !== undefined) return get(request, new URLSearchParams(query), access)
     const advice = "Return 'write' from `authorize`."
-    refuseUnless(access === 'write', 403, `Changes need the access 'write'. Got 'read'. ${advice}`)
+    refuseUnless(access === 'write', 403, `Changes need 'write' access. Got 'read'. ${advice}`)
     requireOwnHeader(headers)
     return json(await post?.(await readObject(request), request))
   }
@@ -204,7 +204,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     const text = `The body must arrive within ${BODY_MS} ms. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
     const given = tryParse(body.bytes)
-    refuseUnless(isObject(given), 400, 'The body must be one JSON object.')
+    refuseUnless(isObject(given), 400, 'The body must be a JSON object.')
     return given
   }
 
@@ -237,7 +237,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   }
 }
 
-/** Redirects the browser to the URL with a slash at its end, which relative links of the page need. */
+/** Redirects the browser to the URL with a trailing slash, which the relative links of the page need. */
 function redirect({ originalPath, query }: PageRequest): PageAnswer {
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
   return createAnswer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
@@ -254,7 +254,7 @@ function readId(query: URLSearchParams): number {
 function readAfter(query: URLSearchParams): string | undefined {
   const after = query.get('after') ?? undefined
   const isId = after === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)
-  refuseUnless(isId, 400, '`after` must be the id of a dead letter. Pass `next` of the previous page.')
+  refuseUnless(isId, 400, '`after` must be the id of a dead letter. Pass `next` from the previous page.')
   return after
 }
 

@@ -6,17 +6,17 @@ import { secretsOf, TIMED_OUT, withTimeout } from '../../../../src/internals.ts'
 import type { Refused } from '../journal.ts'
 import { Refusal } from './answers.ts'
 
-/** The timeout of a provider of secrets. */
+/** The timeout of a provider of secrets, in milliseconds. */
 const SECRETS_MS = 5_000
 /** The default body limit of a receiver. */
 const MAX_BODY_BYTES = 512 * 1024
-/** The most secrets that are tried. */
+/** The maximum number of secrets to try. */
 const MAX_SECRETS = 3
-/** The work for all secrets together, about a tenth of a second: body and signature are untrusted. */
+/** The maximum number of bytes to hash for all secrets together, about a tenth of a second: body and signature are untrusted. */
 const MAX_BYTES = 40_000_000
 
 /**
- * @param receivers The receivers by name.
+ * @param receivers The receivers, keyed by name.
  * @param machine The system clock.
  * @returns A function that explains a refused signature. It rejects with a Refusal when the secret cannot be read.
  */
@@ -24,7 +24,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
     const receiver = receivers.get(part)
     if (receiver === undefined) return []
-    // The error of a provider may contain anything. The receiver has reported it.
+    // The error of a provider may contain anything. The receiver has already reported it.
     const secrets = await withTimeout(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
       () => TIMED_OUT,
     )
@@ -39,7 +39,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
       return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or what `secret.source` reads.'
     }
     if (refused.bytes.length > MAX_BODY_BYTES) {
-      throw new Refusal(503, 'The body is too large for an explanation here. Run `hookline verify` with it.')
+      throw new Refusal(503, 'The body is too large to explain here. Run `hookline verify` on the body instead.')
     }
     const given = refused.headers['x-signature']
     const signature = typeof given === 'string' ? given : given?.join(', ')

@@ -16,11 +16,11 @@ interface Running {
 }
 
 const MAX_LISTED = 100
-/** The most walks at a time. Each may read the whole history. */
+/** The maximum number of walks at a time. Each walk may read the whole history. */
 const MAX_WALKS = 4
-/** The most events in a plan, by frequency. */
+/** The maximum number of events in a plan. The most frequent ones are listed. */
 const MAX_EVENTS = 20
-/** The most replays that are shown after their end. */
+/** The maximum number of ended replays to show. */
 const MAX_ENDED = 10
 
 export function createHistory(journal: Journal, onChange: () => void, report: (thrown: unknown) => void) {
@@ -36,7 +36,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
 
   /** Starts a walk. Returns a function that ends it. */
   function startWalk(): () => void {
-    const text = `The inspector reads ${MAX_WALKS} histories at a time. Wait for the others.`
+    const text = `The inspector is already reading ${MAX_WALKS} histories. Wait until one is read, then try again.`
     refuseUnless(walks < MAX_WALKS, 429, text, { 'retry-after': '1' })
     walks += 1
     return () => {
@@ -57,7 +57,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     }
   }
 
-  /** @throws the error itself unless the caller or the engine caused it. */
+  /** Describes an error. Reports the error unless the caller or the engine caused it. */
   function explain(thrown: unknown): string {
     if (thrown instanceof HooklineError || thrown instanceof TypeError || thrown instanceof Refusal)
       return thrown.message
@@ -95,7 +95,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     },
     snapshot: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
 
-    /** Yields a line of JSON for each message, at most 100, and a {@link Problem} at the end if it failed. */
+    /** Yields a line of JSON for each message, at most 100, and a {@link Problem} at the end if the history failed. */
     async *list({ name, history }: PartWithHistory, query: URLSearchParams, { signal }: PageRequest) {
       let endWalk = (): void => {}
       try {
@@ -112,21 +112,21 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     },
 
     /**
-     * Starts a replay, whose progress the stream reports. With `dryRun`, it only counts.
+     * Starts a replay, whose progress the stream reports. With `dryRun`, only counts the messages.
      *
      * @throws Refusal (as a rejection) for an invalid option.
      */
     async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
       const { dryRun, total, ...others } = body
-      const given: Json = { until: journal.now() + 1, ...others } // Another call continues with the same messages.
+      const given: Json = { until: journal.now() + 1, ...others } // A later call with the same id continues with the same messages.
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
-      const advice = 'Send one, so that it can be continued.'
+      const advice = 'Send an id, so that the replay can be continued.'
       refuseUnless(typeof given.id === 'string', 400, `\`id\` must name the replay. ${advice}`)
       await requireOptions(part, options)
       const key = JSON.stringify([part.name, given.id])
       const before = replays.get(key)?.status
-      const text = 'A replay with this id is running. Wait for its end.'
+      const text = 'A replay with this id is already running. Wait until it ends.'
       refuseUnless(before?.state !== 'running', 409, text)
       const request = { ...given, part: part.name, dryRun: false, ...(Number.isInteger(total) && { total }) }
       const status: ReplayStatus = {
@@ -142,16 +142,16 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
       return running.status
     },
 
-    /** @throws Refusal for a replay that does not run. */
+    /** @throws Refusal for a replay that is not running. */
     stop({ part, id }: Json): ReplayStatus {
       const running = replays.get(JSON.stringify([part, id]))
-      const text = 'No replay with this id runs here. Reload the page.'
+      const text = 'No replay with this id is running in this process. Reload the page.'
       refuseUnless(running?.status.state === 'running', 404, text)
       running.controller.abort()
       return running.status
     },
 
-    /** Stops the replays. Their ids can continue them. */
+    /** Stops the replays. They can be continued with the same ids. */
     close(): void {
       for (const { controller } of replays.values()) controller.abort()
     },
@@ -178,7 +178,7 @@ function readFilter({ part: _, since, until, where, ...others }: Json): Json {
 function toFields(where: unknown): Json {
   if (where === undefined) return {}
   const field = readField(`${where}`)
-  const rule = '`where` must be a path, = and a value, such as properties.order_id=42.'
+  const rule = '`where` must be a path and a value with = between them, such as properties.order_id=42.'
   refuseUnless(field !== undefined, 400, rule)
   return { where: Object.fromEntries([field]) }
 }

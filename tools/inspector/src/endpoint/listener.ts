@@ -1,4 +1,4 @@
-/** Serves the page on Node, with the adapter of Express. Streams are sent as fast as their clients read. */
+/** Serves the page on Node, with the Express adapter. Streams are sent as fast as their clients read. */
 
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -8,7 +8,7 @@ import { inBackground, invalidOption, kindOf, TIMED_OUT, withTimeout } from '../
 import type { Inspector } from '../api.ts'
 
 export interface PageRequest extends EndpointRequest {
-  /** The path of the URL before a mount made it relative. */
+  /** The path of the URL before the mount made it relative. */
   readonly originalPath: string
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal
@@ -21,11 +21,11 @@ export interface PageAnswer extends Omit<EndpointAnswer, 'body'> {
 type Incoming = Parameters<Inspector['handler']>[0]
 type Outgoing = Parameters<Inspector['handler']>[1]
 
-/** How long a client may take to read what was sent before the connection is closed. */
+/** How long a client may take to read what was sent before the connection is closed, in milliseconds. */
 const READ_MS = 30_000
 
 /**
- * Returns the request listener for Node and the frameworks on it.
+ * Returns the request listener for Node and the frameworks built on it.
  *
  * @param handle Returns undefined for a path outside the page.
  * @param clock The system clock.
@@ -55,7 +55,7 @@ export function createHandler(
 
   return function hookline(request, outgoing, next) {
     requireNode(request, outgoing)
-    const response = outgoing as ServerResponse // HTTP/2 responses have the same methods, with types of their own.
+    const response = outgoing as ServerResponse // HTTP/2 responses have the same methods, but types of their own.
     const gone = new AbortController()
     const { signal } = gone
     if (streamOf(outgoing).destroyed) gone.abort()
@@ -72,7 +72,7 @@ export function createHandler(
         const { body } = answered
         if (typeof body === 'string') return { ...answered, body }
         if (method !== 'HEAD') await stream(body, answered, response, signal).catch(() => cut(outgoing))
-        return { ...answered, body: '' } // No more is sent after the headers.
+        return { ...answered, body: '' } // The stream has been sent, and HEAD has no body.
       })
     }
 
@@ -82,9 +82,9 @@ export function createHandler(
 
 function requireNode(request: Incoming | undefined, response: Outgoing | undefined): void {
   if (typeof request?.headers === 'object' && typeof response?.writeHead === 'function') return
-  const advice = 'Pass it to Express or node:http; the guide of the inspector shows Koa and Fastify.'
-  const found = `${kindOf(request)}, ${kindOf(response)}`
-  throw invalidOption('inspector.handler', 'must be called with a request and a response of Node', found, advice)
+  const advice = 'Pass the handler to Express or node:http. The guide of the inspector shows Koa and Fastify.'
+  const found = `${kindOf(request)} and ${kindOf(response)}`
+  throw invalidOption('inspector.handler', 'must be called with the request and the response of Node', found, advice)
 }
 
 /** Closes the connection, so that the client does not mistake an incomplete answer for a complete one. */
@@ -93,7 +93,7 @@ function cut(response: Outgoing): void {
   streamOf(response).destroy('stream' in response ? new Error('The answer is incomplete.') : undefined)
 }
 
-/** Returns the stream of a response. The compatible API of HTTP/2 does not show how its stream ended. */
+/** Returns the stream of a response. The compatibility API of HTTP/2 does not show how its stream ended. */
 function streamOf(response: Outgoing) {
   return 'stream' in response ? response.stream : response
 }

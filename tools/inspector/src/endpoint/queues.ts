@@ -1,4 +1,4 @@
-/** Gives the queues of all parts one form, and samples their counts for the page and its plots. */
+/** Gives the queues of all parts one interface, and samples their counts for the page and its plots. */
 
 import {
   type Clock,
@@ -51,7 +51,7 @@ type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
 export interface PartLetter {
   readonly id: string
   readonly reason: string
-  /** The error that it failed with. */
+  /** The error with which the message failed. */
   readonly error: string
   readonly failedAt: Date
   details(): Details
@@ -65,7 +65,7 @@ export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   return { name, kind: 'receiver', queue: { exists, health, letters, redrive, drop }, history }
 }
 
-/** Asks a part once whether it has something. A TypeError means that it does not, and an error of the engine that it does. */
+/** Asks a part only once whether it has a queue or a history. A TypeError means that it has none; an engine error, that it has one. */
 function once(ask: () => Promise<unknown>): () => Promise<boolean> {
   let found: Promise<boolean> | undefined
   return () => {
@@ -84,7 +84,7 @@ export function partOfDestination(name: string, destination: Destination): Watch
   return { name, kind: 'destination', queue: { exists: async () => true, health, letters, redrive, drop } }
 }
 
-/** Returns the part for a queue of an inbox or a destination. Its jobs tell which. */
+/** Returns the part for a queue of an inbox or a destination. The jobs in the queue show which it is. */
 export function partOfQueue(name: string, queue: Queue, clock: Clock, how: InspectQueueOptions = {}): WatchedPart {
   const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock, ...how })
   const letters: PartQueue['letters'] = (from) =>
@@ -123,7 +123,7 @@ function codeOf(attempts: SentLetter['attempts']): string {
   return last === undefined ? '' : (last.error ?? `HTTP ${last.status}`)
 }
 
-/** @param thrown The error of a `filter` or `transform`. */
+/** @param thrown The error that a `filter` or `transform` threw. */
 function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: ErrorLine | undefined): Details {
   const last = attempts.at(-1)
   const error = thrown ?? (last && { code: codeOf(attempts), message: last.reason ?? last.body })
@@ -147,7 +147,7 @@ export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' |
 interface SamplerOptions {
   readonly parts: readonly WatchedPart[]
   readonly series: SeriesRecorder
-  /** Returns whether a page is open. If so, it samples often, otherwise rarely. */
+  /** Returns whether a page is open. The sampler samples often while one is open, and rarely otherwise. */
   readonly isOpen: () => boolean
   readonly onSample: () => void
   readonly report: (thrown: unknown) => void
@@ -156,7 +156,7 @@ interface SamplerOptions {
 
 const OPEN_MS = 2_000
 const CLOSED_MS = 10_000
-/** Parts time out after a second of their own clock, which may stand still. */
+/** The timeout of a part, in milliseconds. A part also times out after a second of its own clock, which may stand still. */
 const TIMEOUT_MS = 1_500
 
 type PartHealth = Awaited<ReturnType<PartQueue['health']>>
@@ -200,12 +200,12 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
   }
 
-  /** Returns whether a part has a queue or a history. It counts one that does not respond. */
+  /** Returns whether a part has a queue or a history. One that does not respond counts as present. */
   async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
     return queue !== undefined && (await withTimeout(queue.exists(), TIMEOUT_MS, clock)) !== false
   }
 
-  /** Reads the status of a part; undefined without a queue. */
+  /** Reads the status of a part; undefined if the part has no queue. */
   async function readStatus({ name, queue }: WatchedPart): Promise<QueueStatus | undefined> {
     if (queue === undefined || !(await has(queue))) return undefined
     const health = await withTimeout(queue.health(), TIMEOUT_MS, clock)
@@ -230,7 +230,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
   }
 }
 
-/** Converts to JSON, with times in milliseconds. JSON omits undefined fields. */
+/** Converts the health of a part to JSON, with times in milliseconds. JSON omits undefined fields. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
   const {
     status,

@@ -1,4 +1,4 @@
-/** The streams of open pages. Changes are looked up once a page has read the last chunk, so a slow page only holds a version. */
+/** The streams of open pages. Changes are looked up only when a page has read the last chunk, so a slow page only holds a version. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
@@ -11,26 +11,26 @@ import type { PageAnswer, PageRequest } from './listener.ts'
 /** A value that the stream sends whenever it has changed, in addition to rows. */
 export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
-  /** Grows with each change. 0: there is nothing to send yet. */
+  /** Grows with each change. 0 means that there is nothing to send yet. */
   readonly version: number
   snapshot(): StreamEvents[Source['name']]
 }
 
 const MAX_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
-/** The timeout of that check. */
+/** The timeout of each such check, in milliseconds. */
 const ANSWER_MS = 10_000
 const MAX_ROWS = 200
-/** The interval between checks for changes: at most 5 a second. */
+/** The interval between checks for changes, in milliseconds: at most 5 checks a second. */
 const INTERVAL_MS = 200
 const HEARTBEAT_MS = 15_000
 const TYPE = 'text/event-stream'
 /** Keeps proxies and compressing middleware from buffering an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
-/** @param clock The system clock, in the background: streams continue while the clock of the app stands still. */
+/** @param clock The system clock, with timers in the background: streams continue while the clock of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
-  /** The beginning of event ids, because versions of another process are not comparable. */
+  /** The beginning of event ids, because versions from different processes are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
   const streams = new Set<{ wake(): void; close(): void }>()
   const stopListening = journal.onChange(wake)
@@ -39,7 +39,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     for (const stream of streams) stream.wake()
   }
 
-  /** Returns the version of a page that lost the stream; undefined for a new page, and after a restart. */
+  /** Returns the version that a page had when it lost the stream; undefined for a new page, and after a restart of the app. */
   function readVersion({ headers }: PageRequest): number | undefined {
     const [, known, version] = /^([\w-]+)\.(\d{1,16})$/.exec(String(headers['last-event-id'])) ?? []
     return known === epoch ? Number(version) : undefined
@@ -53,12 +53,12 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     /**
      * Opens a stream.
      *
-     * @param isAllowed Called every minute. The stream ends unless it returns true. Undefined: the stream stays open.
+     * @param isAllowed Called every minute. The stream ends unless the result is true. If undefined, the stream stays open.
      * @throws Refusal when too many streams are open.
      */
     openStream(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
       if (request.method === 'HEAD') return createAnswer(200, TYPE, '', UNBUFFERED)
-      const text = `The inspector serves ${MAX_STREAMS} streams at a time. Close a page, or try again later.`
+      const text = `The inspector already serves ${MAX_STREAMS} open pages. Close one of them, or try again later.`
       refuseUnless(streams.size < MAX_STREAMS, 503, text, { 'retry-after': '5' })
       const { signal } = request
       let [isChanged, isEnded, isIdle] = [true, false, false]
@@ -101,7 +101,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
       }
 
-      /** Yields the changes, or a heartbeat. Only the last rows have an id: a page that loses the stream before gets all rows again. */
+      /** Yields changes, or a heartbeat. Only the last rows have an id: a page that loses the stream before them gets all rows again. */
       function* look(): Generator<string> {
         isChanged = false
         const { rows, isReset, version: latest } = journal.changesSince(version)

@@ -55,7 +55,7 @@ for (const [colorScheme, width] of [
   test(`${colorScheme}, ${width} px: every view opens, can be used by everyone, and fits`, async ({ open }) => {
     const { page } = await open(undefined, { colorScheme, viewport: { width, height: 800 } })
     await page.goto(url)
-    await page.getByText('A recording of two hours of an app').waitFor()
+    await page.getByText('a recording of two hours of an app').waitFor()
     for (const [view, content] of Object.entries(VIEWS)) {
       await goToView(page, view)
       await page.locator(content).first().waitFor()
@@ -96,7 +96,7 @@ test('what the views ask for is in the recording: messages, groups, plots, refus
 
   await page.getByLabel('Handler').fill('sendReceipt')
   await page.keyboard.press('Enter')
-  await page.getByText('This is a recording: it has no answer to this question.').waitFor()
+  await page.getByText('This is a recording: it has no answer to this request.').waitFor()
 })
 
 test('whatever would change something says that it is a recording', async ({ open }) => {

@@ -36,7 +36,7 @@ test('without the token, the page says what to do, and goes on with the URL in t
   const { page, faults } = await open()
   for (const url of [`${app.origin}/hookline`, `${app.origin}/hookline/#token=${'a'.repeat(43)}`]) {
     await page.goto(url)
-    await page.getByText('Open the whole URL that the app printed when it started').waitFor()
+    await page.getByText('Open the complete URL that the app printed when it started').waitFor()
   }
   await page.goto(app.url)
   await page.getByText('No messages yet').waitFor()

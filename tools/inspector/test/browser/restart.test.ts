@@ -33,7 +33,7 @@ test('a page whose server came back with another token says what to do', async (
   const { page, faults } = await open(first)
   await first.kill()
   await start({ port: Number(new URL(first.origin).port) })
-  await page.getByText('Open the whole URL that the app printed when it started').waitFor()
+  await page.getByText('Open the complete URL that the app printed when it started').waitFor()
   expect(faults.filter((fault) => !LOST.test(fault) && !fault.includes('403'))).toEqual([])
   faults.length = 0
 })
