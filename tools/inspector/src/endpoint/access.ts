@@ -133,7 +133,10 @@ export function requireSameOrigin(headers: EndpointHeaders, method: string): voi
 }
 
 function foreign(found: string): Refusal {
-  return new Refusal(403, `The inspector only answers requests from its own page. Got ${found}. Open the page at the URL of the app.`)
+  return new Refusal(
+    403,
+    `The inspector only answers requests from its own page. Got ${found}. Open the page at the URL of the app.`,
+  )
 }
 
 /**

@@ -33,7 +33,7 @@ export function BodyView({ detail: { body, row } }: { readonly detail: Detail })
   }
   return (
     <>
-      <div class="tabs" role="tablist" aria-label="The body as">
+      <div class="tabs" role="tablist" aria-label="Show the body as">
         {tabs.map((each) => (
           <button
             key={each}
@@ -53,7 +53,7 @@ export function BodyView({ detail: { body, row } }: { readonly detail: Detail })
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         {problem !== undefined && (
           <p class="muted">
-            This is no JSON: <Text value={problem} />
+            This is not JSON: <Text value={problem} />
           </p>
         )}
         {tab === 'tree' && json !== undefined && (
@@ -203,7 +203,7 @@ function Bytes({ bytes }: { readonly bytes: Uint8Array }) {
   }, [bytes, shown])
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, including by keyboard */}
       <pre class="bytes" tabIndex={0}>
         {lines}
       </pre>
@@ -235,7 +235,7 @@ interface CompareProps {
   readonly json: Json
 }
 
-/** Shows the differences from the previous message of the same event, or from one that the user names. */
+/** Shows the differences from the previous message of the same event, or from a message that the user chooses. */
 function Compare({ row, json }: CompareProps) {
   const previous = useStore((state) => state.rows.find((other) => isPrevious(other, row))?.id)
   const [chosen, setChosen] = useState<string | undefined>(undefined)
@@ -247,7 +247,7 @@ function Compare({ row, json }: CompareProps) {
     const { json: left, problem } = parseText(other?.text)
     if (left !== undefined) return { found: findDifferences(left, json, MAX_DIFFERENCES) }
     if (other === undefined) return { problem: error }
-    return { problem: problem === undefined ? 'was not kept, or is no text' : 'is no JSON' }
+    return { problem: problem === undefined ? 'was not kept, or is not text' : 'is not JSON' }
   }, [other, error, json])
   return (
     <div class="stack">
@@ -263,7 +263,7 @@ function Compare({ row, json }: CompareProps) {
         </label>
         {previous !== undefined && value !== String(previous) && (
           <button type="button" onClick={() => setChosen(undefined)}>
-            Previous of the same event
+            Previous message of the same event
           </button>
         )}
         {found !== undefined && (
@@ -274,7 +274,9 @@ function Compare({ row, json }: CompareProps) {
           </output>
         )}
       </p>
-      {value === '' && <p class="muted">No earlier message of the same event is kept. Enter the number of another.</p>}
+      {value === '' && (
+        <p class="muted">No earlier message of the same event is kept. Enter the number of another message.</p>
+      )}
       <Failure error={problem && other ? `The body of message ${value} ${problem}.` : problem} />
       {found !== undefined && found.length > 0 && (
         <table class="differences">

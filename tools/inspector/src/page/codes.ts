@@ -1,20 +1,20 @@
-/** Splits untrusted text into pieces that are shown as they are, and codes of characters that are invisible or move other text. */
+/** Splits untrusted text into pieces that are shown as they are, and codes for characters that are invisible or move other text. */
 
 /** Matches characters that are invisible, that a terminal acts on, or that change the direction of text. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
-/** The most marks on one character. No script needs more, and browsers are slow with long runs of them. */
+/** The maximum number of marks on one character. No script needs more, and browsers are slow with long runs of them. */
 const MAX_MARKS = 8
 /** Matches the characters that are shown as codes. */
 const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MAX_MARKS}})\\p{M}`, 'gu')
 /** Joiners that emoji and scripts need. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
-/** The most pieces that are codes, because browsers are slow with many elements. */
+/** The maximum number of pieces that are codes, because browsers are slow with many elements. */
 const MAX_CODES = 50
 
 export type Piece = string | { readonly code: string }
 
 /**
- * Splits a text. Past the limit on codes, the rest is part of the text around it.
+ * Splits a text. Beyond the limit on codes, the rest is a single piece of text.
  *
  * @param lines Whether line breaks and tabs are kept.
  */
@@ -52,7 +52,7 @@ const RARE_COST = 16
 /**
  * Finds the end of a piece of text that a browser lays out in bounded time: the end of a line, unless the line is too long.
  *
- * @param most The most characters, if all of them are visible ASCII.
+ * @param most The maximum number of characters, if all of them are visible ASCII.
  */
 export function endOfPiece(text: string, from: number, most: number): number {
   let left = most

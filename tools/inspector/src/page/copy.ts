@@ -30,7 +30,7 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
     `curl --globoff --path-as-is -X ${quoteForShell(request?.method ?? 'POST')} ${quoteForShell(url)}`,
     ...headers.map(([name, value]) => `-H ${quoteForShell(value === '' ? `${name};` : `${name}: ${value}`)}`),
   ]
-  // Without this, curl would add one.
+  // Without this header, curl would add a content type.
   if (!headers.some(([name]) => name === 'content-type')) words.push("-H 'content-type:'")
   const isPlain = body.text !== undefined && isTypable(body.text)
   if (isPlain && bytes.length <= ARGUMENT_BYTES) {
@@ -60,7 +60,7 @@ test(${quoteForScript(`receives ${name}`)}, async () => {
 `
 }
 
-/** An inbox answers 200 before it handles a message. The test waits for the handler, and sends an id that the inbox does not know. */
+/** With an inbox, the answer is 200 before a message is handled. The test waits for the handler, and sends an id new to the inbox. */
 function testOfInbox(name: string, text: string): string {
   return `import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -93,7 +93,7 @@ export function quoteForScript(text: string): string {
   return `'${escapeUnseen(JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'"))}'`
 }
 
-/** Returns an expression for the text: an object, when JSON.stringify writes the same text again. */
+/** Returns an expression for the text: an object if JSON.stringify produces the same text, otherwise a string. */
 function literalOf(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
@@ -101,7 +101,7 @@ function literalOf(text: string): string {
     // In a script, this key sets the prototype.
     if (isSame && !hasPrototype(value)) return `JSON.stringify(${escapeUnseen(JSON.stringify(value, null, 2))})`
   } catch {
-    // It is not JSON.
+    // The text is not JSON.
   }
   return quoteForScript(text)
 }
@@ -131,12 +131,12 @@ export function bytesOf({ text, base64 }: Body): Uint8Array | undefined {
   return base64 === undefined ? undefined : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 }
 
-/** Returns whether a terminal shows the pasted text and acts on none of it. */
+/** Returns whether a terminal shows the pasted text without acting on any of it. */
 function isTypable(text: string): boolean {
   return ![...text.matchAll(/\p{Cc}/gu)].some(([found]) => found !== '\n')
 }
 
-/** Returns an octal escape for printf, which would read a hyphen at the beginning as an option. */
+/** Returns a byte for printf, as an octal escape if needed: printf would read a hyphen at the beginning as an option. */
 function octalOf(byte: number): string {
   const character = String.fromCharCode(byte)
   return /[\w{}":,. ]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`

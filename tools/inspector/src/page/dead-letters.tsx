@@ -13,7 +13,7 @@ export function DeadLettersView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
   const { rest } = useRoute()
-  /** The first queue that had dead letters. It stays after its last one is gone. */
+  /** The first queue that had dead letters. It stays chosen after its last dead letter is gone. */
   const first = useRef<string>()
   if (setup === undefined) return null
   const parts = setup.parts.filter(({ hasQueue }) => hasQueue).map(({ name }) => name)
@@ -36,7 +36,7 @@ export function DeadLettersView() {
   )
 }
 
-/** The dead letters of an action: by id, by group, or all. */
+/** The dead letters that an action changes: by id, by group, or all. */
 type Scope = Pick<Change, 'ids' | 'group'>
 
 const ACTIONS = {
@@ -98,7 +98,7 @@ function Letters({ part }: { readonly part: string }) {
       {done !== undefined && <p class="result">{done}</p>}
       <Failure error={error} />
       {answer?.groups.length === 0 && (
-        <Empty>No dead letters in {part}. A message that nothing retries any more is shown here.</Empty>
+        <Empty>No dead letters in {part}. A message that is no longer retried is shown here.</Empty>
       )}
       {answer !== undefined && answer.groups.length > 0 && (
         <>
@@ -156,7 +156,7 @@ function Letters({ part }: { readonly part: string }) {
                 >
                   Next
                 </button>
-                <span class="muted">Page {pages.length}, the newest first</span>
+                <span class="muted">Page {pages.length}, newest first</span>
               </nav>
             )}
           </section>
@@ -200,7 +200,7 @@ function Groups({ answer, chosen, onChoose }: GroupsProps) {
           </span>
         </button>
       ))}
-      {!isKnown && <span class="muted">None of this group any more.</span>}
+      {!isKnown && <span class="muted">This group has no dead letters any more.</span>}
       {!answer.isWhole && <span class="muted">Only the newest {formatNumber(total)} are counted.</span>}
     </div>
   )
@@ -220,7 +220,7 @@ interface ChangeDialogProps extends Wanted {
   onClose(done: string | undefined): void
 }
 
-/** Confirms a change of dead letters. It shows the result of a dry run. */
+/** Asks the user to confirm a change to dead letters. Shows the result of a dry run. */
 export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps) {
   const [plan, setPlan] = useState<Changed>()
   const { isBusy, error, post } = useAction()
@@ -249,7 +249,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
       onClose={() => onClose(undefined)}
     >
       {action === 'drop' && plan !== undefined && plan.count > 0 && (
-        <p class="muted">What is dropped is gone: it cannot be redriven any more.</p>
+        <p class="muted">Dropped messages are gone: they can no longer be redriven.</p>
       )}
     </Dialog>
   )
@@ -257,7 +257,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
 
 /** Describes a dry run: `Would redrive 12 dead letters of inbox: 10 handler_failed, 2 schema_mismatch.` */
 function describePlan(action: ActionName, part: string, { count, reasons }: Changed): string {
-  if (count === 0) return `Would ${action} nothing: ${part} has none of these dead letters any more.`
+  if (count === 0) return `Would ${action} nothing: ${part} no longer has any of these dead letters.`
   const groups = reasons.map((group) => `${formatNumber(group.count)} ${group.reason}`).join(', ')
   return `Would ${action} ${formatCount(count, 'dead letter')} of ${part}: ${groups}.`
 }

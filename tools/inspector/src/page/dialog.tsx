@@ -6,7 +6,7 @@ import { Failure } from './parts.tsx'
 
 interface DialogProps {
   readonly title: string
-  /** The button that closes it. */
+  /** The label of the button that closes the dialog. */
   readonly close: 'Cancel' | 'Close'
   /** The button that continues. */
   readonly action?: {
@@ -18,7 +18,7 @@ interface DialogProps {
   /** The result of a dry run. */
   readonly plan?: ComponentChildren
   readonly error?: string | undefined
-  /** Whether it stays open until an action has ended. */
+  /** Whether the dialog stays open until an action has ended. */
   readonly isHeld?: boolean
   /** May be called again after the dialog has closed. */
   onClose(): void
@@ -30,7 +30,7 @@ export function Dialog({ title, close, action, plan, error, isHeld = false, onCl
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    return () => element?.close() // This returns the focus.
+    return () => element?.close() // This restores the focus.
   }, [])
   return (
     <dialog

@@ -16,7 +16,7 @@ export function EventsView() {
       <Failure error={error} />
       {parts?.length === 0 && (
         <Empty>
-          No receiver is watched, so no event arrives. Pass <code>receiver</code> to <code>createInspector</code>.
+          No receiver is watched, so no events arrive. Pass <code>receiver</code> to <code>createInspector</code>.
         </Empty>
       )}
       {parts?.map((part) => (
@@ -78,7 +78,7 @@ function EventTable({ events, others }: PartEvents) {
           ))}
         </tbody>
       </table>
-      {others > 0 && <p class="block muted">And {formatCount(others, 'message')} of events that are not listed.</p>}
+      {others > 0 && <p class="block muted">And {formatCount(others, 'message')} with events that are not listed.</p>}
     </div>
   )
 }

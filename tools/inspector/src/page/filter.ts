@@ -1,4 +1,4 @@
-/** Selects the rows that the page keeps, and those that the list shows for the query of the URL. */
+/** Selects the rows that the page keeps, and the ones that the list shows for the query in the URL. */
 
 import type { ReceivedMessage } from 'hookline'
 import type { Row, Setup } from '../wire.ts'
@@ -45,7 +45,7 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-/** Returns a filter. All conditions must hold for one row. A state without a part is that of the current row. */
+/** Returns a filter. All conditions must hold for one row. With a state but no part, that is the current row. */
 export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
   const set = wanted.filter(([, value]) => value !== '')

@@ -10,23 +10,23 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY_MS = 24 * HOUR
 
-/** `12,345`. */
+/** Formats a number: `12,345`. */
 export function formatNumber(value: number): string {
   return NUMBER.format(value)
 }
 
-/** `1 message`, `2 messages`. */
+/** Formats a count with its unit: `1 message`, `2 messages`. */
 export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
-/** `812 B`, `4.2 KB`, `1.3 MB`. */
+/** Formats a size: `812 B`, `4.2 KB`, `1.3 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`
   return bytes < 1_000_000 ? `${short(bytes / 1_000)} KB` : `${short(bytes / 1_000_000)} MB`
 }
 
-/** `0.4 ms`, `12 ms`, `1.3 s`, `4 min 10 s`, `3 h 12 min`, `2 d 4 h`. */
+/** Formats a duration: `0.4 ms`, `12 ms`, `1.3 s`, `4 min 10 s`, `3 h 12 min`, `2 d 4 h`. */
 export function formatDuration(ms: number): string {
   if (ms < SECOND) return `${short(ms)} ms`
   if (ms < MINUTE) return `${ms < 10 * SECOND ? short(ms / SECOND) : Math.floor(ms / SECOND)} s`
@@ -51,27 +51,27 @@ export function formatCountdown(ms: number): string {
   return seconds < 3_600 ? text : `${Math.floor(seconds / 3_600)}:${text}`
 }
 
-/** `14:03:12`. */
+/** Formats a time to the second: `14:03:12`. */
 export function formatTime(at: number): string {
   return CLOCK.format(at)
 }
 
-/** `14:03:12.042`. */
+/** Formats a time to the millisecond: `14:03:12.042`. */
 export function formatExactTime(at: number): string {
   return `${CLOCK.format(at)}.${String(Math.floor(at) % SECOND).padStart(3, '0')}`
 }
 
-/** `22 Nov`. */
+/** Formats a day: `22 Nov`. */
 export function formatDay(at: number): string {
   return DAY.format(at)
 }
 
-/** `2026-11-22 14:03:12.042 UTC`. */
+/** Formats a date and time in UTC: `2026-11-22 14:03:12.042 UTC`. */
 export function formatInstant(at: number): string {
   return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')
 }
 
-/** `4 s ago`, `in 3 min`. */
+/** Formats a time relative to now: `4 s ago`, `in 3 min`. */
 export function formatAgo(at: number, now: number): string {
   const seconds = Math.floor(Math.abs(now - at) / SECOND)
   if (seconds === 0) return 'now'
@@ -79,7 +79,7 @@ export function formatAgo(at: number, now: number): string {
   return now < at ? `in ${text}` : `${text} ago`
 }
 
-/** Returns the shortest beginning of a name that no other name has: `co` for `collector` beside `crm`. */
+/** Returns the shortest beginning of a name that no other name has: `co` for `collector` if another is `crm`. */
 export function formatInitials(name: string, names: readonly string[]): string {
   const others = names.filter((other) => other !== name)
   const beginnings = Array.from(name, (_, index) => name.slice(0, index + 1))

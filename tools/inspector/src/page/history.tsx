@@ -16,12 +16,12 @@ const SINCE = {
   '1d': ['the last day', 24 * HOUR_MS],
   '3d': ['the last 3 days', 72 * HOUR_MS],
   '7d': ['the last 7 days', 168 * HOUR_MS],
-  all: ['all', undefined],
+  all: ['the whole history', undefined],
 } as const
 const FILTERS = ['type', 'event', 'userId', 'where', 'handler'] as const
 const FIELDS = [
-  ['event', 'Event, the whole name', 'Order Completed'],
-  ['userId', 'User, the whole id', 'user-1'],
+  ['event', 'Event, exact name', 'Order Completed'],
+  ['userId', 'User, exact id', 'user-1'],
   ['where', 'Field and value', 'properties.order_id=42'],
   ['handler', 'Handler', 'crm'],
 ] as const
@@ -40,7 +40,7 @@ export function HistoryView() {
       <PartTabs {...{ label: 'Inboxes', view: 'history', parts, chosen, query }} />
       {chosen === undefined ? (
         <Empty>
-          No inbox keeps what it handled. Pass <code>{'inbox: { queue, history: { maxAgeMs } }'}</code> to{' '}
+          No inbox keeps a history. Pass <code>{'inbox: { queue, history: { maxAgeMs } }'}</code> to{' '}
           <code>createReceiver</code>.
         </Empty>
       ) : (
@@ -107,12 +107,12 @@ function PartHistory({ part, query }: PartHistoryProps) {
       <Failure error={error} />
       {lines.length === 0 ? (
         error === undefined && (
-          <Empty>{isReading ? 'Reading…' : 'No message in the history matches. Only handled messages are here.'}</Empty>
+          <Empty>{isReading ? 'Reading…' : 'No message in the history matches. It has only handled messages.'}</Empty>
         )
       ) : (
         <section class="panel" aria-label="Handled messages">
           <div class="letters-bar row">
-            <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first</span>
+            <span class="grow muted">{formatCount(lines.length, 'message')}, oldest first</span>
             {!mayWrite && <ReadOnly what="Replaying needs" />}
             {mayWrite && selected.size > 0 && (
               <button type="button" onClick={() => want({ ids: [...selected] })}>
@@ -175,7 +175,7 @@ interface Found {
   readonly lines: readonly HandledLine[]
   readonly isReading: boolean
   readonly error?: string
-  /** Undefined at the end. */
+  /** Reads the next page; undefined at the end. */
   readonly readMore?: () => void
 }
 
@@ -229,7 +229,7 @@ const REPLAY_STATES = {
   failed: ['failed', 'failed'],
 } as const
 
-/** Lists the replays of this process, running and ended. */
+/** Lists the replays in this process, running and ended. */
 function Replays({ part, mayWrite }: { readonly part: Part['name']; readonly mayWrite: boolean }) {
   const all = useStore((state) => state.replays)
   const replays = all.filter(({ request }) => request.part === part)
@@ -284,7 +284,7 @@ interface ReplayDialogProps {
 
 const COUNT_AFTER_MS = 400
 
-/** Confirms a replay. It shows the result of a dry run. */
+/** Asks the user to confirm a replay. Shows the result of a dry run. */
 export function ReplayDialog({ request: { handlers: given = [], ...request }, onClose }: ReplayDialogProps) {
   const [id, setId] = useState(idOfNow)
   const [names, setNames] = useState(given.join(' '))
@@ -338,7 +338,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
           onInput={({ currentTarget }) => setNames(currentTarget.value)}
         />
         <Field
-          label="At most, each second"
+          label="Maximum per second"
           type="number"
           min={1}
           value={rate}
@@ -347,7 +347,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
         />
         <Field label="Id" value={id} onInput={({ currentTarget }) => setId(currentTarget.value)} />
       </div>
-      <p class="muted">New messages go first. The same id again goes on where a replay ended.</p>
+      <p class="muted">New messages go first. To continue a replay where it ended, use its id again.</p>
     </Dialog>
   )
 }
@@ -364,7 +364,7 @@ const MAX_NAME = 80
 /** Describes a dry run: `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
 function describePlan(part: string, { count, types, events }: ReplayPlan): string {
   if (count === 0) return `Would replay nothing: the history of ${part} has none of these messages.`
-  const { track: _, unreadable: __, ...others } = types // `events` counts the tracks. Unreadable messages are not replayed.
+  const { track: _, unreadable: __, ...others } = types // `events` counts track messages. Unreadable messages are not replayed.
   const groups = [...Object.entries(events), ...Object.entries(others)].sort(([, one], [, other]) => other - one)
   const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name.slice(0, MAX_NAME)}`)
   const rest = groups.length > MAX_NAMED ? ' and others' : ''

@@ -3,9 +3,9 @@
 import type { Row } from '../wire.ts'
 
 export interface Journey {
-  /** The id of its oldest row at a destination or a receiver, or of its request. */
+  /** The id of the oldest row at a destination or a receiver, or else of the request. */
   readonly id: number
-  /** When it began. */
+  /** When the journey began. */
   readonly at: number
   /** The rows in the order of the journey. A request to a collector is in the journey of each of its messages. */
   readonly rows: readonly Row[]
@@ -18,9 +18,10 @@ const STAGES = { collected: 0, sent: 1, received: 2 } as const
 const ATTENTION = ['dead', 'waiting', 'failed', 'refused'] as const
 
 /**
- * Joins rows. A copy of a replay has its own journey. So has a collected request without other rows, or with refused calls.
+ * Joins rows. A copy that a replay created has its own journey, and so does a collected request without other rows or with refused
+ * calls.
  *
- * @param before The previous journeys by id. Unchanged journeys stay the same object.
+ * @param before The previous journeys, keyed by id. An unchanged journey stays the same object.
  */
 export function joinRows(rows: readonly Row[], before: ReadonlyMap<number, Journey> = new Map()): readonly Journey[] {
   const requests = rows.filter(({ kind }) => kind === 'collected')

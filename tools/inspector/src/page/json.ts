@@ -1,4 +1,4 @@
-/** Parses JSON without changing it, and compares two values: numbers keep their digits, and objects their order and repeated keys. */
+/** Parses JSON without changing it, and compares two values: numbers keep their digits, and objects keep the order and repeats of keys. */
 
 export type Json =
   | { readonly kind: 'object'; readonly entries: readonly Entry[] }
@@ -77,7 +77,7 @@ function cut(text: string, most: number): string {
 
 /** A field that differs between two bodies. */
 export interface Difference {
-  /** `properties.products[0].name`; empty for the whole body. */
+  /** The path of the field, such as `properties.products[0].name`; empty for the whole body. */
   readonly path: string
   /** Undefined when the field is missing. */
   readonly left: Json | undefined
@@ -85,9 +85,9 @@ export interface Difference {
 }
 
 /**
- * Compares two JSON values. Numbers are equal when they are written alike. The order of keys is ignored.
+ * Compares two JSON values. Numbers are equal when they are written identically. The order of keys is ignored.
  *
- * @param most The most differences that are listed.
+ * @param most The maximum number of differences to list.
  */
 export function findDifferences(left: Json, right: Json, most: number): readonly Difference[] {
   const found: Difference[] = []

@@ -1,4 +1,4 @@
-/** The page of the inspector: navigation, the connection, the theme, the keys, and the view of the URL. */
+/** The page of the inspector: navigation, the connection, the theme, the keys, and the view that the URL names. */
 
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -31,7 +31,7 @@ function Page() {
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
   const isCounted = useStore((state) => state.queues.length > 0)
   const views = viewsOf(setup)
-  /** The tab stays after the last dead letter is gone. */
+  /** The first view of a page of queues. It stays after the last dead letter is gone. */
   const first = useRef<View>()
   if (isCounted) first.current ??= dead > 0 ? 'dead-letters' : 'queues'
   const view = views.includes(route.view) ? route.view : (first.current ?? 'queues')
@@ -44,7 +44,7 @@ function Page() {
   return (
     <>
       <header class="top">
-        {/* A link to the content would be a route. */}
+        {/* A link to the content would change the route. */}
         <button type="button" class="skip" onClick={() => main.current?.focus()}>
           Skip to the content
         </button>

@@ -65,7 +65,7 @@ export function MessageView({ journey, headingRef, isEntered, onClose }: Message
         </button>
       </header>
       {journey !== undefined && <Content journey={journey} />}
-      {journey === undefined && hasRows && <Failure error="This message is not kept, or not any more." />}
+      {journey === undefined && hasRows && <Failure error="This message was not kept, or is no longer kept." />}
     </section>
   )
 }
@@ -126,10 +126,10 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
   )
 }
 
-/** The most rows of a part. Strangers may send many messages with one id. */
+/** The maximum number of rows of a part to show. Strangers may send many messages with one id. */
 const MAX_OF_PART = 5
 
-/** The parts that the message has passed, with their steps. */
+/** The parts that the message has passed through, with their steps. */
 function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: Body }) {
   const recordedAt = rows[0]?.kind === 'collected' ? readTimestamp(body) : undefined
   return (
@@ -138,7 +138,7 @@ function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: B
         <section class="stack" aria-label="client">
           <h4>client</h4>
           <ol class="timeline">
-            <Item tone="plain" title="Recorded, by the clock of the client" at={recordedAt} />
+            <Item tone="plain" title="Recorded, by the client's clock" at={recordedAt} />
           </ol>
         </section>
       )}
@@ -154,7 +154,7 @@ function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: B
 
 function readTimestamp({ text = '' }: Body): number | undefined {
   const { timestamp, receivedAt } = readFields(text)
-  const isOfClient = typeof timestamp === 'string' && timestamp !== receivedAt // Without a timestamp, the collector sets one.
+  const isOfClient = typeof timestamp === 'string' && timestamp !== receivedAt // If a message has no timestamp, the collector sets one.
   const at = isOfClient ? Date.parse(timestamp) : Number.NaN
   return Number.isNaN(at) ? undefined : at
 }
@@ -284,7 +284,7 @@ function Headers({ request: { method, path, headers } }: { readonly request: Req
         </tbody>
       </table>
       {hidden > 0 && (
-        <p class="muted">{formatCount(hidden, 'header')} may hold a secret. Copies leave hidden headers out.</p>
+        <p class="muted">{formatCount(hidden, 'header')} may hold a secret. Copies leave out hidden headers.</p>
       )}
     </>
   )
@@ -323,7 +323,7 @@ function Timeline({ detail }: DetailProps) {
         {row.state === 'waiting' && <Next row={row} />}
         {row.state === 'dead' && (
           <Item tone="bad" title={`Dead letter${row.code === undefined ? '' : `: ${formatLiteral(row.code)}`}`}>
-            <p>It is not tried again by itself.</p>
+            <p>It is not retried automatically.</p>
           </Item>
         )}
       </ol>
@@ -339,7 +339,7 @@ interface Shown {
 
 interface ItemProps extends Shown {
   readonly at?: number | undefined
-  /** The time of the first step. Later steps show how long after it they were. */
+  /** The time of the first step. Later steps show how long after it they happened. */
   readonly first?: number | undefined
 }
 
@@ -369,7 +369,7 @@ function showStep(step: Step): Shown {
     case 'checked': {
       const { isVerified, hasHeader, secretIndex, source } = step
       const children = source !== undefined && <Note>Source {source}</Note>
-      if (!isVerified) return { tone: 'bad', title: 'Not verified: no signature covers it', children }
+      if (!isVerified) return { tone: 'bad', title: 'Not verified: no signature covers the message', children }
       const secret = secretIndex === undefined ? '' : `: secret ${secretIndex + 1} matched`
       return { tone: 'good', title: `${hasHeader ? 'Header' : 'Signature'} verified${secret}`, children }
     }
@@ -398,7 +398,7 @@ function showStep(step: Step): Shown {
     case 'queued':
       return { tone: 'plain', title: 'Queued' }
     case 'redriven':
-      return { tone: 'waits', title: 'Redriven: it is tried again' }
+      return { tone: 'waits', title: 'Redriven: it will be tried again' }
     case 'dropped':
       return { tone: 'bad', title: 'Dropped' }
     case 'attempt':
@@ -417,9 +417,9 @@ function showStep(step: Step): Shown {
 
 const SKIPS = {
   switched_off: 'Its destination is switched off.',
-  not_selected: 'Its integrations leave webhooks out.',
-  historical: 'It is older than its destination sends.',
-  filtered: 'A filter leaves it out.',
+  not_selected: 'Its integrations exclude webhooks.',
+  historical: 'It is older than the messages that its destination sends.',
+  filtered: 'A filter excludes it.',
 }
 const THEN = { sender: 'Its sender was asked to send it again.', dead_letter: 'It became a dead letter.' }
 
@@ -428,7 +428,7 @@ type Runs = Extract<Step, { what: 'handled' | 'failed' }>
 function showRuns(step: Runs): Shown {
   const { what, attempt, durationMs, runs, error, next } = step
   const isFailed = what === 'failed'
-  const then = typeof next === 'number' ? `Again at ${formatExactTime(next)}.` : next && THEN[next]
+  const then = typeof next === 'number' ? `Next attempt at ${formatExactTime(next)}.` : next && THEN[next]
   const isOfRun = error?.code === 'handler_failed' && runs.some((run) => run.error)
   const children = (
     <>
@@ -499,7 +499,7 @@ function Next({ row }: { readonly row: Row }) {
       Next attempt: <NextAttempt row={row} />
     </>
   )
-  const undue = isHeld(row, queue) ? 'Held' : 'Waiting, or at work'
+  const undue = isHeld(row, queue) ? 'Held' : 'Waiting, or in progress'
   return (
     <Item tone="waits" title={row.retryAt === undefined ? undue : next} at={row.retryAt}>
       {queue?.isOff && <Note>Its destination is switched off.</Note>}
@@ -533,7 +533,7 @@ function Reason({ id }: { readonly id: number }) {
   if (error !== undefined) return <Failure error={error} />
   return (
     <p class="reason break">
-      {answer === undefined ? 'Comparing it with the secrets…' : <Text value={answer.message} lines />}
+      {answer === undefined ? 'Comparing the signature with the secrets…' : <Text value={answer.message} lines />}
     </p>
   )
 }

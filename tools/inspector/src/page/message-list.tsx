@@ -150,7 +150,7 @@ interface FiltersProps {
   readonly searchRef: RefObject<HTMLInputElement>
   readonly all: readonly Journey[]
   readonly shown: number
-  /** The number of messages since the pause; undefined without a pause. */
+  /** The number of messages that have arrived since the pause; undefined if there is no pause. */
   readonly fresh: number | undefined
   readonly onPause: () => void
 }
@@ -243,7 +243,7 @@ function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   return <a href={hrefOf('history', '', new URLSearchParams(given))}>Search the history</a>
 }
 
-/** Most pages are mounted in the app itself. */
+/** The command uses the origin of the page, because most pages are mounted in the app itself. */
 const COMMAND = `npx hookline send track --to ${location.origin}/webhooks`
 
 function Copied({ text }: { readonly text: string }) {
@@ -269,7 +269,7 @@ function NoRows({ isFiltered, query, onClear }: NoRowsProps) {
   if (setup?.parts.every(({ kind }) => kind === 'queue')) {
     return (
       <Empty>
-        Queues are looked into from outside their processes, so messages are not seen as they pass. See the counts under{' '}
+        This page inspects queues from outside their processes, so it does not see messages pass. See the counts under{' '}
         <a href={hrefOf('queues')}>Queues</a>, and what failed under <a href={hrefOf('dead-letters')}>Dead letters</a>.
       </Empty>
     )
@@ -277,7 +277,7 @@ function NoRows({ isFiltered, query, onClear }: NoRowsProps) {
   if (isFiltered) {
     return (
       <Empty>
-        <p>No message passes the filters.</p>
+        <p>No message matches the filters.</p>
         <button type="button" onClick={onClear}>
           Clear filters
         </button>
@@ -336,7 +336,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
     return () => observer.disconnect()
   }, [listRef])
 
-  // New rows are added at the top. The rows that the user reads stay in place, unless the list is at its top.
+  // New rows are added at the top. The rows that the user is reading stay in place, unless the list is at its top.
   const anchor = useRef<(Pick<Journey, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
@@ -386,7 +386,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
         ref={listRef}
         class="rows"
         role="listbox"
-        aria-label="Messages, the newest first"
+        aria-label="Messages, newest first"
         tabIndex={0}
         aria-activedescendant={activeIndex === -1 ? undefined : `row-${activeId}`}
         onScroll={({ currentTarget }) => onScroll(currentTarget)}
@@ -395,7 +395,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
           {indexes.map((index) => {
             const journey = journeys[index] as Journey
             return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys
               <div
                 // The elements of removed rows are reused, so the key is a slot.
                 key={index >= first && index < first + slots ? index % slots : 'active'}

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 
-/** The views and their titles, by their names in the hash. */
+/** The titles of the views, keyed by their names in the hash. */
 export const VIEWS = {
   messages: 'Messages',
   events: 'Events',
@@ -20,7 +20,7 @@ export interface Route {
   readonly query: URLSearchParams
 }
 
-/** Returns the route, and renders the component again when it changes. */
+/** Returns the route, and renders the component again when the route changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute)
   useEffect(() => {
@@ -59,17 +59,17 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // A user wrote it by hand.
+    return text // A user edited the URL by hand.
   }
 }
 
-/** The actions of keys, by `event.key`. `g m` is a sequence. An action returns false to leave the key to others. */
+/** The actions of keys, keyed by `event.key`. `g m` is a sequence. An action returns false to leave the key to other bindings. */
 export type Keys = Readonly<Record<string, () => unknown>>
 
 const bindings: (() => Keys)[] = []
 let prefix = ''
 
-/** Binds keys while the component is shown, except in text fields. The latest binding has precedence. */
+/** Binds keys while the component is shown, except in text fields. The latest binding takes precedence. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   latest.current = keys

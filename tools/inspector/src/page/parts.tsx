@@ -34,8 +34,8 @@ export function NoQueue({ so }: { readonly so: string }) {
   const isListen = useStore(({ setup }) => setup?.command === 'listen')
   return isListen ? (
     <Empty>
-      <code>hookline listen</code> has no queue, {so}: it answers each request at once. To look into the queue of an
-      app, run <code>npx hookline queue LOCATION --ui</code>.
+      <code>hookline listen</code> has no queue, {so}: it answers each request at once. To inspect the queue of an app,
+      run <code>npx hookline queue LOCATION --ui</code>.
     </Empty>
   ) : (
     <Empty>
@@ -45,7 +45,7 @@ export function NoQueue({ so }: { readonly so: string }) {
   )
 }
 
-/** Shows an error; nothing without one. */
+/** Shows an error, or nothing if there is none. */
 export function Failure({ error }: { readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p class="failure break" role="alert">
@@ -54,11 +54,11 @@ export function Failure({ error }: { readonly error: string | undefined }) {
   )
 }
 
-/** Says that the user may only look. `what`: `Redriving and dropping need`. */
+/** Says that the user may only look. `what` begins the sentence: `Redriving and dropping need`. */
 export function ReadOnly({ what }: { readonly what: string }) {
   return (
     <p class="muted">
-      {what} write access: yours is read. The app decides that in <code>authorize</code>.
+      {what} write access, but you have read access. The app decides this in <code>authorize</code>.
     </p>
   )
 }
@@ -109,7 +109,7 @@ export function State({ state, children }: { readonly state: RowState; readonly 
   )
 }
 
-/** Marks a copy of a replay. Shows nothing for other messages. */
+/** Marks a copy that a replay created. Shows nothing for other messages. */
 export function ReplayTag({ replayId }: Pick<Row, 'replayId'>) {
   return replayId === undefined ? null : (
     <span class="tag">
@@ -124,7 +124,7 @@ interface TimeProps {
   readonly children: ComponentChildren
 }
 
-/** Shows a time as given, and the exact time on hover. */
+/** Shows a time as its children describe it, and the exact time on hover. */
 export function Time({ at, children, ...others }: TimeProps) {
   return (
     <time title={formatInstant(at)} {...others}>
@@ -139,7 +139,7 @@ export function Countdown({ at }: { readonly at: number }) {
   return <Time at={at}>{left > 0 ? formatCountdown(left) : 'due'}</Time>
 }
 
-/** Shows how long until the next attempt; `held` when it is due but no URL may be tried. */
+/** Shows how long it is until the next attempt, or `held` if the attempt is due but no URL may be tried. */
 export function NextAttempt({ row }: { readonly row: Row }) {
   const { part, retryAt } = row
   const isDue = useNow() >= (retryAt ?? 0)
@@ -170,7 +170,7 @@ export function Facts({ class: name, facts }: { readonly class: string; readonly
 
 export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
-/** Returns the ids with one added or removed. */
+/** Returns the ids with one id added, or removed if it was among them. */
 export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }
@@ -249,7 +249,7 @@ export function Choice({ label, options, ...select }: ChoiceProps) {
   )
 }
 
-/** A button that copies. Without a clipboard, it shows the text, selected. */
+/** A button that copies a text. Without a clipboard, it shows the text, selected. */
 export function CopyButton({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setIsCopied] = useState(false)
   const [isShown, setIsShown] = useState(false)
@@ -264,7 +264,7 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
 
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text) // Plain HTTP from another host has no clipboard.
+      await navigator.clipboard.writeText(text) // A page over plain HTTP from another host has no clipboard.
       setIsCopied(true)
       announce('Copied')
     } catch {

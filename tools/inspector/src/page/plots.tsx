@@ -1,4 +1,4 @@
-/** The plots of a queue: successes, failures, durations and depth. A pointer or the arrow keys read values. */
+/** The plots of a queue: successes, failures, durations and depth. A pointer or the arrow keys show values. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Part, Series } from '../wire.ts'
@@ -27,7 +27,7 @@ export function Plots({ name: part, kind }: Part) {
   const [chosen, setChosen] = useState<number>()
   const { answer: series, error } = useAnswer<Series>('series', { part, minutes }, { everyMs: REFRESH_MS })
   const shared = series && { series, chosen, onChoose: setChosen }
-  const each = series && `each ${formatDuration(series.intervalMs)}`
+  const each = series && `per ${formatDuration(series.intervalMs)}`
   return (
     <section aria-label={`Plots of ${part}`}>
       <div class="row">

@@ -10,7 +10,7 @@ import { Ago, Countdown, type FactList, Facts, NextAttempt, NoQueue, State, Text
 import { Plots } from './plots.tsx'
 import { useAnswer, useNow, useStore } from './store.ts'
 
-/** The most queues that are open at first. Each open queue polls for its plots. */
+/** All queues are open at first if there are at most this many. Each open queue polls for its plots. */
 const FEW = 3
 
 export function QueuesView() {
@@ -95,9 +95,9 @@ function numbersOf({ name }: Part, status: QueueStatus | undefined): FactList {
 
 const STATUSES = {
   ok: ['done', 'ok'],
-  degraded: ['waiting', 'takes no messages'],
+  degraded: ['waiting', 'accepts no messages'],
   closing: ['refused', 'closing'],
-  unavailable: ['dead', 'does not answer'],
+  unavailable: ['dead', 'does not respond'],
 } as const
 const HELD = ['waiting', 'circuit open'] as const
 const OFF = ['waiting', 'switched off'] as const
@@ -174,7 +174,7 @@ const MAX_RETRIES = 8
 const LEGEND = [
   ['state-failed', 4, 'failed'],
   ['attempt-next', 5, 'next'],
-  ['muted', 2, 'later, if they fail: about then'],
+  ['muted', 2, 'expected later, if these fail'],
 ] as const
 
 function Retries({ part }: { readonly part: string }) {
@@ -185,7 +185,7 @@ function Retries({ part }: { readonly part: string }) {
     <section aria-label={`Retries of ${part}`} class="stack">
       <h2>Retries</h2>
       {rows.length === 0 ? (
-        <p class="muted">No message waits for another attempt. A message is tried for four hours.</p>
+        <p class="muted">No message is waiting for another attempt. A message is retried for four hours.</p>
       ) : (
         <>
           <ul class="row muted">

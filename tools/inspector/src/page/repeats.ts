@@ -4,7 +4,7 @@ import type { Step } from '../wire.ts'
 
 export interface Fold {
   readonly steps: readonly Step[]
-  /** The number of rounds in a fold, which repeat the previous round and are hidden until opened; undefined for steps that are shown. */
+  /** The number of rounds that repeat the previous round and are hidden until the fold is opened; undefined for steps that are shown. */
   readonly repeats?: number
 }
 

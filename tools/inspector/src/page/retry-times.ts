@@ -1,4 +1,4 @@
-/** Calculates when a message was and will be tried, and what holds it. */
+/** Calculates when a message was and will be tried, and what holds it back. */
 
 import { nextDelay } from '../../../../src/internals.ts'
 import type { AttemptLine, QueueStatus, Row, Step, UrlLine } from '../wire.ts'
@@ -22,7 +22,7 @@ export function expectAttempts(nextAt: number, rounds: number, startedAt: number
   }
 }
 
-/** Returns the position of a time on the line, from 0 to 1: its square root, because most attempts are in the first minutes. */
+/** Returns the position of a time on the line, from 0 to 1. It grows with the square root, because most attempts are early. */
 export function placeOf(elapsedMs: number, windowMs: number): number {
   return Math.sqrt(Math.max(0, Math.min(1, elapsedMs / windowMs)))
 }

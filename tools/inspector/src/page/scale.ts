@@ -3,10 +3,10 @@
 const MINUTE = 60_000
 
 /**
- * Returns the labelled values of an axis from 0: two to four steps of 1, 2 or 5 times a power of ten. The last one is not below
- * `max`.
+ * Returns the labelled values of an axis that starts at 0: two to four steps of 1, 2 or 5 times a power of ten. The last value is
+ * not below `max`.
  *
- * @param unit `count`: whole numbers. `duration`: milliseconds, in steps of minutes from half a minute on.
+ * @param unit `count`: whole numbers. `duration`: milliseconds, in steps of minutes for long durations.
  */
 export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   const rough = (max > 0 ? max : 1) / 3
@@ -16,7 +16,7 @@ export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }
 
-/** Returns the least of 1, 2, 5 times a power of ten that is not below a number. */
+/** Returns the smallest number that is 1, 2 or 5 times a power of ten and not below the given one. */
 function niceAbove(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough))
   const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
@@ -24,9 +24,10 @@ function niceAbove(rough: number): number {
 }
 
 /**
- * Returns the labelled times of an axis: whole steps of minutes, at most `most`.
+ * Returns the labelled times of an axis, in steps of whole minutes.
  *
- * @param offsetMs The difference of local time to UTC, for steps that start on the hour.
+ * @param most The maximum number of times.
+ * @param offsetMs The difference between local time and UTC, for steps that start on the hour.
  */
 export function findTimeTicks(from: number, to: number, most: number, offsetMs: number): number[] {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE)
@@ -38,7 +39,7 @@ export function findTimeTicks(from: number, to: number, most: number, offsetMs: 
 /** The values of a curve; null where there is none. */
 export type Values = readonly (number | null)[]
 
-/** The box of a plot. Its top is 0. */
+/** The box of a plot. The coordinate of its upper edge is 0. */
 export interface Box {
   readonly width: number
   readonly height: number
@@ -73,7 +74,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10
 }
 
-/** Returns the interval at a position; the first or the last one outside the plot. */
+/** Returns the index of the interval at a position; outside the plot, that of the first or the last interval. */
 export function indexAt(x: number, { width, count }: Pick<Box, 'width' | 'count'>): number {
   return Math.max(0, Math.min(count - 1, Math.floor((x / width) * count)))
 }

@@ -24,7 +24,7 @@ const RETRY_MS = 1_000
 const PAUSE_MS = 100
 
 const TOKEN = /^#token=(.+)/
-/** The header with the token of the inspector, which the fragment of its URL has. It is stored for its origin and this tab only. */
+/** The header with the token from the fragment of the inspector's URL. The token is stored only for its origin and this tab. */
 const OWN_HEADERS: Readonly<Record<string, string>> = { 'x-hookline-inspector': readToken() }
 addEventListener('hashchange', () => TOKEN.test(location.hash) && location.reload())
 
@@ -35,7 +35,7 @@ function readToken(): string {
     if (token !== undefined) sessionStorage.setItem(key, token)
     return token ?? sessionStorage.getItem(key) ?? '1'
   } catch {
-    return token ?? '1' // The browser stores nothing, so a reload needs the URL again.
+    return token ?? '1' // The browser stores nothing, so a reload needs the complete URL again.
   } finally {
     if (token !== undefined) history.replaceState(null, '', '#/')
   }
@@ -54,12 +54,12 @@ let state: State = {
 const listeners = new Set<() => void>()
 let rowsById = new Map<number, Row>()
 let isSorted = true
-/** The difference between the clock of the app and this clock. */
+/** The difference between the clock of the app and the clock of the browser. */
 let offsetMs = 0
 let isScheduled = false
 let renderedAt = Number.NEGATIVE_INFINITY
 
-/** Changes the state. Renders at once, and then once for all changes of the next moment. */
+/** Changes the state. Renders the first change at once, and all changes of the next moment together. */
 function update(change: Partial<State>): void {
   state = { ...state, ...change }
   if (isScheduled) return
@@ -118,7 +118,7 @@ export function nowOfApp(): number {
 type Query = Readonly<Record<string, string | number | undefined>>
 
 export interface Answered<Answer> {
-  /** The latest answer; undefined before the first one. After a change of the query, it is the old one until the new one arrives. */
+  /** The latest answer; undefined before the first one. After the query changes, the old answer stays until the new one arrives. */
   readonly answer?: Answer
   readonly error?: string
   /** Requests the answer again. */
@@ -126,7 +126,7 @@ export interface Answered<Answer> {
 }
 
 /**
- * Reads from the API, and again when the query changes. It reads only while the page is visible.
+ * Reads from the API, and reads again when the query changes. Reads only while the page is visible.
  *
  * @param path The path below `api/`; undefined to read nothing.
  * @param again `everyMs`: reads again at this interval. `cause`: reads again when it changes.
@@ -169,7 +169,7 @@ export interface Action {
   readonly isBusy: boolean
   readonly error: string | undefined
   setError(error: string | undefined): void
-  /** Posts. Resolves to undefined on failure, and sets `error`. */
+  /** Posts to the API. On failure, sets `error` and resolves to undefined. */
   post<Answer>(path: string, body: unknown): Promise<Answer | undefined>
 }
 
@@ -196,24 +196,24 @@ export function useAction(): Action {
   }
 }
 
-/** An error that the inspector answered. Its message is meant for the user. */
+/** An error from an answer of the inspector. Its message is meant for the user. */
 class Refused extends Error {}
 
 async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer> {
   const headers = { ...init.headers, ...OWN_HEADERS }
   const response = await fetch(url, { ...init, headers }).catch(() => {
-    throw new Error('The server did not answer. Try again when it runs.')
+    throw new Error('The server did not answer. Try again when it is running.')
   })
   const answer: unknown = await response.json().catch(() => undefined)
   if (response.ok) return answer as Answer
-  const { error = `The server answered ${response.status}.` } = (answer ?? {}) as Partial<Problem>
+  const { error = `The server answered ${response.status}. Try again later.` } = (answer ?? {}) as Partial<Problem>
   throw new Refused(error)
 }
 
 /**
  * Reads lines of JSON as they arrive.
  *
- * @returns The error, before the first line or after the last; undefined without one.
+ * @returns The error that came before the first line or after the last; undefined if there was none.
  */
 export async function readLines<Line>(
   path: string,
@@ -232,7 +232,7 @@ export async function readLines<Line>(
     }
     return undefined
   } catch {
-    return 'The server did not answer. Try again when it runs.'
+    return 'The server did not answer. Try again when it is running.'
   }
 }
 
@@ -250,13 +250,13 @@ export async function connect(): Promise<never> {
   }
 }
 
-/** The id of the last rows. A new stream continues after it. */
+/** The id of the last rows. A new stream continues after these rows. */
 let lastEventId = ''
 
 async function readStream(): Promise<void> {
   const response = await fetch('api/stream', { headers: { ...OWN_HEADERS, 'last-event-id': lastEventId } })
   if (response.ok) update({ link: 'open' })
-  void loadSetup() // This also says why the stream was refused.
+  void loadSetup() // This also shows why the stream was refused.
   if (!response.ok || response.body === null) return
   for await (const events of readParts(response.body, '\n\n')) for (const event of events) readEvent(event)
 }
@@ -281,7 +281,7 @@ function readEvent(text: string): void {
   lastEventId = id ?? lastEventId
 }
 
-/** Marks the replays as stopped, because the process that ran them has ended. */
+/** Marks running replays as stopped, because the process that ran them has ended. */
 function stopReplays(): void {
   const replays = state.replays.map((replay) =>
     replay.state === 'running' ? { ...replay, state: 'stopped' as const } : replay,

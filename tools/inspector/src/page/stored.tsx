@@ -1,4 +1,4 @@
-/** Components for stored messages: the tabs of the parts that have some, and each message with its actions. */
+/** Components for stored messages: the tabs of the parts that store messages, and each message with its actions. */
 
 import type { ComponentChildren } from 'preact'
 import type { Letter } from '../wire.ts'
@@ -15,7 +15,7 @@ interface PartTabsProps {
   readonly badge?: (part: string) => ComponentChildren
 }
 
-/** Shows the tabs; nothing with a single part. */
+/** Shows the tabs, or nothing if there is only one part. */
 export function PartTabs({ label, view, parts, chosen, query, badge }: PartTabsProps) {
   if (parts.length < 2) return null
   return (

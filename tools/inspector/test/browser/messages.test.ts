@@ -20,7 +20,7 @@ test('a call is one row, with each part that it passes', async ({ openApp }) => 
   await expect
     .poll(() => parts.allTextContents())
     .toEqual(['client', 'collector Collected', 'shop Delivered', 'app Handled'])
-  await message(page).getByText('Recorded, by the clock of the client').waitFor()
+  await message(page).getByText("Recorded, by the client's clock").waitFor()
   const timeline = message(page).getByRole('region', { name: 'app' }).getByRole('list')
   const steps = ['Arrived', 'Signature verified: secret 1 matched', 'Stored in the inbox', 'Answered 200', 'Handled']
   for (const step of steps) await timeline.getByText(step).first().waitFor()
@@ -122,7 +122,7 @@ test('a call that every destination filters out is a row, with the reason', asyn
 
   await rows(page).filter({ hasText: 'Skipped' }).click()
   expect(await rows(page).allInnerTexts()).toEqual([expect.stringMatching(/Order Internal.*filtered.*grace.*shop/s)])
-  await message(page).getByText('A filter leaves it out.').waitFor()
+  await message(page).getByText('A filter excludes it.').waitFor()
   const parts = message(page).locator('section[aria-label] h4')
   expect(await parts.allTextContents()).toEqual(['client', 'collector Collected', 'shop Skipped'])
 })

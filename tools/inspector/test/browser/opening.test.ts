@@ -129,7 +129,7 @@ test('who may only look is offered nothing that changes something, and is refuse
   await expectNone('Send again')
   await goToView(page, 'Dead letters')
   await page.locator('.letter').first().waitFor()
-  await page.getByText('Redriving and dropping need write access: yours is read.').waitFor()
+  await page.getByText('Redriving and dropping need write access, but you have read access.').waitFor()
   await expectNone('Redrive', 'Drop')
   expect(await page.getByRole('checkbox').count()).toBe(0)
 
