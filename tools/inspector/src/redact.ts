@@ -49,7 +49,7 @@ export function errorLine(thrown: unknown): ErrorLine {
     const hasStack = failed instanceof Error && !(failed instanceof AggregateError)
     return { code, message, ...(hasStack && { stack: copy(failed.stack ?? '', MAX_STACK) }) }
   } catch {
-    return { code: 'error', message } // A getter of the error throws.
+    return { code: 'error', message } // A getter of the error threw.
   }
 }
 

@@ -66,7 +66,7 @@ export function watchReceiver(
     const { receivedAt, bytes, source, headers, replay } = delivery
     const arrivedAt = receivedAt.getTime()
     if (journal.isForgotten(arrivedAt, bytes, source)) return undefined
-    const at = replay === undefined ? arrivedAt : journal.now() // Its original may have arrived days ago.
+    const at = replay === undefined ? arrivedAt : journal.now() // The original of a copy may have arrived days ago.
     const logged = journal.addMessage(name, { kind: 'received', at, deliveryId, isRefused })
     logged.replayId = replay?.id
     logged.source = source

@@ -289,7 +289,7 @@ export interface Row {
   readonly finalUrls?: readonly string[]
   /** The duration of the handlers, or of the latest attempt, in milliseconds. */
   readonly durationMs?: number
-  /** Whether a stranger may have sent it. Such rows are kept separately and displace no others. */
+  /** Whether a stranger may have sent the message. Such rows are kept separately and displace no others. */
   readonly isRefused?: boolean
 }
 

@@ -51,7 +51,7 @@ const BODY_MS = 10_000
 const MAX_MINUTES = 240
 const MAX_SENDING = 4
 
-/** Creates the endpoint. It reads no part before the first request. */
+/** Creates the endpoint, which reads no part before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
   const background = inBackground(machine)
@@ -199,7 +199,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function readObject(request: PageRequest): Promise<Json> {
     const isJson = /^application\/json\s*(;|$)/i.test(String(request.headers['content-type']))
-    refuseUnless(isJson, 415, 'The content type must be application/json.')
+    refuseUnless(isJson, 415, 'The content type must be application/json. Set the header Content-Type.')
     const body = await withTimeout(Promise.resolve(request.readBody(BODY_LIMIT)), BODY_MS, background)
     const text = `The body must arrive within ${BODY_MS} ms. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })

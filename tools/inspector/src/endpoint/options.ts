@@ -81,7 +81,12 @@ function readParts<Part extends object>(
   for (const [name, part] of parts) {
     if (name.length < 1 || name.length > MAX_NAME) {
       const advice = "Pass a short name, for example 'shop'."
-      throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, `a name of ${name.length}`, advice)
+      throw invalidOption(
+        option,
+        `must have names of 1 to ${MAX_NAME} characters`,
+        `a name of ${name.length} characters`,
+        advice,
+      )
     }
     if (names.has(name)) {
       throw invalidOption(
@@ -101,7 +106,7 @@ function readParts<Part extends object>(
 function requireToken(token: unknown, authorize: unknown): void {
   if (token === undefined) return
   if (authorize !== undefined) {
-    throw invalidOption('token', 'cannot be combined with `authorize`', undefined, 'Pass one of the two.')
+    throw invalidOption('token', 'cannot be combined with `authorize`', undefined, 'Pass only one of the two.')
   }
   if (typeof token === 'string' && /^[\w-]{32,256}$/.test(token)) return
   const found = typeof token === 'string' ? undefined : kindOf(token)

@@ -21,9 +21,9 @@ import type { SeriesRecorder } from '../series.ts'
 import type { ErrorLine, Letter, Part, QueueStatus, UrlLine } from '../wire.ts'
 
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
-  /** Undefined for a part that never has a queue. */
+  /** The queue; undefined for a part that never has one. */
   readonly queue?: PartQueue
-  /** Undefined for a part that never has a history. */
+  /** The history; undefined for a part that never has one. */
   readonly history?: PartHistory
 }
 

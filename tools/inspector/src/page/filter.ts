@@ -70,7 +70,7 @@ function testOf(name: FilterName, value: string): (row: Row) => boolean {
       return (row) => row.name?.toLowerCase().includes(value) ?? false
     case 'user':
       return ({ user }) => user?.toLowerCase().includes(value) ?? false
-    case 'status': // 503, 50, 5xx.
+    case 'status': // The value is 503, 50 or 5xx, for example.
       return ({ status }) => String(status ?? '').startsWith(value.replaceAll('x', '')) && status !== undefined
   }
 }

@@ -18,7 +18,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
 /**
  * Parses JSON, nested to any depth.
  *
- * @throws SyntaxError of the browser.
+ * @throws SyntaxError from the parser of the browser.
  */
 export function parseJson(text: string): Json {
   JSON.parse(text) // This checks the syntax. The rest only finds where each token ends.
@@ -79,7 +79,7 @@ function cut(text: string, most: number): string {
 export interface Difference {
   /** The path of the field, such as `properties.products[0].name`; empty for the whole body. */
   readonly path: string
-  /** Undefined when the field is missing. */
+  /** The values; undefined where the field is missing. */
   readonly left: Json | undefined
   readonly right: Json | undefined
 }

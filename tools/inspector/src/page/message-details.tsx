@@ -40,7 +40,7 @@ import { SendAgainDialog } from './send-again.tsx'
 import { type Answered, useAnswer, useStore } from './store.ts'
 
 interface MessageProps {
-  /** Undefined when the message is not kept, or no longer kept. */
+  /** The journey of the message; undefined if the message was not kept, or is no longer kept. */
   readonly journey: Journey | undefined
   readonly headingRef: RefObject<HTMLHeadingElement>
   readonly isEntered: boolean
@@ -129,7 +129,7 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
 /** The maximum number of rows of a part to show. Strangers may send many messages with one id. */
 const MAX_OF_PART = 5
 
-/** The parts that the message has passed through, with their steps. */
+/** Shows the parts that the message has passed through, with their steps. */
 function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: Body }) {
   const recordedAt = rows[0]?.kind === 'collected' ? readTimestamp(body) : undefined
   return (
@@ -211,7 +211,7 @@ function Actions({ detail: { row, body, deliveryId } }: DetailProps) {
   )
 }
 
-/** The last error of a dead letter, and its actions. */
+/** Shows the last error of a dead letter, and the actions for the dead letter. */
 function LastError({ detail: { row, steps, deliveryId, isStored } }: DetailProps) {
   const mayWrite = useStore(({ setup }) => setup?.access === 'write')
   const [action, setAction] = useState<ActionName>()

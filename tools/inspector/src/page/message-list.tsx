@@ -491,7 +491,7 @@ function Cut({ class: name = '', children }: { readonly class?: string; readonly
   return <span class={`cut ${name}`}>{children}</span>
 }
 
-/** The state of the message at each part: the initials of each part, and the name of the current one. */
+/** Shows the state of the message at each part: the initials of each part, or the name of the current one. */
 function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
   const names = useStore(({ setup }) => setup?.parts)?.map(({ name }) => name) ?? []
   const parts = [...Map.groupBy(rows, ({ part }) => part).values()]

@@ -6,7 +6,7 @@ import { keptRows } from './filter.ts'
 import { type Journey, joinRows } from './journeys.ts'
 
 export interface State {
-  /** Undefined until the inspector has answered. */
+  /** The setup; undefined until the inspector has answered. */
   readonly setup: Setup | undefined
   readonly refusal: string | undefined
   /** `lost`: the page reconnects automatically. */
@@ -261,7 +261,7 @@ async function readStream(): Promise<void> {
   for await (const events of readParts(response.body, '\n\n')) for (const event of events) readEvent(event)
 }
 
-/** Yields the parts of a stream between its separators, as they arrive. */
+/** Yields the parts of a stream between separators, as they arrive. */
 async function* readParts(stream: ReadableStream<BufferSource>, separator: string): AsyncGenerator<readonly string[]> {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
   for (let text = ''; ; ) {
