@@ -73,10 +73,10 @@ it('the cron route of Vercel handles what is stored, for the cron job alone', ne
 })
 
 it('after an answer on Vercel, requests share one call', needs('Redis'), async () => {
-  const { workSoon } = await load('soon.ts')
+  const { work } = await load('work.ts')
   await store(1)
 
-  const [one, other] = [workSoon(), workSoon()]
+  const [one, other] = [work(), work()]
 
   expect(other).toBe(one)
   expect(await one).toEqual({ handled: 1, failed: 0, left: 0 })
