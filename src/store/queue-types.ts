@@ -139,7 +139,7 @@ export interface DeadLetter {
 export interface DeadLetterPage {
   /** The id of the last dead letter of the previous page. Default, or when it is no longer a dead letter: the first page. */
   readonly after?: string
-  /** The most to return. Default 100. */
+  /** The maximum number to return. Default 100. */
   readonly limit?: number
   /**
    * The maximum total size of their bodies, in bytes: the page ends before it exceeds this, but has at least one dead letter. Default: any
@@ -204,7 +204,7 @@ export interface LogPage {
   readonly until?: Date | undefined
   /** The cursor of the last entry of the previous page. That entry may be gone by now. */
   readonly after?: string | undefined
-  /** The most to return. Default 100. */
+  /** The maximum number to return. Default 100. */
   readonly limit?: number
   /** The maximum total size of their bodies, in bytes, as in {@link DeadLetterPage}. Default: any size. */
   readonly maxBytes?: number

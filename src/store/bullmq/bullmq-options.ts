@@ -22,30 +22,33 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
-   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it, whose options count. The
-   * queue opens a connection of its own, and while it has a handler a second one. The type admits undefined so that `process.env.X` compiles; a missing
-   * connection is a TypeError.
+   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of ioredis, of which only the options
+   * are used. The queue opens its own connection, and a second one while it has a handler. The type admits undefined so that
+   * `process.env.X` compiles; a missing connection is a TypeError.
    */
   readonly connection: string | RedisOptions | Redis | undefined
-  /** The beginning of all keys: `<prefix>:` those of BullMQ, `<prefix>-hookline` those of Hookline. Default `bull`, as in BullMQ. */
+  /**
+   * The prefix of all keys: those of BullMQ begin with `<prefix>:`, those of Hookline with `<prefix>-hookline`. Default `bull`, as in
+   * BullMQ.
+   */
   readonly prefix?: string
   /**
-   * How long a claim outlives its process, in milliseconds. The queue renews it while the handler runs. The job is claimed
-   * again after at most 5/4 of this time and one `pollMs`, by the first worker with room for it. Default 20 000.
+   * How long a claim lasts after its process dies, in milliseconds. The queue renews the claim while the handler runs. After the end of the
+   * process, the first worker with room for the job claims it again, within 5/4 of this time plus one `pollMs`. Default 20 000.
    */
   readonly leaseMs?: number
-  /** How often to look for jobs that are due, in milliseconds. Pushes of other processes are announced. Default 100. */
+  /** How often to look for jobs that are due, in milliseconds. Pushes of other processes are announced at once. Default 100. */
   readonly pollMs?: number
-  /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
+  /** How long an id is remembered, in milliseconds, from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
   /**
-   * Whether to use a Redis that deletes keys when its memory is full, and with them jobs or the ids of the dedupe window.
-   * Default false: each call rejects with `queue_unavailable` while its `maxmemory-policy` is another one than `noeviction`.
+   * Whether to accept a Redis that deletes keys when its memory is full, and with them jobs or the ids of the dedupe window. Default false:
+   * each call rejects with `queue_unavailable` while the `maxmemory-policy` of Redis is anything but `noeviction`.
    */
   readonly allowEviction?: boolean
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
-   * claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
+   * An observer claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
@@ -55,8 +58,8 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
-   * queue retries automatically. Default: prints a line for each, see `logger`.
+   * Receives the errors of background work: a lost connection, or a claim or an outcome that Redis did not accept. The queue retries
+   * automatically. Default: prints a line for each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

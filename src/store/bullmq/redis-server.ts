@@ -77,7 +77,7 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
 }
 
 /**
- * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ * Lists the names of the queues that Hookline keeps under a prefix. Creates and changes nothing.
  *
  * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
  */

@@ -17,12 +17,12 @@ const CHECKS: OptionChecks<MemoryQueueOptions> = {
 }
 
 /**
- * Creates a queue whose jobs end with the process. `close()` returns those that were not complete.
+ * Creates a queue whose jobs are lost when the process ends. `close()` returns those that are not complete.
  *
- * - A job that waits for its time keeps the process alive once the queue has a handler.
+ * - Once the queue has a handler, a job that waits for its time keeps the process alive.
  * - Bodies and retry states are kept as given, not copied: do not write to them afterwards.
- * - Closing handles, within its grace, what is due, and does not wait for what is due later. Jobs that still run when the
- *   grace ends are returned too; dead letters are not: those were reported when they failed.
+ * - Within its grace period, `close()` handles the jobs that are due, and does not wait for jobs that come due later. It also returns the
+ *   jobs that are still running when the grace period ends, but no dead letters: those were reported when they failed.
  *
  * @throws TypeError that names the option.
  * @example

@@ -23,15 +23,18 @@ interface Entry extends Waiting {
 export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
   /** Names the queue in its errors. Default `memory`. */
   readonly name?: string
-  /** The most jobs that wait or are claimed. Default 100 000. */
+  /** The maximum number of jobs that wait or are claimed. Default 100 000. */
   readonly maxJobs?: number
-  /** The most bytes of bodies and retry states. Default 256 MiB. The log and dead letters count too, but make way for new jobs. */
+  /**
+   * The maximum total size of bodies and retry states, in bytes. Default 256 MiB. The log and dead letters count, too, but make way for new
+   * jobs.
+   */
   readonly maxBytes?: number
-  /** The most dead letters; past that the oldest is forgotten. Default 10 000. */
+  /** The maximum number of dead letters: beyond it, the oldest is forgotten. Default 10 000. */
   readonly maxDeadLetters?: number
   /**
-   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. At most
-   * `maxJobs` ids are remembered, the latest.
+   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. Only the latest `maxJobs` ids
+   * are remembered.
    */
   readonly dedupeWindowMs?: number
 }
@@ -44,7 +47,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** Stands for when a due job came due: its own time would lie ahead after the machine's clock was set back. */
+/** Stands for the time at which a due job came due, which would be in the future after the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -70,7 +73,7 @@ class MemoryStore implements Store {
   readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
   /** The entries of the log by their sequence, which is their cursor. */
   readonly #log = new Map<number, LogEntry>()
-  /** In the order in which they were set last. */
+  /** The marks, in the order in which they were last set. */
   readonly #marks = new Map<string, Mark & { readonly version: number }>()
   #lastVersion = 0
   #lastSequence = 0
@@ -78,7 +81,7 @@ class MemoryStore implements Store {
   #entryBytes = 0
   #letterBytes = 0
   #active = 0
-  /** How many jobs that wait were claimed before. */
+  /** How many waiting jobs were claimed before. */
   #retrying = 0
 
   constructor(options: MemoryQueueOptions) {
@@ -111,7 +114,7 @@ class MemoryStore implements Store {
     return claims
   }
 
-  readonly save = (): void => {} // A claim without an outcome ends with the process.
+  readonly save = (): void => {} // A claim that has no outcome ends with the process, and the job with it.
 
   readonly finish: Store['finish'] = ({ entry }, outcome) => {
     this.#active -= 1
@@ -175,7 +178,7 @@ class MemoryStore implements Store {
     return found.length
   }
 
-  /** Lists all in one page, because their bodies are in memory already. */
+  /** Lists all jobs in one page, because their bodies are in memory already. */
   readonly jobs: Store['jobs'] = () => [[...this.#entries.values()]]
 
   readonly remove: Store['remove'] = (ids) => {
@@ -254,7 +257,7 @@ class MemoryStore implements Store {
   }
 
   #full(bound: string, limit: number, found: string): HooklineError {
-    const message = `Queue ${this.#settings.name} is full: its ${bound} is ${limit}. Got ${found}. Push again later, or raise ${bound}.`
+    const message = `Queue ${this.#settings.name} is full: ${bound} allows ${limit}. Got ${found}. Push again later, or raise ${bound}.`
     return new HooklineError('queue_full', message)
   }
 
@@ -339,7 +342,7 @@ class MemoryStore implements Store {
     }
   }
 
-  /** Drops the oldest of the log, then of the dead letters, until so many more bytes fit. */
+  /** Drops the oldest entries of the log, and then the oldest dead letters, until this many more bytes fit. */
   #shrink(bytes: number): void {
     const { maxBytes, maxDeadLetters } = this.#settings
     for (const entry of this.#log.values()) {
@@ -358,7 +361,10 @@ function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Ar
   return job.body.byteLength + (job.retryState?.byteLength ?? 0)
 }
 
-/** Copies bytes that stay for long, unless they are all of their memory: a small Buffer is a view of a pool, which it keeps in memory. */
+/**
+ * Copies bytes that are kept for long, unless they have their memory for themselves: a small Buffer is a view of a pool, and keeps all of
+ * the pool in memory.
+ */
 function unpooled(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

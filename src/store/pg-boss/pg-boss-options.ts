@@ -21,12 +21,12 @@ import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../argument
 /** A client of `pg`, as far as it is used here. */
 export interface PoolClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly command?: string }>
-  /** @param destroy Closes the connection: it is not given back to the pool. */
+  /** @param destroy Closes the connection instead of returning it to the pool. */
   release(destroy?: boolean): void
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
   readonly connection?: unknown
-  /** The id of the process in the server that serves this client. */
+  /** The id of the server process that serves this client. */
   readonly processID?: number | null
 }
 
@@ -35,11 +35,11 @@ export interface Pool {
   connect(): Promise<PoolClient>
 }
 
-/** Options of `pgBossQueue`: a `connectionString` or a `boss`, and others. */
+/** Options of `pgBossQueue`. Either `connectionString` or `boss` is required. */
 export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * Names the queue, in pg-boss too, and with `-groups` added the queue of the jobs that have a group: letters, digits and `_ . - /`.
-   * Processes that share a name, schema and database share the jobs.
+   * The name of the queue, also in pg-boss, where jobs with a group have a second queue, named with `-groups` at the end: letters, digits
+   * and `_ . - /`. Processes that use the same name, schema and database share the jobs.
    */
   readonly name: string
   /**
@@ -48,58 +48,65 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly connectionString?: string | undefined
   /**
-   * A pg-boss in place of a connection string. Its owner starts it before the first use, listens to its errors, and stops it
-   * after the queue is closed. It must supervise its queues, as it does by default, and its database adapter must have
-   * `beginTransaction`, as the default one does.
+   * A pg-boss instance in place of a connection string. You start it before the first use, listen to its errors, and stop it after the
+   * queue is closed. It must supervise its queues, as it does by default, and its database adapter must have `beginTransaction`, as the
+   * default one does.
    */
   readonly boss?: PgBoss
   /**
-   * A pool of `pg` on the same database, whose clients the handlers of an inbox with `transactional` get. Default: a pool of its own, which
-   * needs the package `pg`; with a `boss` none. It must have a client for each message that is handled at a time.
+   * A pool of `pg` on the same database, whose clients are passed to the handlers of an inbox with `transactional`. It must have a client
+   * for each message that is handled at the same time. Default: the queue opens its own pool, which needs the package `pg`; with a `boss`,
+   * there is no pool.
    */
   readonly db?: Pool
-  /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
+  /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`, pass the schema that it was created with. */
   readonly schema?: string
-  /** How often to look for jobs that are due, in milliseconds. PostgreSQL also tells of a push at once (`LISTEN`), except with a `boss`. Default 1000. */
+  /**
+   * How often to look for jobs that are due, in milliseconds. PostgreSQL also announces a push at once (`LISTEN`), except with a `boss`.
+   * Default 1000.
+   */
   readonly pollMs?: number
   /**
-   * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They
-   * come back when pg-boss looks next, every 10 seconds, so by default within 30 seconds. A `boss` looks as often as its
-   * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. Of several processes the one that
-   * opened the queue last decides, for the jobs pushed from then on. Default 15 000.
+   * How long the jobs of a killed worker stay claimed, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They wait again
+   * after the next check of pg-boss, which runs every 10 seconds: by default within 30 seconds. A `boss` checks as often as its
+   * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If several processes open the queue with
+   * different values, that of the last one applies to the jobs pushed from then on. Default 15 000.
    */
   readonly leaseMs?: number
   /**
-   * How long the id of a completed job stays known, in milliseconds, from its completion. Default 24 hours. Its body stays in
-   * PostgreSQL as long. pg-boss deletes both when it looks next: within a minute, a `boss` after its
-   * `maintenanceIntervalSeconds`, by default within a day. Of several processes the one that opened the queue last decides, for
-   * the jobs pushed from then on.
+   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. The body stays in PostgreSQL
+   * for as long. pg-boss deletes both in its next maintenance: within a minute; with a `boss`, after its `maintenanceIntervalSeconds`, by
+   * default within a day. If several processes open the queue with different values, that of the last one applies to the jobs pushed from
+   * then on.
    */
   readonly dedupeWindowMs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
-   * claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until schema and queue exist, each call rejects with
-   * `queue_unavailable`. Default false.
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
+   * An observer claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until the schema and the queue exist, each
+   * call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
-  /** The most connections, beside the one that listens for pushes. Default 5. Not with a `boss`, which has its own. */
+  /**
+   * The maximum number of connections, in addition to the one that listens for pushes. Default 5. It cannot be set with a `boss`, which has
+   * its own.
+   */
   readonly max?: number
   /**
-   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds: half of it for a statement, which PostgreSQL itself
-   * ends then. Default 3000. A push that waits behind others may take longer, until those have ended. To count jobs, to list, redrive or
-   * drop dead letters and to read the log, it may take ten times as long.
+   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. A single statement may take half of that, after which
+   * PostgreSQL itself cancels it. Default 3000. A push that waits behind others may take longer, until those have ended. Counting jobs,
+   * listing, redriving or dropping dead letters, and reading the log may take ten times as long.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of work in the background, and those that pg-boss reports. The queue retries automatically. Default:
-   * prints a line for each, see `logger`.
+   * Receives the errors of background work, and those that pg-boss reports. The queue retries automatically. Default: prints a line for
+   * each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
 
 export type Settings = ReturnType<typeof readOptions>
 
-/** How many times `timeoutMs` a list, a count or a change of dead letters may take. */
+/** How many times `timeoutMs` listing, counting or changing dead letters may take. */
 export const LISTING_FACTOR = 10
 /** pg-boss accepts no shorter lease. */
 export const MIN_LEASE_MS = 10_000
@@ -137,7 +144,7 @@ export function readOptions(options: PgBossQueueOptions) {
   return { ...settings, onError: readOnError(options, settings.clock) }
 }
 
-/** The errors do not show the string: it may hold a password. */
+/** Errors never show the string: it may hold a password. */
 function requireConnectionString(value: unknown): void {
   const advice =
     "Pass the address of PostgreSQL, for example 'postgres://user:password@host:5432/database', or a `boss`."
@@ -170,15 +177,15 @@ function requirePool(option: string, db: unknown): void {
 
 function requireName(_option: string, name: unknown): void {
   requireText('name', name)
-  const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass one such as 'orders'.")
-  if (!/^[\w.\-/]+$/.test(name)) throw refuse('must be letters, digits and _ . - / only')
+  const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass a name such as 'orders'.")
+  if (!/^[\w.\-/]+$/.test(name)) throw refuse('must consist of letters, digits and _ . - / only')
   if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks names up in a plain object.
-  if (name.endsWith('-groups')) throw refuse('must not end in -groups, as the queue of the jobs that have a group does')
+  if (name.endsWith('-groups')) throw refuse('must not end in -groups, which is kept for the queue of jobs with a group')
 }
 
 /** Requires what pg-boss accepts: a bare name, or one in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
-  const rule = 'must be letters, digits and _, 50 at most, or a name in double quotes'
+  const rule = 'must be at most 50 letters, digits and _, or a name in double quotes'
   throw invalidOption('schema', rule, show(schema), "Pass the schema of pg-boss, for example 'pgboss'.")
 }

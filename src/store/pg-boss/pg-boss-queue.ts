@@ -9,23 +9,23 @@ import { PgBossStore } from './pg-boss-store.ts'
 import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
 
 /**
- * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of
- * pg-boss where it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; work goes on by itself
- * afterwards.
+ * Creates a queue whose jobs survive the end of the process and the loss of its machine. It connects at the first call, and creates the
+ * schema of pg-boss if it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; afterwards, work resumes
+ * automatically.
  *
- * - A push resolves when PostgreSQL has committed. With its `synchronous_commit = on`, the default, and `fsync = on`, a job
- *   survives the crash of this process, of PostgreSQL and of its machine, power included. With `off`, a crash of PostgreSQL or
- *   its machine may lose the jobs of the last moments.
- * - The jobs of a killed worker come back within 30 seconds by default: see `leaseMs`. A claim whose answer is lost claims nothing.
- * - Jobs are claimed about the oldest first: in the order of pg-boss, which a retry does not change.
- * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may be stored.
- *   Those that one transaction of yours pushes have no order among themselves.
+ * - A push resolves when PostgreSQL has committed it. With `synchronous_commit = on` and `fsync = on`, which are the defaults of
+ *   PostgreSQL, a job survives a crash of this process, of PostgreSQL and of its machine, including a power failure. With either of them
+ *   `off`, a crash of PostgreSQL or its machine may lose the jobs of the last moments.
+ * - The jobs of a killed worker wait again within 30 seconds by default: see `leaseMs`. A claim whose answer is lost claims nothing.
+ * - Jobs are claimed about the oldest first: in the order of pg-boss, in which a retry keeps its place.
+ * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may be stored. Jobs
+ *   that are pushed in one transaction of yours have no order among themselves.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
- * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss` or an observer: see `asOf`.
+ * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, or up to a minute with a `boss` or an observer: see `asOf`.
  * - The log is a table beside those of pg-boss, written in the transaction that completes the jobs.
- * - `active` of `forget` counts the jobs that this process has claimed.
- * - Jobs that Hookline did not write become dead letters, with their data as body.
- * - A job is not handled for longer than 24 hours: it is claimed again then.
+ * - In the result of `forget`, `active` counts only the jobs that this process has claimed.
+ * - Jobs that Hookline did not write become dead letters, with their data as the body.
+ * - A handler may take at most 24 hours: after that, its job is claimed again.
  *
  * @throws TypeError that names the option.
  * @example

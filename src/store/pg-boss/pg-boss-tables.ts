@@ -91,7 +91,7 @@ async function findNames(boss: PgBoss, schema: string): Promise<string[]> {
 }
 
 /**
- * Lists the names of the queues that Hookline keeps there. Creates and changes nothing.
+ * Lists the names of the queues that Hookline keeps in a schema. Creates and changes nothing.
  *
  * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
  */

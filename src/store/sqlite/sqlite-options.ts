@@ -18,41 +18,40 @@ import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../argument
 /** Options of `sqliteQueue`. */
 export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * The file, created if it does not exist. SQLite keeps two more beside it, and each process that uses it one. It must be
-   * on a disk of this machine, not of a network.
+   * The file, which is created if it does not exist. SQLite keeps two more files beside it, and each process that uses it keeps one. It
+   * must be on a local disk, not on a network drive.
    */
   readonly path: string
   /**
-   * Names the queue. One file holds many queues; processes that use the same file and name share the jobs. Default
-   * `default`.
+   * The name of the queue. One file can hold many queues; processes that use the same file and name share the jobs. Default `default`.
    */
   readonly name?: string
   /**
-   * How often to look for jobs that other processes pushed, in milliseconds, and for processes that died. The system tells of pushes at once,
-   * where it can. Default 500.
+   * How often to look for jobs that other processes pushed, and for processes that died, in milliseconds. Where the operating system can,
+   * it reports pushes at once. Default 500.
    */
   readonly pollMs?: number
   /**
-   * How long the id of a completed job is remembered, in milliseconds, from its completion. Each takes some 80 bytes of the
-   * file. Of processes that share the queue, the shortest counts. Default 24 hours.
+   * How long the id of a completed job is remembered, in milliseconds, from its completion. Each id takes about 80 bytes of the file. If
+   * processes that share the queue set different times, the shortest applies. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
-  /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
+  /** The maximum number of jobs that wait or are claimed. Default: as many as fit on the disk. */
   readonly maxJobs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers. It
-   * claims and creates nothing, and `work` throws a TypeError. Until file and queue exist, each call rejects with
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
+   * An observer claims and creates nothing, and `work` throws a TypeError. Until the file and the queue exist, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
-   * How long a call waits while another process writes to the file, in milliseconds, before it rejects with
-   * `queue_unavailable`. Calls of several queues of a file that are made together wait as long as the longest. Default 2000.
+   * How long a call waits while another process writes to the file, in milliseconds, before it rejects with `queue_unavailable`. When
+   * several queues of a file are called together, all of these calls wait as long as the longest `timeoutMs`. Default 2000.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of work in the background: a claim or an outcome that the file could not take. The queue retries
-   * automatically. Default: prints a line for each, see `logger`.
+   * Receives the errors of background work: a claim or an outcome that could not be written to the file. The queue retries automatically.
+   * Default: prints a line for each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
