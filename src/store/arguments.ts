@@ -27,7 +27,7 @@ import { type LettersFrom, type PageBounds, UNLIMITED } from './walk.ts'
 
 /** The options of `createQueue`. */
 export interface CreateQueueOptions {
-  /** Names the queue in its errors, and keys the digests of its marks: the same in all processes of a queue. */
+  /** The name of the queue in its errors, which also keys the digests of its marks: use the same name in all processes of a queue. */
   readonly name: string
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
@@ -37,16 +37,16 @@ export interface CreateQueueOptions {
    */
   readonly deadLetterRetentionMs?: number | undefined
   /**
-   * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
-   * retries automatically. Default: prints a line for each, see `logger`.
+   * Receives the errors of background work: a claim, an outcome or a lease renewal that failed in the store. The queue retries
+   * automatically. Default: prints a line for each error, see `logger`.
    */
   readonly onError?: ((error: HooklineError) => unknown) | undefined
   /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
+   * Receives the lines about errors: pino, or any object with the same methods. Default: the console, with at most a few lines per error
+   * code and minute; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger | undefined
-  /** Where time comes from. Default: the machine's clock. */
+  /** The source of the time. Default: the machine's clock. */
   readonly clock?: Clock | undefined
 }
 
@@ -69,12 +69,12 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-/** Checks jobs. Returns the first of each id. */
+/** Checks jobs. Returns the first job of each id. */
 export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
   if (!hasGroups && jobs.some(({ group }) => group !== undefined)) {
-    throw new TypeError(`\`group\` needs an engine with groups. Queue ${name} has another engine. ${GROUP_ADVICE}`)
+    throw new TypeError(`\`group\` needs an engine with groups. The engine of queue ${name} has none. ${GROUP_ADVICE}`)
   }
   const ids = new Set<string>()
   return jobs.filter(({ id }) => !ids.has(id) && ids.add(id))
@@ -91,18 +91,18 @@ function requireJob(job: Job): void {
 
 export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
-/** Returns the transaction of a push; undefined without one. */
+/** Returns the transaction of a push; undefined if there is none. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])
   if (!('db' in options)) return undefined
   const db: unknown = options.db
   if (typeof db !== 'object' || db === null) {
-    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass a transaction of your database, or omit it.')
+    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass a transaction of your database, or omit `db`.')
   }
   if (hasTransactions) return db
   const advice = 'Use pgBossQueue or sqliteQueue, or omit `db`.'
-  throw new TypeError(`\`db\` needs an engine with transactions. Queue ${name} has another engine. ${advice}`)
+  throw new TypeError(`\`db\` needs an engine with transactions. The engine of queue ${name} has none. ${advice}`)
 }
 
 /** Returns each id once; undefined for 'all'. */
@@ -170,7 +170,7 @@ export function readHistory(name: string, history: HistoryOptions, { log }: Pick
   return history
 }
 
-/** Lowercase only: for engines that store the 16 bytes, both spellings are one id, and for the others two. */
+/** Lowercase only: engines that store the 16 bytes would take both spellings as one id, and the others as two. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function requireId(name: string, value: unknown): void {

@@ -1,4 +1,6 @@
-/** Encryption at rest: a queue whose bodies, retry states and notes are stored sealed. Ids, times, reasons and groups stay plain. */
+/**
+ * Encryption at rest: a queue that stores its bodies, retry states and notes encrypted. Ids, times, reasons and groups stay in plain text.
+ */
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { isUint8Array } from 'node:util/types'
@@ -12,18 +14,19 @@ import type { ChangeBytes, ClaimedJob, HandleJob, Queue, Room, StoredBytes, Work
 
 /** A key that encrypts what a queue stores. */
 export interface EncryptionKey {
-  /** Names the key, and is stored beside what it has encrypted: 1 to 40 of the characters `A-Za-z0-9._:/-`. */
+  /** The name of the key, which is stored beside what the key has encrypted: 1 to 40 of the characters `A-Za-z0-9._:/-`. */
   readonly id: string
   /**
-   * 32 random bytes; or a function that returns them or a promise of them, such as a KMS that unwraps them. It is called at the first use and,
-   * while it fails, again: until it returns the key, a push is refused with `queue_unavailable`, and messages wait.
+   * 32 random bytes, or a function that returns them or a promise of them, for example after a KMS has unwrapped them. The function is
+   * called at the first use, and called again while it fails: until it returns the key, pushes are refused with `queue_unavailable`, and
+   * messages wait.
    */
   readonly key: Uint8Array | (() => Uint8Array | Promise<Uint8Array>)
 }
 
-/** How a queue encrypts messages, what is stored of their attempts, and the history. */
+/** How a queue encrypts messages, the stored state of their attempts, and the history. */
 export interface EncryptionOptions {
-  /** The keys: the first one encrypts, and each decrypts what it has encrypted. */
+  /** The keys: the first one encrypts, and every key decrypts what it has encrypted. */
   readonly keys: readonly EncryptionKey[]
 }
 
@@ -36,7 +39,7 @@ interface Key {
   loading?: Promise<void> | undefined
 }
 
-/** The first byte of a sealed value. No text in UTF-8 has it, so no envelope and no JSON begins with it. */
+/** The first byte of a sealed value. No text in UTF-8 contains this byte, so no envelope and no JSON begins with it. */
 const SEALED = 0xff
 const VERSION = 1
 const [KEY_BYTES, IV_BYTES, TAG_BYTES] = [32, 12, 16]
@@ -44,29 +47,29 @@ const ALGORITHM = 'aes-256-gcm'
 const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
-const UNKNOWN_FORM = 'Its form is unknown to this release. Redrive it with the release that stored it, or drop it.'
+const UNKNOWN_FORM = 'The form of the encrypted message is unknown to this release. Redrive the message with the release that stored it, or drop it.'
 
-/** Returns the id of the key of a sealed value; undefined for a plain one. */
+/** Returns the id of the key that sealed a value; undefined for a plain value. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
   if (bytes?.[0] !== SEALED || bytes[1] !== VERSION) return undefined
   return Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString()
 }
 
-/** Creates the error of a value that this process has no key for. @param keyId Undefined for a form that it does not know. */
+/** Creates the error for a value that this process has no key for. @param keyId Undefined for a form that this release does not know. */
 export function sealedError(keyId: string | undefined): HooklineError {
-  const listed = `It is sealed with key ${show(keyId)}, which is not listed. Add it to \`encryption.keys\`, then redrive it.`
+  const listed = `The message is encrypted with key ${show(keyId)}, which is not in \`encryption.keys\`. Add the key there, then redrive the message.`
   return new HooklineError('internal', keyId === undefined ? UNKNOWN_FORM : listed)
 }
 
 export type Seals = ReturnType<typeof createSeals>
 
-/** Seals and opens values with these keys, which nothing shows. */
+/** Seals and opens values with these keys, which never appear in any output. */
 function createSeals(name: string, options: EncryptionOptions) {
   const keys = readKeys(name, options)
   const [first] = keys
   const isCurrent = (bytes: Uint8Array): boolean => sealedWith(bytes) === first.id
 
-  /** No bytes stay none, because most notes say nothing; what is no bytes is refused by the queue. */
+  /** Empty bytes stay empty, because most notes are empty. A value that is not bytes is left for the queue to refuse. */
   const seal: ChangeBytes = (kind, id, bytes) => {
     if (first.object === undefined) throw new Error('The key must be loaded before it seals.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
@@ -77,7 +80,7 @@ function createSeals(name: string, options: EncryptionOptions) {
     return Buffer.concat([first.head, iv, sealed, cipher.getAuthTag()])
   }
 
-  /** Returns a plain value as it is. @throws HooklineError that says what to do. */
+  /** Opens a value; returns a plain value as it is. @throws HooklineError that says what to do. */
   const unseal: ChangeBytes = (kind, id, bytes) => {
     if (bytes[0] !== SEALED) return bytes
     const key = keys.find(({ head }) => head.equals(bytes.subarray(0, head.length)))
@@ -91,7 +94,7 @@ function createSeals(name: string, options: EncryptionOptions) {
       decipher.final()
       return opened
     } catch {
-      const text = `It does not match key ${show(key.id)}: the data, its place or the key was changed. Restore it and redrive it, or drop it.`
+      const text = `The message does not match key ${show(key.id)}: its data, its id or the key was changed. Restore what was changed and redrive the message, or drop it.`
       throw new HooklineError('internal', text)
     }
   }
@@ -112,9 +115,12 @@ function createSeals(name: string, options: EncryptionOptions) {
   return {
     ...{ isCurrent, seal, open: unseal, tryOpen, reseal },
     canSeal: () => first.object !== undefined,
-    /** Whether all keys are there. */
+    /** Whether all keys are loaded. */
     canOpen: () => keys.every(({ object }) => object !== undefined),
-    /** Both resolve when the keys are there, and reject with `queue_unavailable`. */
+    /**
+     * Resolves when all keys are loaded; rejects with `queue_unavailable` when one cannot be loaded. So does `waitToSeal`, for the first
+     * key.
+     */
     waitToOpen: async () => void (await Promise.all(keys.map(load))),
     waitToSeal: () => load(first),
   }
@@ -131,7 +137,7 @@ function readKeys(name: string, options: EncryptionOptions): [Key, ...Key[]] {
   const keys = Array.isArray(given) ? given.map((key, index) => readKey(`${name}.keys[${index}]`, key)) : []
   const [first, ...others] = keys
   const again = keys.findIndex(({ id }, index) => keys.findIndex((key) => key.id === id) < index)
-  if (again >= 0) throw new TypeError(`\`${name}.keys[${again}].id\` names another key, too. Give each key its own id.`)
+  if (again >= 0) throw new TypeError(`\`${name}.keys[${again}].id\` is also the id of another key. Give each key its own id.`)
   if (first !== undefined) return [first, ...others]
   throw invalidOption(`${name}.keys`, 'must be a list of keys', kindOf(given), "Pass [{ id: '2026-11', key }].")
 }
@@ -141,28 +147,28 @@ function readKey(name: string, given: EncryptionKey): Key {
   const { id, key } = given
   if (typeof id !== 'string' || !/^[\w.:/-]{1,40}$/.test(id)) {
     const rule = 'must be 1 to 40 of the characters A-Za-z0-9._:/-'
-    throw invalidOption(`${name}.id`, rule, show(id), "Pass for example '2026-11'.")
+    throw invalidOption(`${name}.id`, rule, show(id), "Pass, for example, '2026-11'.")
   }
   const head = Buffer.from([SEALED, VERSION, id.length, ...Buffer.from(id)])
   if (typeof key === 'function') return { id, head, readKey: key }
   return { id, head, readKey: () => key, object: toKeyObject(`${name}.key`, key) }
 }
 
-/** Errors never show a key, nor what may be one. */
+/** Errors never show a key, or anything that may be one. */
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
   throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass Buffer.from(text, 'base64').")
 }
 
-/** Asks the function of a key until it has returned it, once for all that wait. */
+/** Loads a key by calling its function: once for all calls that wait for the key. After a failure, the next call tries again. */
 async function load(key: Key): Promise<void> {
   const loadOnce = async (): Promise<void> => {
     try {
       key.object = toKeyObject('key()', await key.readKey())
     } catch (cause) {
       const found = describeError(cause).replace(/\.$/, '')
-      const text = `The function of key ${show(key.id)} of \`encryption.keys\` failed: ${found}. It is called again.`
+      const text = `The function of key ${show(key.id)} in \`encryption.keys\` failed: ${found}. Hookline calls the function again.`
       throw new HooklineError('queue_unavailable', text, { cause })
     }
   }
@@ -173,12 +179,12 @@ async function load(key: Key): Promise<void> {
   await key.loading
 }
 
-/** Returns what a value is bound to: it opens at no other place. */
+/** Returns the place that a value is bound to: the value cannot be opened at any other place. */
 function placeOf(kind: string, id: string): Buffer {
   return Buffer.from(`${kind} ${id}`, 'latin1')
 }
 
-/** Random bytes for the next values: to ask for a few at a time would take as long as to seal. */
+/** Random bytes for the next values: getting a few at a time would take as long as sealing. */
 let ivs = Buffer.alloc(0)
 
 function newIv(): Buffer {
@@ -188,7 +194,7 @@ function newIv(): Buffer {
   return iv
 }
 
-/** Wraps a queue, unless there are no keys. What is plain, because it was stored before, is read as it is. */
+/** Wraps a queue, unless there are no keys. Values that were stored in plain text before are read as they are. */
 export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Clock): Queue {
   if (seals === undefined) return queue
   const unsealStored = <Stored extends StoredBytes>(stored: Stored): Stored => changeStored(stored, seals.tryOpen)
@@ -230,7 +236,7 @@ export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Cloc
   }
 }
 
-/** There is no room for jobs before all keys are there: one that is claimed without its key would have to be given back. */
+/** Leaves no room for jobs until all keys are loaded: a job that is claimed without its key would have to be released again. */
 function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: () => void): Room {
   const warn = createWarning('encryption.keys', 'HOOKLINE_ENCRYPTION')
   return {
@@ -280,9 +286,9 @@ function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Se
 
 /** The number of values that were encrypted again. */
 export interface Reencrypted {
-  /** How many dead letters and messages of the history. */
+  /** How many dead letters and messages of the history were encrypted again. */
   readonly count: number
-  /** How many messages are still under other keys, by the id of the key; `''` is the id of none. */
+  /** How many messages are still encrypted with other keys, by the id of the key; `''` stands for messages in plain text. */
   readonly left: Readonly<Record<string, number>>
 }
 
@@ -294,7 +300,7 @@ export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await queue.forget(({ body }) => {
     const id = sealedWith(body) ?? ''
     if (!seals.isCurrent(body)) left[id] = (left[id] ?? 0) + 1
-    return false // It reads all, and deletes nothing.
+    return false // This reads every message, and deletes none.
   })
   return { count, left }
 }

@@ -9,21 +9,22 @@ import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
 /** A value to compare a field of a message with. */
 export type FieldValue = string | number | boolean | null
 
-/** Selects the messages of an inbox that match all that is given. */
+/** Selects the messages of an inbox that match every given condition. */
 export interface MessageFilter {
-  /** Selects messages of this time or later: when they were handled or, of dead letters, when they failed. */
+  /** Selects messages of this time or later: the time at which they were handled or, for dead letters, at which they failed. */
   readonly since?: Date
   /** Selects messages from before this time. */
   readonly until?: Date
-  /** `custom` selects messages that are none of the seven. */
+  /** Selects messages of this type; `custom` selects those of none of the seven types. */
   readonly type?: ReceivedMessage['type']
-  /** Track messages of this event. */
+  /** Selects track messages of this event. */
   readonly event?: string
-  /** Messages whose `userId`, `anonymousId` or, of an alias, previous id is this one. */
+  /** Selects messages with this id as their `userId`, their `anonymousId` or, in an alias message, their previous id. */
   readonly userId?: string
   /**
-   * Messages whose fields, as they were sent, have exactly these values: text, number, boolean or null. A name is a path with dots, such as
-   * `properties.order_id` or `properties.products.0.sku`. At each step, a key that is the whole rest of the path comes first, dots and all.
+   * Selects messages whose fields, as they were sent, have exactly these values: a string, a number, a boolean or null. A name is a path
+   * with dots, such as `properties.order_id` or `properties.products.0.sku`. At each step, a key that equals the whole rest of the path,
+   * including its dots, takes precedence.
    */
   readonly where?: Readonly<Record<string, FieldValue>>
 }
@@ -57,8 +58,8 @@ export function requireFilter(call: string, { since, until, type, event, userId,
 
 function requireFields(name: string, where: unknown): void {
   if (!isObject(where) || Object.keys(where).length === 0) {
-    const advice = "Pass for example { 'properties.order_id': 42 }."
-    throw invalidOption(name, 'must have fields and their values', isObject(where) ? '{}' : kindOf(where), advice)
+    const advice = "Pass, for example, { 'properties.order_id': 42 }."
+    throw invalidOption(name, 'must name at least one field and its value', isObject(where) ? '{}' : kindOf(where), advice)
   }
   for (const [path, value] of Object.entries(where)) {
     if (value === null || Number.isFinite(value) || typeof value === 'string' || typeof value === 'boolean') continue
@@ -72,15 +73,15 @@ export function matchTimes({ since, until }: MessageFilter): (at: Date) => boole
   return (at) => (since === undefined || at >= since) && (until === undefined || at < until)
 }
 
-/** Returns a function that says whether the body of a message matches all but the times. */
+/** Returns a function that says whether the body of a message matches everything but the times. */
 export function matchMessage({ type, event, userId, where = {} }: MessageFilter): (body: Uint8Array) => boolean {
   const fields = Object.entries(where)
-  // A number has several spellings: 42 may be written as 42.0.
+  // Numbers are left out, because a number has several spellings: 42 may be written as 42.0.
   const texts = [type === 'custom' ? undefined : type, event, userId, ...Object.values(where), ...namesIn(where)]
     .filter((text) => typeof text === 'string')
     .map((text) => Buffer.from(text))
   return (body) => {
-    // A body without these texts does not match, unless an escape hides them. It is not parsed: parsing takes a seventh of the time of a walk.
+    // A body without these texts does not match, unless an escape hides them. Such a body is not parsed, because parsing is slow.
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(ESCAPE)) return false
     if (texts.length === 0 && type === undefined) return true
@@ -94,12 +95,12 @@ export function matchMessage({ type, event, userId, where = {} }: MessageFilter)
   }
 }
 
-/** Lists the names that are written in a message which has these paths: all but the numbers of elements in lists. */
+/** Lists the names that a message with these paths must contain: all but the indexes of list elements. */
 function namesIn(where: object): string[] {
   return Object.keys(where).flatMap((path) => path.split('.').filter((name) => !/^\d+$/.test(name)))
 }
 
-/** Returns the value at a path; undefined where there is none. A key that is all of the path comes first. */
+/** Returns the value at a path; undefined if there is none. A key that equals the whole path takes precedence. */
 function fieldAt(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   const whole = ownField(value, path)

@@ -1,4 +1,4 @@
-/** The counts of a queue, and the health of its receiver or destination, for a health check of the process. */
+/** The counts of a queue, and the health of its receiver or destination, for the health check of a process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
@@ -8,19 +8,19 @@ import { HooklineError } from '../protocol/error.ts'
 export interface QueueCounts {
   /** Jobs that wait to be claimed, now or later. */
   readonly waiting: number
-  /** The waiting jobs that were claimed before, and wait for their next attempt. Undefined where the engine cannot count them cheaply. */
+  /** Waiting jobs that were claimed before, and wait for their next attempt. Undefined if the engine cannot count them cheaply. */
   readonly retrying?: number
   /** Jobs that are claimed, by any worker. */
   readonly active: number
   readonly deadLetters: number
   /**
-   * When the oldest due job came due; undefined when none is due. Jobs that wait behind others of their groups are not due; pg-boss
-   * counts them.
+   * When the oldest due job came due; undefined when none is due. Jobs that wait behind others of their groups are not due, except that
+   * pg-boss counts them as due.
    */
   readonly oldestDueAt: Date | undefined
   /** When the engine counted. */
   readonly asOf: Date
-  /** Why the last push of this process failed, for a minute. Undefined when it succeeded. */
+  /** Why the last push of this process failed, for a minute after it. Undefined if the push succeeded. */
   readonly pushError?: string
   /** True while all processes of the queue are paused; undefined otherwise. */
   readonly paused?: boolean
@@ -29,20 +29,20 @@ export interface QueueCounts {
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {
   /**
-   * Whether to send traffic: false once `close` was called, while the queue does not answer, and when the last message, less than a
-   * minute ago, could not be stored.
+   * Whether to send traffic: false once `close` was called, while the queue does not answer, and for a minute after the last message could
+   * not be stored.
    */
   readonly ready: boolean
   /**
-   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` when the last message
-   * could not be stored, and while the circuit of a URL is not closed. Dead letters are a count, and change no status.
+   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` for a minute after the last
+   * message could not be stored, and while the circuit of a URL is not closed. Dead letters are only counted, and do not change the status.
    */
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
-  /** Why the queue is unavailable, or why the last message, less than a minute ago, could not be stored. */
+  /** Why the queue is unavailable, or why the last message could not be stored, for a minute after it. */
   readonly reason?: string
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
-  /** The waiting messages that were tried before. Undefined where the engine of the queue does not count them. */
+  /** Waiting messages that were tried before. Undefined if the engine of the queue does not count them. */
   readonly retrying?: number
   /** Messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
@@ -51,7 +51,7 @@ export interface Health {
   readonly oldestDueAgeMs: number
   /** When the queue counted; undefined without a queue and while it is unavailable. */
   readonly asOf: Date | undefined
-  /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. Changes no status. */
+  /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. It does not change the status. */
   readonly paused?: boolean
 }
 

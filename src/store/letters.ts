@@ -1,4 +1,4 @@
-/** The dead letters of an inbox or a destination, as its owner sees and selects them: by their ids, all, or by a filter. */
+/** The dead letters of an inbox or a destination, as their owner sees and selects them: by their ids, by a filter, or all of them. */
 
 import {
   invalidOption,
@@ -14,16 +14,16 @@ import { MESSAGE_FILTERS, type MessageFilter, matchMessage, matchTimes, requireF
 import type { DeadLetter, DeadLetterPage, Queue } from './queue-types.ts'
 import { type LettersFrom, letOthersRun, PAGE, type PageBounds, walkLetters } from './walk.ts'
 
-/** Selects the dead letters that match all that is given. */
+/** Selects the dead letters that match every given condition. */
 export interface LetterFilter<Reason extends string = string> extends MessageFilter {
   /** Selects those that became dead letters for this reason. */
   readonly reason?: Reason
 }
 
-/** Counts the dead letters that a redrive would make wait again. */
+/** The number of dead letters that a redrive would make wait again. */
 export interface LetterCount {
   readonly count: number
-  /** How many there are of each reason. */
+  /** How many there are for each reason. */
   readonly reasons: Readonly<Record<string, number>>
 }
 
@@ -32,7 +32,7 @@ export interface LettersOwner<Seen> {
   readonly readLetter: (letter: DeadLetter) => Seen
   /** Returns the reason that `read` shows. */
   readonly reasonOf: (letter: DeadLetter) => string
-  /** Returns the bytes of the message in the body of a job. */
+  /** Returns the bytes of the message that the body of a job contains. */
   readonly bodyOf: (body: Uint8Array) => Uint8Array
   /** All reasons, where they are known. */
   readonly reasons?: readonly string[]
@@ -42,7 +42,7 @@ export interface LettersOwner<Seen> {
   readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
-/** A filter of any owner: {@link LettersOwner.filter} says which of the two it has. */
+/** A filter of any owner: {@link LettersOwner.filter} says which of the two fields the owner has. */
 interface OwnedFilter extends LetterFilter {
   readonly handler?: string
   readonly url?: string
@@ -60,7 +60,7 @@ export async function* listLetters<Seen>(
   for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.readLetter(letter)
 }
 
-/** Yields the selected letters. Lets others run before each: the filter has parsed it, and the owner parses it again. */
+/** Yields the selected letters. Lets other work run before each one: the filter has parsed the letter, and the owner parses it again. */
 async function* walkSelected(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<unknown>,
@@ -143,7 +143,7 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       const { limit, maxBytes } = readPage(page)
       const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
-      const hasFilter = Object.keys(others).length > 0 // Then it reads full pages: most letters may not match.
+      const hasFilter = Object.keys(others).length > 0 // If so, full pages are read, because most letters may not match.
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
       let bytes = 0
@@ -165,7 +165,7 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
   }
 }
 
-/** @throws TypeError for a filter whose values are all undefined: a parameter that is missing must not mean all. */
+/** @throws TypeError for a filter whose values are all undefined: a missing parameter must not select everything. */
 function requireAny(call: string, filter: object): void {
   const isFilter = typeof filter === 'object' && filter !== null
   if (isFilter && Object.values(filter).some((value) => value !== undefined)) return

@@ -1,15 +1,15 @@
 /**
- * The use of a queue, by an inbox or by a destination: a destination on the queue of an inbox would post what the inbox received. An observer
- * has no use.
+ * The use of a queue: by an inbox or by a destination. A destination on the queue of an inbox would post what the inbox received. An
+ * observer has no use.
  */
 
 import { show } from '../kit/checks.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Queue, QueueUse } from './queue-types.ts'
 
-/** The error of each call on a queue whose jobs have another use. */
+/** Creates the error for each call on a queue whose jobs are reserved for the other use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {
-  const advice = 'Give each inbox and each destination a queue of its own name.'
+  const advice = 'Give each inbox and each destination a queue with its own name.'
   const message = `Queue ${name} serves ${withArticle(found)}. Got ${withArticle(use)}. ${advice}`
   return new HooklineError('queue_unavailable', message)
 }
@@ -20,23 +20,27 @@ function withArticle(use: string): string {
 
 const destinations = new Set<string>()
 
-/** Reserves the jobs of a place for one destination of this process. Returns a function that ends this. @throws TypeError for a second destination. */
+/**
+ * Reserves the jobs of a place for one destination of this process. Returns a function that ends the reservation.
+ *
+ * @throws TypeError for a second destination.
+ */
 export function occupy(place: string, name: string): () => void {
   if (destinations.has(place)) {
-    const advice = 'Give each destination a queue of its own name, or close the other one first.'
+    const advice = 'Give each destination a queue with its own name, or close the other destination first.'
     throw new TypeError(`Queue ${name} already serves a destination of this process. ${advice}`)
   }
   destinations.add(place)
   return () => void destinations.delete(place)
 }
 
-/** Checks what an engine has noted of a queue. @throws HooklineError for another version, and for another use. */
+/** Checks what an engine has noted about a queue. @throws HooklineError for another version or another use. */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
   const { version: found = 'none', use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
   if (found !== version) {
-    const advice = 'Use the Hookline that wrote it, or give the queue another name.'
-    const message = `Queue ${name}: this Hookline knows version ${version} of its jobs. Got version ${found}. ${advice}`
+    const advice = 'Use the release that wrote the jobs, or give the queue another name.'
+    const message = `Queue ${name}: this release of Hookline reads version ${version} of the jobs. Got version ${found}. ${advice}`
     throw new HooklineError('queue_unavailable', message)
   }
   if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
@@ -49,14 +53,14 @@ function listNames(names: readonly string[]): string {
 }
 
 export function doesNotExist(name: string, names: readonly string[]): HooklineError {
-  const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start the app that pushes to it first.`
+  const message = `Queue ${name} does not exist. Found ${listNames(names)}. Check the name, or start the app that pushes to it first.`
   return new HooklineError('queue_unavailable', message)
 }
 
-/** Returns the queue without what changes its jobs but redrives, drops and replays. */
+/** Returns a queue that refuses every change of its jobs except redrives, drops and replays. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
-    throw new TypeError(`Queue ${name} is an observer. Got ${found}. Open it without \`observe\` for that.`)
+    throw new TypeError(`Queue ${name} is open as an observer, which does not allow ${found}. Open it without \`observe\`.`)
   }
   return {
     ...queue,

@@ -1,9 +1,12 @@
-/** Reads all that is stored, however much it is: some megabytes at a time, one entry after the other, with turns for other work between. */
+/**
+ * Reads everything that is stored, however much it is: a few megabytes at a time, one entry after the other, with turns for other work in
+ * between.
+ */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './queue-types.ts'
 
-/** The bounds of a page. Its first entry may have more bytes than `maxBytes`. */
+/** The bounds of a page. Its first entry may be larger than `maxBytes`. */
 export interface PageBounds {
   readonly limit: number
   readonly maxBytes: number
@@ -14,14 +17,14 @@ export const UNLIMITED: number = Number.MAX_SAFE_INTEGER
 
 export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
 
-/** How long walks go on in one turn of the event loop. With the message that is parsed at the end, a turn may take twice as long. */
+/** How long all walks together run in one turn of the event loop. With the message that is parsed last, a turn may take twice as long. */
 const SLICE_MS = 5
 
-/** When the time of all walks in this turn ends, and the turns that they wait for. */
+/** When the time of the walks in this turn ends; below it, the turns that they wait for. */
 let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
-/** Waits for another turn of the event loop once walks have used up their time of this one. Each of several walks gets a turn of its own. */
+/** Waits for another turn of the event loop once the walks have used up their time in this one. Each of several walks gets its own turn. */
 export async function letOthersRun(): Promise<void> {
   if (performance.now() < endsAt) return
   turns = turns.then(() => nextTurn())
@@ -29,7 +32,10 @@ export async function letOthersRun(): Promise<void> {
   endsAt = performance.now() + SLICE_MS
 }
 
-/** Yields the entries of pages. Lets others run before each: its caller may parse it. Before the caller parses it again, it calls {@link letOthersRun}. */
+/**
+ * Yields the entries of pages. Lets other work run before each entry, because the caller may parse it. A caller that parses an entry again
+ * calls {@link letOthersRun} first.
+ */
 export async function* walk<Entry>(
   pages: AsyncIterable<readonly Entry[]> | Iterable<readonly Entry[]>,
 ): AsyncGenerator<Entry> {
@@ -41,7 +47,7 @@ export async function* walk<Entry>(
   }
 }
 
-/** Lists pages until one is empty. A short page is not the last one: it may be full of bytes. */
+/** Lists pages until one is empty. A short page need not be the last one: it may have reached `maxBytes`. */
 export async function* pagesOf<Entry>(
   list: (bounds: PageBounds, last: Entry | undefined) => Promise<readonly Entry[]>,
   bounds: PageBounds = PAGE,
@@ -54,7 +60,7 @@ export async function* pagesOf<Entry>(
   }
 }
 
-/** Reads the entries of a log, in their sequence. */
+/** Reads the entries of a log, in their order. */
 export function walkLog(
   log: QueueLog,
   page: Pick<LogPage, 'since' | 'until' | 'after'> = {},
@@ -87,8 +93,8 @@ export interface LettersFrom {
 }
 
 /**
- * Reads dead letters, each once. When the letter to go on from is gone meanwhile, the list begins anew, without those that were read. With
- * a given `after`, it then has some from before it.
+ * Reads dead letters, each once. If the letter to go on from is gone by then, the walk starts anew and skips those that were already read.
+ * It may then yield letters from before a given `after`.
  */
 export async function* walkLetters<Letter extends { readonly id: string }>(
   list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
