@@ -1,6 +1,6 @@
 /**
- * The names that the command and the inspector use, and users do not: at most 45. No export of the package reaches this file.
- * Each group says why it is not public.
+ * The names that the command and the inspector use, but users do not: at most 45. No export of the package reaches this file. Each group
+ * says why it is not public.
  */
 
 // The page says when a destination tries again, and reads all dead letters of a receiver, however many pages they have.
@@ -12,19 +12,19 @@ export { walkLetters } from './store/walk.ts'
 export { ROUTES } from './collect/routes.ts'
 export { schemasOf, secretsOf } from './receive/inspected.ts'
 
-// The tools hide what the log of the library hides, with the same words.
+// The tools hide what the library's log hides, and in the same words.
 export { explainError } from './receive/failure.ts'
 export { readIssue } from './receive/schema-issues.ts'
 export { shownHeader, shownUrl } from './kit/shown.ts'
 export { createLog } from './kit/log.ts'
 export { escaped } from './kit/warning.ts'
 
-// Whom a message is about, when it was, and which key it is under, is read as an inbox reads it, also of a message that is not valid.
+// The tools read the users, the time and the encryption key of a message as an inbox does, even if the message is not valid.
 export { readUsers, usersOf } from './protocol/identity.ts'
 export { sealedWith } from './store/encryption.ts'
 export { toTimestamp } from './protocol/timestamp.ts'
 
-// `check` and `send` make on purpose what a receiver must refuse: users have `explainSignature` and `signedRequest`.
+// `check` and `send` deliberately create what a receiver must refuse: users have `explainSignature` and `signedRequest`.
 export { layOut } from './protocol/explain/json-text.ts'
 export { MISTAKES } from './protocol/explain/mistakes.ts'
 export { TAMPERINGS, tamper } from './send/tamper.ts'
@@ -36,9 +36,9 @@ export { readStream } from './host/read-stream.ts'
 export { RESERVED_HEADERS } from './send/webhooks.ts'
 export { listen } from './testing/server.ts'
 
-// Options of the inspector are checked, and names of the command suggested, as everywhere in the library.
+// The options of the inspector are checked, and names suggested in the command, as everywhere in the library.
 export { invalidOption, kindOf, nearest, requireInteger, requireMethods, requireOptions } from './kit/checks.ts'
 
-// The page waits for an app for a limited time, and does not keep its process alive.
+// The page waits for an app for a limited time, and does not keep the app's process alive.
 export { inBackground, systemClock } from './kit/clock.ts'
 export { TIMED_OUT, withTimeout } from './kit/timeout.ts'

@@ -1,6 +1,6 @@
 /**
- * Tools for tests of either end: messages, requests signed as the destination signs them, an endpoint that responds by a
- * script, a network that records requests, a clock that a test moves, and the contract of queues as tests.
+ * Tools to test receivers and senders: messages, requests that are signed as a destination signs them, an endpoint that answers from a
+ * script, a network that records requests, a clock that a test advances, and the contract of queues as tests.
  *
  * @module hookline/testing
  */

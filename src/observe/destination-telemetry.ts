@@ -1,4 +1,4 @@
-/** Makes spans of an HTTP client while a destination or a sender posts, and metrics from the reports of a destination. */
+/** Creates HTTP client spans while a destination or a sender posts, and metrics from the reports of a destination. */
 
 import {
   type Attributes,
@@ -19,9 +19,9 @@ import { runInside } from './spans.ts'
 export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
   const count = (name: string, unit: string, description: string) =>
     meter.createCounter(`hookline.destination.${name}`, { unit, description })
-  const rounds = count('rounds', '{round}', 'Rounds of attempts, by their result: delivered, retrying or failed.')
+  const rounds = count('rounds', '{round}', 'Rounds of attempts, by result: delivered, retrying or failed.')
   const attempts = count('attempts', '{attempt}', 'Attempts to post a message to a URL.')
-  const skips = count('skipped', '{message}', 'Messages that were not queued, by the reason.')
+  const skips = count('skipped', '{message}', 'Messages that were not queued, by reason.')
   const circuits = count('circuits', '{circuit}', 'Circuits that opened or closed, by the new state.')
 
   const spans = new WeakMap<DeliverEvent, Span>()
@@ -47,7 +47,7 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
     'deliver:asyncEnd'(event: DeliverEvent): void {
       const { result } = event
       const span = spans.get(event)
-      if (result === undefined || span === undefined) return // It began before `observe` was called.
+      if (result === undefined || span === undefined) return // The attempt began before `observe` was called.
       span.setAttributes(attributesOf(result))
       if (!result.ok) span.setStatus(failedStatus(result))
       span.end()
@@ -69,7 +69,7 @@ function requestAttributes(url: string): Attributes {
   return { 'http.request.method': 'POST', ...serverOf(url) }
 }
 
-/** Returns the status of a span. It has no message if there was an answer, whose status is an attribute already. */
+/** Returns the status of a span. It has no message if there was an answer, because the status of the answer is already an attribute. */
 function failedStatus({ reason }: Attempt): SpanStatus {
   const code = SpanStatusCode.ERROR
   return reason === undefined ? { code } : { code, message: reason }

@@ -1,4 +1,4 @@
-/** Gauges of health checks: of an inbox, and of the queue of a destination. */
+/** Gauges from health checks, for inboxes and for the queues of destinations. */
 
 import type { Attributes, Meter, ObservableGauge } from '@opentelemetry/api'
 import type { Health } from '../store/health.ts'
@@ -6,7 +6,7 @@ import type { Health } from '../store/health.ts'
 /** Reads the health of a receiver or a destination: `() => receiver.health()`. */
 export type ReadHealth = () => Promise<Health> | Health
 
-/** Creates the gauges, which call the functions when metrics are collected. Returns a function that ends that. */
+/** Creates the gauges, which call the functions when metrics are collected. Returns a function that removes them. */
 export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record<string, ReadHealth>>): () => void {
   const inbox = createGauges(meter, 'inbox')
   const destination = createGauges(meter, 'destination')
@@ -41,6 +41,6 @@ function createGauges(meter: Meter, owner: 'inbox' | 'destination') {
     waiting: create('waiting', `Messages that wait to be ${done}, now or later.`),
     active: create('active', `Messages that are being ${done}.`),
     deadLetters: create('dead_letters', 'Messages that are dead letters.'),
-    oldest: create('oldest_due_age', 'Age of the oldest message that is due.', 's'),
+    oldest: create('oldest_due_age', 'How long the oldest due message has been due.', 's'),
   }
 }

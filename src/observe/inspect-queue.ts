@@ -26,20 +26,20 @@ import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue
 export interface InspectQueueOptions {
   /** The clock of the queue. Default: the clock of the machine. */
   readonly clock?: Clock
-  /** The keys of a queue that is encrypted. Default: what is encrypted is shown as far as it is plain. */
+  /** The keys of an encrypted queue. Default: of encrypted messages, only what is stored in plain text is shown. */
   readonly encryption?: EncryptionOptions
 }
 
 /** A dead letter of an inbox. */
 export interface InspectedInboxLetter extends DeadLetterMessage {
-  /** Undefined for a job that neither an inbox nor a destination can read: its error says why. */
+  /** Undefined for a job that neither an inbox nor a destination can read: the error says why. */
   readonly use: 'inbox' | undefined
 }
 
 /** A dead letter of a destination. Its attempts have no URL: the queue does not hold them. */
 export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
   readonly use: 'destination'
-  /** The bytes of the message, as it was submitted. */
+  /** The bytes of the message as it was submitted. */
   readonly bytes: Uint8Array
   readonly attempts: readonly Omit<Attempt, 'url'>[]
 }
@@ -54,48 +54,49 @@ export interface InspectedLetterFilter extends LetterFilter {
 
 /** A queue as {@link inspectQueue} reads it. Without a log, `history` and `replay` throw a TypeError. */
 export interface InspectedQueue {
-  /** Reads the health of the queue. Never rejects, and takes a second at most. */
+  /** Reads the health of the queue. Never rejects, and takes at most a second. */
   health(): Promise<Health>
-  /** Lists the dead letters, each once. Those that arrive meanwhile may be among them. */
+  /** Lists the dead letters, each once. Those that arrive during the listing may be included. */
   deadLetters(
     filter?: InspectedLetterFilter & Pick<DeadLetterPage, 'after' | 'newestFirst'>,
   ): AsyncIterable<InspectedLetter>
-  /** Makes dead letters wait again: by their ids, all, or by a filter. Returns how many. */
+  /** Makes dead letters wait again: by their ids, by a filter, or all of them. Returns how many it redrove. */
   redrive(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
   /** Counts the dead letters that a redrive would make wait again, and changes nothing. */
   redrive(
     which: readonly string[] | 'all' | InspectedLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  /** Deletes dead letters: by their ids, by a filter, or all of them. Returns how many it deleted. */
   drop(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
   /** Lists the messages that were handled, the oldest first. */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives copies of messages that were handled to the handlers of the workers, as `replay` of a receiver does. It cannot ask handlers which
-   * messages they match: a worker completes those that `handlers` do not match.
+   * Passes copies of handled messages to the handlers of the workers, like `replay` of a receiver. It cannot ask the handlers which
+   * messages they match: a worker completes messages that none of `handlers` matches.
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
-   * Has all processes of the queue claim nothing, from 2 seconds at most after it resolves on, until {@link resume}. Handlers that run go on,
-   * messages are stored, and `health()` says `paused`.
+   * Stops all processes of the queue from claiming messages, within 2 seconds after the call resolves and until {@link resume} is called.
+   * Running handlers go on, messages are still stored, and `health()` reports `paused`.
    *
    * @throws TypeError (as a rejection) for an engine without marks.
    */
   pause(): Promise<void>
   resume(): Promise<void>
   /**
-   * Encrypts dead letters and the history anew with the first key of `encryption`, also those that are plain, as far as the engine can change
-   * them in place. Counts what is left under other keys, which is all that waits. Without `encryption`, a TypeError (as a rejection).
+   * Encrypts dead letters and the history again with the first key of `encryption`, including those in plain text, as far as the engine can
+   * change them in place. Counts the messages that are left under other keys: all messages that wait are among them. Rejects with a
+   * TypeError if `encryption` is not given.
    */
   rewrite(): Promise<Reencrypted>
 }
 
 /**
- * Reads the queue of an inbox or a destination, and redrives, drops and replays, without the receiver or the destination: for scripts
- * beside running workers. Open the queue with `observe: true`.
+ * Reads the queue of an inbox or a destination, and redrives, drops and replays its messages, without the receiver or the destination: for
+ * scripts that run beside the workers. Open the queue with `observe: true`.
  *
- * @throws TypeError for a value that is no queue.
+ * @throws TypeError for a value that is not a queue.
  * @example
  * const queue = sqliteQueue({ path: 'inbox.sqlite', name: 'inbox', observe: true })
  * for await (const { id, reason, message } of inspectQueue(queue).deadLetters()) console.log(id, reason, message?.type)

@@ -1,4 +1,4 @@
-/** Makes spans and metrics of a messaging system from the diagnostics of a receiver. */
+/** Creates the spans and metrics of a messaging system from the diagnostics of a receiver. */
 
 import {
   type Attributes,
@@ -40,16 +40,18 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-/** Creates the subscriber of each channel. None needs `this`. */
+/** Creates a subscriber for each channel. None of them needs `this`. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const instruments = createInstruments(meter)
 
   const spans = new WeakMap<Delivery, Span>()
 
-  /** Records one attempt to handle a message. The attributes of the span alone would give the metric too many series. */
+  /**
+   * Records one attempt to handle a message. The attributes in `ofSpan` are for the span alone: they would give the metric too many series.
+   */
   function addAttempt(event: HandledEvent | FailedEvent, attributes: Attributes, ofSpan: Attributes = {}): void {
     instruments.processDuration.record(event.durationMs / 1000, attributes)
-    // An attempt has no span yet if it failed before its handlers, or began before `observe` was called.
+    // An attempt has no span yet if it failed before its handlers ran, or began before `observe` was called.
     const span = spans.get(event.delivery) ?? startProcess(event)
     endProcess(event.delivery, span, { ...attributes, ...ofSpan }, 'error' in event ? event.error : undefined)
   }
@@ -135,7 +137,7 @@ function createInstruments(meter: Meter) {
 function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): Span {
   const { message, delivery, durationMs } = work
   const parent = contextOf(work)
-  // The span belongs to the trace of the delivery. If another one is active, such as that of a worker, it is linked.
+  // The span belongs to the trace of the delivery. If another trace is active, such as that of a worker, the span links to it.
   const active = trace.getSpanContext(context.active())
   const isOtherTrace = active !== undefined && active.traceId !== trace.getSpanContext(parent)?.traceId
   const links = isOtherTrace ? [{ context: active }] : []

@@ -5,9 +5,9 @@ import type { TracedEvent } from '../kit/trace.ts'
 import type { Delivery } from '../receive/delivery.ts'
 
 /**
- * Returns the context in which spans of a delivery begin: the one that the propagator reads from its headers. An active span of the same
- * trace, such as that of the HTTP server, is the parent instead; without such headers any active span, unless the message is from an
- * inbox: then it is the span of something else.
+ * Returns the context in which the spans of a delivery begin: the one that the propagator reads from the headers of the delivery. If a span
+ * of the same trace is active, such as that of the HTTP server, it is the parent instead. Without such headers, any active span is the
+ * parent, unless the message is from an inbox, where the active span belongs to something else.
  */
 export function contextOf({ delivery, isStored = false }: { delivery: Delivery; isStored?: boolean }): Context {
   const active = context.active()
@@ -16,7 +16,7 @@ export function contextOf({ delivery, isStored = false }: { delivery: Delivery; 
   return isSameTrace ? active : extracted
 }
 
-/** Makes the span active while the operation runs, and in all that it starts. */
+/** Makes the span active while the operation runs, and in everything that the operation starts. */
 export function runInside(event: TracedEvent, span: Span, parent: Context): void {
   const inside = trace.setSpan(parent, span)
   const { around = (run) => run() } = event

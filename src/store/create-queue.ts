@@ -31,12 +31,16 @@ import { QueueWorker, RELEASE_MS } from './worker.ts'
 /** How long closing waits for a durable store. */
 const CLOSE_MS = 300
 const GRACE_MS = 10_000
-/** How long a failed push is reported. After that, a load balancer sends messages to this process again, to see whether it can store them. */
+/**
+ * How long a failed push is reported. After that, a load balancer sends messages to this process again, which shows whether it can store
+ * them.
+ */
 const PUSH_FAILURE_MS = 60_000
 
 /**
- * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
- * closing with a grace are the same for every engine. `testQueue` of `hookline/testing` tests the result.
+ * Creates a queue over a store: it checks arguments, and takes care of concurrency, leases, pauses, waiting while the engine is
+ * unreachable, draining, and closing with a grace period, in the same way for every engine. `testQueue` of `hookline/testing` tests the
+ * result.
  *
  * @throws TypeError that names the option.
  * @example
@@ -49,7 +53,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   return new StoreQueue(store, options)
 }
 
-/** Its calls are properties, so that a queue can be wrapped by spreading it. */
+/** The methods are properties, so that a queue can be wrapped by spreading it. */
 class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly leaseMs: number | undefined
   readonly isDurable: boolean
@@ -66,13 +70,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly #worker: QueueWorker<Claim>
   readonly #retention: Retention
   readonly #stored: Stored
-  /** The calls of the user that are not answered yet. */
+  /** The user's calls that are not answered yet. */
   readonly #calls = new Set<PromiseLike<unknown>>()
   #hasHandler = false
   #lastReported: unknown
-  /** Set when `close` is called: it resolves when the queue is closed. */
+  /** Set when `close` is called; resolves when the queue is closed. */
   #closing: Promise<readonly Job[]> | undefined
-  /** Set when the store is about to close. Until then, calls of background work go on. */
+  /** Whether the store is about to close, or is closed. Until then, background work may still call it. */
   #isClosed = false
   #use: QueueUse | undefined
   #releasePlace = (): void => {}
@@ -129,7 +133,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     let known: readonly string[] | undefined
     try {
       const result = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
-      if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after the push.
+      if (store.isOrdered === true) this.#worker.wake() // The claim will take effect after the push.
       known = isThenable(result) ? await result : result
       this.#pushFailure = undefined
     } catch (error) {
@@ -159,11 +163,14 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
-    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Not in the context of the push that wakes the worker.
+    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Otherwise, the handler would run in the context of the push that wakes the worker.
     return this.#worker.wake
   }
 
-  /** Claims nothing until the marks are known: one may say that nothing is to be claimed, or to be handled. A store in memory has none before. */
+  /**
+   * Claims nothing until the marks are known: a mark may say that nothing is to be claimed, or that a message is not to be handled. A store
+   * in memory has no earlier marks.
+   */
   #followMarks(): void {
     const { marks } = this
     if (marks === undefined) return
@@ -212,7 +219,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly forget: Queue['forget'] = async (matches) => {
     requireFunction('matches', matches)
     const forgotten = await forget(this.#stored, matches)
-    this.#worker.wake() // A drain may have waited for jobs that are gone.
+    this.#worker.wake() // A drain may be waiting for jobs that are now gone.
     return forgotten
   }
 
@@ -222,7 +229,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     return this.#closing
   }
 
-  /** Ends within a second after the grace, also when a durable store answers nothing any more. */
+  /** Ends within a second after the grace period, even if a durable store no longer answers. */
   async #close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = this.#clock.monotonic() + graceMs + RELEASE_MS
     this.#retention.close()
@@ -241,7 +248,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Changes dead letters, some at a time. All of it counts as one call: a queue that closes waits for the rest. */
+  /** Changes dead letters, some at a time. All of these steps count as one call: a queue that is closing waits for all of them. */
   #change(ids: readonly string[] | undefined, act: Stored['drop']): Promise<number> {
     const changeAll = async () => changeSome(ids ?? (await findIds(this.deadLetters)), act)
     return this.#track(changeAll(), (error) => error)
@@ -281,7 +288,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Calls the store. Hot path: with a store that answers without a promise, it runs through. */
+  /** Calls the store. This is a hot path: with a store that answers without a promise, the call runs synchronously. */
   #ask<T>(make: () => Answer<T>): Answer<T> {
     this.#requireOpen()
     try {
@@ -292,7 +299,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Waits for an answer, and remembers meanwhile that it is awaited, so that `close` waits for it. */
+  /** Waits for an answer, and records the call until then, so that `close` waits for it. */
   async #track<T>(answer: PromiseLike<T>, explain: (error: unknown) => unknown): Promise<T> {
     this.#calls.add(answer)
     try {
@@ -308,7 +315,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (!isOpen) throw new HooklineError('shutting_down', `Queue ${this.#name} is closed. Create a new queue.`)
   }
 
-  /** Reports an error, but not the same one again: one fault fails all calls that were sent together. */
+  /** Reports an error, but not the same one twice in a row: one fault fails all calls that were sent together. */
   #reportOnce(error: unknown): void {
     if (error === this.#lastReported) return
     this.#lastReported = error
@@ -318,7 +325,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   #unavailable(error: unknown): HooklineError {
     if (error instanceof HooklineError) return error
     const found = describeError(error).replace(/\.$/, '')
-    const message = `Queue ${this.#name}: the engine failed. Got ${found}. Check that it runs and can be reached.`
+    const message = `Queue ${this.#name}: the engine failed: ${found}. Check that it runs and can be reached.`
     return new HooklineError('queue_unavailable', message, { cause: error })
   }
 }

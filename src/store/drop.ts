@@ -1,4 +1,4 @@
-/** Deletes and changes what is stored: dead letters that match, all that is stored of a user, bytes. The same for every engine. */
+/** Deletes matching dead letters and everything that is stored about a user, and changes stored bytes. The same for every engine. */
 
 import type {
   ChangeBytes,
@@ -33,7 +33,7 @@ export async function dropMatching(
   return changeSome(await findIds(deadLetters, filter), drop)
 }
 
-/** Finds all before any is changed: a walk cannot go on from a dead letter that is gone. */
+/** Finds all ids before any dead letter is changed: a walk cannot go on from a dead letter that is gone. */
 export async function findIds(
   deadLetters: Stored['deadLetters'],
   { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},
@@ -48,7 +48,7 @@ export async function findIds(
   return ids
 }
 
-/** Changes jobs in calls of at most as many as a page has. Returns how many were changed. */
+/** Changes jobs, at most one page of them per call. Returns how many were changed. */
 export async function changeSome(
   ids: readonly string[],
   change: (ids: readonly string[]) => Promise<number>,
@@ -63,9 +63,9 @@ export async function changeSome(
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  // The call without ids has an effect, too: a store may have copies of completed jobs to overwrite.
+  // Even a call without ids has an effect: a store may have copies of completed jobs to overwrite.
   const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
-  // These come later, so that a job which failed or succeeded meanwhile is among them.
+  // These come last, so that they include jobs that failed or succeeded in the meantime.
   const dropped = await dropMatching(stored, { matches })
   const logged = await removeLogged(stored, matches)
   return { deleted: removed + dropped + logged, active: found.size - removed }
@@ -80,7 +80,7 @@ async function removeLogged({ log }: Stored, matches: (job: StoredJob) => boolea
 
 const KINDS = ['body', 'retryState', 'note'] as const
 
-/** Changes the bytes of a job. Returns the same object when none changes. */
+/** Changes the bytes of a job. Returns the same object if none of them changes. */
 export function changeStored<Stored extends StoredBytes>(stored: Stored, change: ChangeBytes): Stored {
   let changed = stored
   for (const kind of KINDS) {

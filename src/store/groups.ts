@@ -12,7 +12,7 @@ export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Que
   if (hasGroups !== true) throw new TypeError(`\`${place}groupBy\` needs a queue with groups. ${GROUP_ADVICE}`)
 }
 
-/** Reads what a `groupBy` returned. Undefined: the job has no group. */
+/** Reads what a `groupBy` function returned. Returns undefined if the job has no group. */
 export function readGroup(place: string, group: unknown): string | undefined {
   if (group === undefined || group === null || group === '') return undefined
   if (typeof group === 'string') return group
@@ -20,7 +20,9 @@ export function readGroup(place: string, group: unknown): string | undefined {
   throw invalidOption(`${place}groupBy()`, 'must return a string, null or undefined', kindOf(group), advice)
 }
 
-/** Returns what is stored in place of the name, which may be the name of a person: 12 hexadecimal digits. Two names with one digest are one group. */
+/**
+ * Returns 12 hexadecimal digits to store in place of the name, which may identify a person. Two names with the same digest are one group.
+ */
 export function digestOf(group: string): string {
   return hash('sha1', group, 'hex').slice(0, 12)
 }

@@ -1,4 +1,4 @@
-/** Renews the leases of claims, in stores whose claims lapse, and reports when a blocked event loop prevented that. */
+/** Renews the leases of claims, in stores whose claims can lapse, and reports when a blocked event loop prevented a renewal. */
 
 import { createAlarm } from '../kit/alarm.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -12,13 +12,13 @@ export interface ReportOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A claim, and when it began, by the monotonic clock. */
+/** A claim, and the time at which it began, by the monotonic clock. */
 export interface Held<Claim> {
   readonly claim: Claim
   readonly since: number
 }
 
-/** How many jobs are remembered whose claims lapsed. */
+/** The maximum number of jobs with lapsed claims to remember. */
 const MAX_LAPSED = 1_000
 
 export class Leases<Claim extends ClaimedJob> {
@@ -28,7 +28,7 @@ export class Leases<Claim extends ClaimedJob> {
   readonly #list: () => readonly Held<Claim>[]
   readonly #options: ReportOptions
   readonly #alarm: ReturnType<typeof createAlarm>
-  /** How long the event loop was blocked when a claim of a job lapsed here, by the id of the job. */
+  /** How long the event loop was blocked when a claim of a job lapsed here, keyed by the id of the job. */
   readonly #blockedMsById = new Map<string, number>()
   /** When the next renewal is due, by the monotonic clock. */
   #dueAt: number | undefined
@@ -86,8 +86,8 @@ export class Leases<Claim extends ClaimedJob> {
     }
     for (const id of [...this.#blockedMsById.keys()].slice(0, -MAX_LAPSED)) this.#blockedMsById.delete(id)
     const { name, onError } = this.#options
-    const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
-    const advice = 'Move such work to a worker thread, or raise leaseMs. These jobs may be handled again.'
+    const found = `an event loop that was blocked for ${seconds(blockedMs)}, expired leases: ${over.length}`
+    const advice = 'Move the blocking work to a worker thread, or raise `leaseMs`. The jobs of these leases may be handled again.'
     const message = `Queue ${name}: leases must be renewed every ${seconds(this.#everyMs)}. Got ${found}. ${advice}`
     onError(new HooklineError('lease_lapsed', message))
   }

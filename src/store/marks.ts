@@ -1,4 +1,4 @@
-/** The marks of a queue, as this process knows them: what other processes change is read every second. */
+/** The marks of a queue, as this process knows them: the changes of other processes are read every second. */
 
 import { createHmac } from 'node:crypto'
 import { invalidOption, kindOf, requireText, requireTime } from '../kit/checks.ts'
@@ -12,13 +12,13 @@ export const PAUSED = 'paused'
 export const FOREVER: Date = new Date(8.64e15)
 
 const EVERY_MS = 1_000
-/** How often all marks are read again. This also finds what was missed while the engine was away, or had lost its marks. */
+/** How often all marks are read again. This also finds changes that were missed while the engine was unreachable or had lost its marks. */
 const ALL_EVERY_MS = 10 * 60_000
-/** How long a mark that has ended stays in the store, so that each process reads its end. */
+/** How long a mark stays in the store after it has ended, so that every process reads its end. */
 const ENDED_MS = 2 * ALL_EVERY_MS
 
 export interface MarksOptions {
-  /** Keys the digests. */
+  /** The name of the queue, which keys the digests. */
   readonly name: string
   readonly clock: Clock
   /** Whether other processes may change the marks. */
@@ -29,7 +29,7 @@ export interface MarksOptions {
 export class Marks implements QueueMarks {
   readonly #store: MarkStore
   readonly #options: MarksOptions
-  /** When each mark ends, by its digest. */
+  /** When each mark ends, keyed by its digest. */
   #ends = new Map<string, number>()
   #version = 0
   #readAt = Number.NEGATIVE_INFINITY
@@ -54,10 +54,10 @@ export class Marks implements QueueMarks {
   }
 
   readonly set: QueueMarks['set'] = async (keys, until) => {
-    if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of texts', kindOf(keys), "Pass ['user-1'].")
+    if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass ['user-1'].")
     for (const key of keys) requireText('keys', key, 'user-1')
     requireTime('until', until)
-    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // The end of a mark stays in the store until all have read it.
+    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // The end of a mark stays in the store until all processes have read it.
     const marks = [...new Set(keys)].map((key): Mark => ({ key: this.#digestOf(key), until: end }))
     for (let start = 0; start < marks.length; start += PAGE.limit) {
       await this.#store.set(marks.slice(start, start + PAGE.limit), this.#endedBefore())
@@ -65,12 +65,12 @@ export class Marks implements QueueMarks {
     await this.#readInOrder()
   }
 
-  /** Reads what has changed, unless this was done within the last second. */
+  /** Reads what has changed, unless the last read was less than a second ago. */
   async refresh(): Promise<void> {
     if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#readInOrder()
   }
 
-  /** Reads the marks, and from now on what other processes change. Calls back after each read. */
+  /** Reads the marks now, and from then on the changes of other processes. Calls back after each read. */
   follow(onRead: () => void): void {
     this.#onRead = onRead
     void this.#readAgain()
@@ -126,7 +126,7 @@ export class Marks implements QueueMarks {
     return new Date(this.#options.clock.now() - ENDED_MS)
   }
 
-  /** Marks may name people: the engine has digests only. */
+  /** Marks may name people, so the engine stores only digests. */
   #digestOf(key: string): string {
     return createHmac('sha256', this.#options.name).update(key).digest('base64url')
   }

@@ -1,4 +1,4 @@
-/** Drops dead letters and log entries that a queue with a handler has kept for long enough: at the start, and again and again. */
+/** Drops dead letters and log entries that a queue with a handler has kept for long enough: at the start, and then at intervals. */
 
 import { type Clock, unref } from '../kit/clock.ts'
 import { dropMatching, type Stored } from './drop.ts'
@@ -23,13 +23,13 @@ export class Retention {
     this.#onError = onError
   }
 
-  /** Drops dead letters at their age: at most an hour later, and before they are twice as old. */
+  /** Drops dead letters that have reached this age: at most an hour later, and before they are twice as old. */
   keepLetters(stored: Stored, retentionMs: number): void {
     const drop = () => dropMatching(stored, { olderThan: new Date(this.#clock.now() - retentionMs) })
     void this.#repeat(drop, Math.min(retentionMs, LETTERS_EVERY_MS))
   }
 
-  /** Trims the log, some entries at a time, so that other calls go between. */
+  /** Trims the log, some entries at a time, so that other calls can run in between. */
   keepLog(trim: (...which: Parameters<LogStore['trim']>) => Promise<number>, history: HistoryOptions): void {
     const { maxAgeMs, maxBytes = UNLIMITED } = history
     const dropAll = async (): Promise<void> => {
@@ -46,7 +46,10 @@ export class Retention {
     for (const timer of this.#timers.values()) this.#clock.clearTimeout(timer)
   }
 
-  /** Drops at each interval, but not in one in which the machine's clock was set: a clock that is ahead for a while drops nothing. */
+  /**
+   * Drops at each interval, except after an interval in which the machine's clock was set: a clock that is ahead for a while causes no
+   * drops.
+   */
   async #repeat(drop: () => Promise<unknown>, everyMs: number, aheadBefore = this.#wallAhead()): Promise<void> {
     const ahead = this.#wallAhead()
     if (Math.abs(ahead - aheadBefore) < CLOCK_SET_MS) {

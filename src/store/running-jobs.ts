@@ -22,13 +22,13 @@ export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
 interface RunningOptions<Claim> extends ReportOptions {
-  /** Aborts when the grace of a closing queue is over. All jobs share it: creating a signal costs more than the rest of the loop. */
+  /** Aborts when the grace period of a closing queue is over. All jobs share it: creating a signal costs more than the rest of the loop. */
   readonly signal: AbortSignal
-  /** Called when a handler has ended: another may begin. */
+  /** Called when a handler has ended, and another one may begin. */
   readonly onEnd: () => void
-  /** Called when an outcome is recorded: it may have made a job due. */
+  /** Called when an outcome is recorded, which may have made a job due. */
   readonly onRecorded: () => void
-  /** Whether the call that completes a job may claim the next job, which then gets its place. */
+  /** Whether the call that completes a job may also claim the next job, which then takes its place. */
   readonly mayClaimNext: () => boolean
   /** Receives the job that such a call claimed. */
   readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
@@ -37,9 +37,9 @@ interface RunningOptions<Claim> extends ReportOptions {
 interface RunningJob<Claim> extends Held<Claim> {
   /** The claim as its handler got it. */
   readonly job: ClaimedJob
-  /** Whether a transaction of handlers has completed it. */
+  /** Whether a handler's transaction has completed the job. */
   isCommitted: boolean
-  /** Resolves to whether the outcome is recorded. Undefined until the handler has ended. */
+  /** Resolves to whether the outcome was recorded. Undefined until the handler has ended. */
   recording: Promise<boolean> | undefined
 }
 
@@ -78,7 +78,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (claims.length > 0) this.#leases?.start()
   }
 
-  /** Waits for the outcomes under way, and releases the jobs that have none. */
+  /** Waits for the outcomes that are being recorded, and releases the jobs that have none. */
   async close(): Promise<void> {
     this.#isClosed = true
     const left = this.#jobs.list()
@@ -93,7 +93,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** Awaits only promises: with a store that answers without one, it runs through. */
+  /** Awaits only promises: with a store that answers without them, it runs synchronously. */
   async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
     const { clock, signal, onRecorded } = this.#options
     const blockedMs = this.#leases?.blockedMsOf(claim.id)
@@ -143,7 +143,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return { ...transaction, commit }
   }
 
-  /** Stores retry states one after the other, so that the last one stays. */
+  /** Stores retry states one after the other, so that the last one wins. */
   async #saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
     await before
     try {
@@ -153,7 +153,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** Records an outcome. Undefined: a transaction of the handler has recorded it. Resolves to whether it is recorded; returns undefined when it is at once. */
+  /**
+   * Records an outcome; undefined means that a handler's transaction has recorded it. Resolves to whether it was recorded; returns
+   * undefined if it was recorded at once.
+   */
   #endClaim(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
     const { onEnd, mayClaimNext } = this.#options
     if (this.#finishAndClaim !== undefined && outcome !== undefined && 'complete' in outcome && mayClaimNext()) {
@@ -166,8 +169,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Records the outcome and claims the next job in one call of the store. When that fails, it frees the place, then records alone, again
-   * and again. Resolves to whether the outcome is recorded.
+   * Records the outcome and claims the next job in one call of the store. If that fails, frees the place of the job, and retries recording
+   * the outcome alone. Resolves to whether the outcome was recorded.
    */
   async #recordAndClaim(
     claim: Claim,
@@ -197,7 +200,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** Tries until the outcome is recorded. After the grace of a closing queue, one failure more ends it: the job is released instead. */
+  /**
+   * Retries until the outcome is recorded. After the grace period of a closing queue, the next failure ends the retries: the job is
+   * released instead.
+   */
   async #recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
     const { clock, signal, onError } = this.#options
     onError(error)
@@ -214,7 +220,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 }
 
-/** Returns the outcome of a handler; a retry with the same retry state when it returned none. */
+/** Returns the outcome of a handler; if it returned none, a retry with the same retry state. */
 function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
   if (isOutcome(result)) return result
   const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))

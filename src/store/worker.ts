@@ -13,9 +13,9 @@ interface WorkerOptions extends ReportOptions {
   readonly pollMs: number | undefined
 }
 
-/** After this many claims in one turn of the event loop, the worker waits for the next turn, so that others run. */
+/** After this many claims in one turn of the event loop, the worker waits for the next turn, so that other work can run. */
 const CLAIMS_A_TURN = 256
-/** How long the release of jobs may take when a queue closes. */
+/** How long releasing jobs may take when a queue closes. */
 export const RELEASE_MS = 400
 
 export class QueueWorker<Claim extends ClaimedJob> {
@@ -23,7 +23,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   readonly #options: WorkerOptions
   readonly #isOrdered: boolean
   readonly #alarm: ReturnType<typeof createAlarm>
-  /** Aborts when the grace of a closing queue is over. */
+  /** Aborts when the grace period of a closing queue is over. */
   readonly #graceEnd = new AbortController()
   readonly #running: RunningJobs<Claim>
   #handle: HandleJob | undefined
@@ -31,21 +31,21 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #phase: 'open' | 'closing' | 'closed' = 'open'
   /** Who paused: this process, or a mark for all processes. */
   readonly #pauses = new Set<'here' | 'everywhere'>()
-  /** They wait until no job is claimed here any more. */
+  /** The callers of `pause`, which wait until this process holds no claims. */
   #pausing: (() => void)[] = []
-  /** The last claims had a job that must run alone: until the next claims, one job runs at a time. */
+  /** Whether the last claims included a job that must run alone: until the next claims, one job runs at a time. */
   #isOneAtATime = false
-  /** True from a wake to the end of the claim that it started. */
+  /** True from a call of `wake` to the end of the claim that it started. */
   #isClaiming = false
   #wasWokenMeanwhile = false
   #claiming: Promise<void> | undefined
-  /** Whether there was room for more jobs after the last claim. It is stored because `room` may grow with time alone. */
+  /** Whether there was room for more jobs after the last claim. This is stored because `room` may grow merely with time. */
   #hasRoom = false
   #claimedThisTurn = 0
-  /** How often the store has failed since it last answered. */
+  /** How many times the store has failed since it last answered. */
   #failures = 0
   #drains: (() => void)[] = []
-  /** Whether the drains wait for jobs whose time is still to come, too. */
+  /** Whether the drains also wait for jobs whose time is still to come. */
   #drainsAll = false
 
   constructor(store: QueueStore<Claim>, options: WorkerOptions) {
@@ -71,10 +71,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
       this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
-      // A claim that fills all places does not end the turn: handlers that end in it make room for one more claim.
+      // A claim that fills all places does not end the turn: handlers that end in the same turn make room for one more claim.
       const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
       if (isTurnFull) setImmediate(this.#startClaiming)
-      // The claim comes after all that ends in this turn, and sees what it makes due.
+      // The claim comes after everything that ends in this turn, and sees the jobs that become due by it.
       else if (this.#isOrdered) process.nextTick(this.#startClaiming)
       else queueMicrotask(this.#startClaiming)
     }
@@ -93,7 +93,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (isPaused !== wasPaused) this.wake()
   }
 
-  /** Resolves when no job is claimed here any more. */
+  /** Resolves when this process holds no claims any more. */
   pause(): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#pauses.add('here')
@@ -107,7 +107,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.wake()
   }
 
-  /** @param all Whether to wait for jobs whose time is still to come, too. */
+  /** @param all Whether to wait also for jobs whose time is still to come. */
   drain(all = false): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#drainsAll ||= all
@@ -138,7 +138,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#claimedThisTurn = 0
   }
 
-  /** In an ordered store, a claim that is made now takes effect after the outcome, and may get what the outcome makes due. */
+  /** In an ordered store, a claim that is made now takes effect after the outcome, and may get a job that the outcome makes due. */
   #wakeAfterHandler(): void {
     if (this.#isOrdered || !this.#hasRoom) this.wake()
   }
@@ -190,28 +190,31 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #mayClaim(): boolean {
     if (this.#handle === undefined || this.#pauses.size > 0) return false
     if (this.#phase === 'open') return true
-    // Jobs that end with the process are handled within the grace.
+    // Jobs that would be lost with the process are handled within the grace period.
     return this.#phase === 'closing' && !this.#store.isDurable && !this.#graceEnd.signal.aborted
   }
 
-  /** Counts how many jobs may be claimed now. */
+  /** Returns how many jobs may be claimed now. */
   #countRoom(): number {
     const { size, handling } = this.#running
     const { concurrency, room } = this.#workOptions
     if (!this.#mayClaim() || (this.#isOneAtATime && size > 0)) return 0
-    const free = Math.min(concurrency - handling, 2 * concurrency - size) // Twice as many while outcomes are recorded.
+    const free = Math.min(concurrency - handling, 2 * concurrency - size) // Up to twice as many jobs are held while outcomes are being recorded.
     const limit = this.#isOneAtATime ? Math.min(free, 1) : free
     return limit > 0 && room !== undefined ? Math.min(limit, room.count()) : limit
   }
 
-  /** Runs claimed jobs. Releases them when the queue was paused or closed meanwhile, and when one must run alone but is not alone: no handler saw them. */
+  /**
+   * Runs claimed jobs. Releases them before a handler sees them if the queue was paused or closed in the meantime, or if one of them must
+   * run alone but is not alone.
+   */
   async #runOrRelease(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return
     const { runsAlone } = this.#workOptions
     this.#isOneAtATime = runsAlone !== undefined && claims.some(runsAlone)
     const areMany = claims.length > 1 || this.#running.size > 0
     if (this.#mayClaim() && !(this.#isOneAtATime && areMany)) return this.#startJobs(claims)
-    this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again.
+    this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again at once.
     try {
       await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
@@ -227,7 +230,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#running.start(claims, this.#handle)
   }
 
-  /** Closing waits neither for retries nor for jobs that nothing claims. */
+  /** Ends the drains unless jobs are left to wait for. Closing waits neither for retries nor for jobs that nothing claims. */
   #endDrainsUnlessDue(nextAt: number | undefined, hasWaiting: boolean): void {
     const isDue = nextAt !== undefined && nextAt <= this.#options.clock.now()
     const mustWait = this.#phase === 'open' ? isDue || hasWaiting : isDue && this.#mayClaim()
@@ -237,10 +240,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #nextLookAt(nextAt: number | undefined): number | undefined {
     if (this.#hasRoom) return this.#orNextPoll(nextAt)
     const roomAt = this.#nextRoomAt()
-    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain waits for the jobs of other processes, too.
+    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain also waits for the jobs of other processes.
   }
 
-  /** Returns when there is room again although no job has ended. Undefined when a job has to end first. */
+  /** Returns when there will be room again even if no job ends; undefined when a job has to end first. */
   #nextRoomAt(): number | undefined {
     const { concurrency, room } = this.#workOptions
     const mustEnd = this.#running.handling >= concurrency || this.#running.size >= 2 * concurrency
