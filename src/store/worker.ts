@@ -148,7 +148,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (!wasWokenBefore || this.#pauses.size > 0 || this.#drains.length > 0) this.wake()
   }
 
-  /** Awaits only promises: with a store that answers without one, it runs through. */
+  /** Awaits only promises: with a store that answers without them, it runs synchronously. */
   async #claimDue(): Promise<void> {
     this.#wasWokenMeanwhile = false
     let hasAnswered = true

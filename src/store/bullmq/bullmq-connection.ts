@@ -1,4 +1,4 @@
-/** The connection to Redis, and its errors. A call that is rejected because it took too long is not sent later. */
+/** The connection to Redis, and its errors. A call that was rejected because it took too long is not sent later. */
 
 import { randomUUID } from 'node:crypto'
 import { createRedisBackend, Queue, Worker } from 'bullmq'
@@ -17,8 +17,8 @@ export interface Engine {
 }
 
 /**
- * Checks a Redis and the queue in it before the first call: each time that it has connected, because it may be another server, and
- * once a minute, because an operator may have changed its settings or emptied it.
+ * Checks a Redis and the queue in it before a call: after each connection, because it may be to another server, and once a minute, because
+ * an operator may have changed the settings or deleted the data.
  */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 
@@ -33,7 +33,7 @@ export class Connection {
   readonly #channel: string
   readonly #self = randomUUID()
   #engine: Promise<Engine> | undefined
-  /** Set while calls wait for the client to connect. */
+  /** Set while calls are waiting for the client to connect. */
   #ready: PromiseWithResolvers<void> | undefined
   #checking: Promise<void> | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -63,7 +63,7 @@ export class Connection {
     this.#checkedAt = Number.NEGATIVE_INFINITY // The next call notes the use, or finds another one.
   }
 
-  /** @param since When the caller began to wait: a push may have waited for others. */
+  /** @param since When the caller began to wait: a push may have waited for other pushes. */
   async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
@@ -79,14 +79,14 @@ export class Connection {
     }
   }
 
-  /** Wakes the other processes. A process that misses it finds the job within `pollMs`. */
+  /** Wakes the other processes. A process that misses the message finds the job within `pollMs`. */
   announcePush(): void {
     this.#client.publish(this.#channel, this.#self).catch(() => {})
   }
 
-  /** Calls back when another process has pushed, and after each connection: a process may have pushed before. */
+  /** Calls back when another process has pushed, and after each connection, because a push may have been missed before. */
   onPush(listener: () => void): void {
-    // It may be silent for as long as nothing is pushed, and subscribes by itself at each `ready`.
+    // It may be silent for as long as nothing is pushed. It subscribes again at each `ready`.
     const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
     subscriber.on('error', () => {}) // The other connection reports the same error.
     subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))
@@ -100,7 +100,7 @@ export class Connection {
     this.#endWait()
     for (const each of [this.#client, this.#subscriber]) each?.disconnect()
     const opened = await this.#engine?.catch(() => undefined)
-    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)]) // True: it waits for no jobs.
+    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)]) // True: do not wait for running jobs.
   }
 
   #reportError(error: unknown): void {
@@ -109,16 +109,18 @@ export class Connection {
     if (!this.#isClosed) this.#settings.onError(this.#failed(error))
   }
 
-  /** Explains an error. A command that failed without a connection names no cause: the last error of the connection does. */
+  /**
+   * Explains an error. A command that failed for lack of a connection does not name the cause, but the last error of the connection does.
+   */
   #failed(error: unknown): HooklineError {
     const { name, timeoutMs } = this.#settings
-    if (this.#isClosed) return refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN)
+    if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', 'no answer', PUSH_AGAIN)
     return unavailable(name, timeoutMs, isReply(error) ? error : (this.#lastError ?? error))
   }
 
   async #untilReady(ms: number): Promise<void> {
     const client = this.#client
-    if (client.status === 'wait') client.connect().catch(() => {}) // The event `error` reports it.
+    if (client.status === 'wait') client.connect().catch(() => {}) // The event `error` reports a failure.
     this.#ready ??= Promise.withResolvers()
     await withTimeout(this.#ready.promise, ms, systemClock)
     if (client.status !== 'ready') throw this.#lastError
@@ -129,7 +131,7 @@ export class Connection {
     this.#ready = undefined
   }
 
-  /** Opens the engine. When that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
+  /** Opens the engine. If that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
   #openEngine(): Promise<Engine> {
     const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
     opened.catch(() => {
@@ -147,27 +149,27 @@ export class Connection {
   }
 }
 
-const PUSH_AGAIN = 'Push again on another queue: jobs that were stored are skipped.'
+const PUSH_AGAIN = 'Create a new queue and push again: jobs that were already stored are skipped.'
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {
-    lazyConnect: true, // A build that imports the module must end, and needs no Redis.
+    lazyConnect: true, // Importing the module, as in a build, must not keep the process alive or need a Redis.
     // A command whose caller has given up must not be sent later.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // A silent connection ends, and with it all calls that wait on it.
+    // A silent connection is closed, and with it end all calls that wait for it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
     disconnectTimeout: 100, // A timer of ioredis keeps the process alive this long.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
-    replyMapping: 'legacy', // BullMQ reads replies in this form. The options of a user may ask for another.
+    replyMapping: 'legacy', // BullMQ needs replies in this form, but the user's options may ask for another.
   } as const
   if (isInstance(connection)) return connection.duplicate(required)
   return typeof connection === 'string' ? new Redis(connection, required) : new Redis({ ...connection, ...required })
 }
 
-/** Returns whether a server refused to write: after a planned failover, the server of an open connection is a replica. */
+/** Returns whether the server refused to write because it is a replica, as it is after a planned failover. */
 function comesFromReplica({ message }: Error): boolean {
   return message.includes('READONLY')
 }
@@ -177,7 +179,7 @@ async function createEngine(
   client: Redis,
   onError: (error: unknown) => void,
 ): Promise<Engine> {
-  // BullMQ would send INFO, and fail for a user of Redis without permission for it. `redis-server.ts` looks at the server.
+  // Otherwise BullMQ would send INFO, and fail for a Redis user who may not. `redis-server.ts` checks the server.
   const common = { connection: client, prefix, skipVersionCheck: true }
   const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
@@ -186,11 +188,11 @@ async function createEngine(
     lockDuration: leaseMs,
     // BullMQ uses the longest interval of all processes of the queue: a process with a long lease must not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
-    maxStalledCount: 2 ** 31 - 1, // The handler decides how often is too often.
+    maxStalledCount: 2 ** 31 - 1, // The handler decides how many times are too many.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
-  // It has no processor: the store claims jobs through it. Without the factory, it opens a second connection, on which it waits for jobs.
+  // The worker has no processor: the store claims jobs through it. Without the factory, it would open a second connection to wait for jobs.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )
@@ -200,15 +202,15 @@ async function createEngine(
   return { queue, worker, client }
 }
 
-/** How many events BullMQ keeps for its own tools. Hookline does not read them. */
+/** The maximum number of events that BullMQ keeps for its own tools. Hookline does not read them. */
 const MAX_EVENTS = 1_000
 
 /**
- * Returns an error of Redis, BullMQ or the connection for users, without commands, which hold passwords and bodies. `undefined` stands for a
- * timeout.
+ * Turns an error of Redis, BullMQ or the connection into one for users, without commands, which hold passwords and bodies. An `error` that
+ * is undefined stands for a timeout.
  */
 function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
-  // The message of a SyntaxError quotes the data, so it is not passed on as the cause.
+  // The message of a SyntaxError quotes the data, so the error is not passed on as the cause.
   if (error instanceof SyntaxError) return refused(name, 'a job is unreadable', 'data that is not JSON', UNREADABLE)
   const found = codeOf(error) ?? 'no answer'
   if (isReply(error)) return refused(name, 'Redis refused a command', found, REFUSED, error)
@@ -224,12 +226,12 @@ const UNREACHABLE = 'Check that `connection` points to a running server, for exa
 const REFUSED = "Check the password of `connection`, the user's rights, and the server's memory and role."
 const UNREADABLE = "Repair or remove the job with BullMQ's tools."
 
-/** Returns whether BullMQ refused because the job is not where it was. */
+/** Returns whether BullMQ refused because the job is no longer where it was. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 
-/** Resolves to undefined when BullMQ refuses because the job is not where it was: then the claim is over. */
+/** Resolves to undefined if BullMQ refuses because the job is no longer where it was, which means that the claim is over. */
 export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -239,12 +241,12 @@ export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Returns whether Redis itself answered with an error. */
+/** Returns whether an error is an answer of Redis itself. */
 export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-/** Returns the code of an error. The reply of Redis begins with it; the rest of the reply may quote the command. */
+/** Returns the code of an error. A reply of Redis begins with the code; the rest of the reply may quote the command. */
 function codeOf(error: unknown): string | undefined {
   if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error'
   return error instanceof Error && 'code' in error ? String(error.code) : undefined

@@ -1,18 +1,18 @@
-/** A job as BullMQ stores it: its data and, in its progress, what is known of claims that have not ended. */
+/** A job as BullMQ stores it: its data and, in its progress, what is known about claims that have not ended. */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
 import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
 
-/** The data of a job. Bytes are in base64, whose characters need no escapes in JSON. */
+/** The data of a job. Bytes are in base64, which needs no escapes in JSON. */
 interface Data {
   readonly body: string
   readonly retryState?: string | undefined
   readonly dueAt?: number | undefined
 }
 
-/** The claims of a job so far. An outcome replaces it; a claim that ends without an outcome leaves it to the next claim. */
+/** The claims of a job so far. An outcome replaces this progress; a claim that ends without an outcome leaves it to the next claim. */
 interface Progress {
-  /** How many claims have begun. */
+  /** How many claims have begun and count. */
   readonly claims?: number
   readonly firstAt?: number
   /** When the job was redriven. */
@@ -22,7 +22,7 @@ interface Progress {
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob<Data>
   readonly token: string
-  /** When it was claimed, by the monotonic clock. */
+  /** When the job was claimed, by the monotonic clock. */
   readonly claimedAt: number
   /** Whether the progress counts this claim. */
   isCounted: boolean
@@ -33,7 +33,7 @@ export type BulkJob = { readonly name: string; readonly data: Data; readonly opt
 
 const JOB_NAME = 'hookline'
 
-/** Writes a job. While it exists its id is taken; once it is complete, the deduplication of BullMQ remembers the id. */
+/** Converts a job for BullMQ. While the job exists, its id is taken; once the job is complete, BullMQ's deduplication remembers the id. */
 export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
   const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
   const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs }, ...(delay > 0 && { delay }) }
@@ -75,7 +75,11 @@ export function dueAtOf(job: StoredJob): number {
   return progressOf(job).dueAt ?? dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** Returns the data for an outcome. @param dueAt When a retry is due. Undefined: a dead letter is due anew once it is redriven. */
+/**
+ * Returns the data for an outcome.
+ *
+ * @param dueAt When a retry is due. Undefined for a dead letter, which comes due again once it is redriven.
+ */
 export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
   return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
 }
@@ -84,13 +88,15 @@ export function toData(body: Uint8Array, retryState: Uint8Array | undefined): Da
   return { body: encode(body), retryState: retryState && encode(retryState) }
 }
 
-/** Returns the progress for a claim. @param isCounted Whether the claim is among those that have begun. */
+/** Returns the progress for a claim. @param isCounted Whether the progress counts this claim. */
 export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
   const claims = isCounted ? claimCount : claimCount - 1
   return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
 }
 
-/** Returns the error that makes a job a dead letter. BullMQ would store its stack, too, which tells nothing. */
+/**
+ * Returns the error that makes a job a dead letter. Its stack is empty, because BullMQ would store that, too, and it says nothing useful.
+ */
 export function failure(reason: string): Error {
   return Object.assign(new UnrecoverableError(reason), { stack: '' })
 }

@@ -1,6 +1,9 @@
-/** The keys of Redis that are Hookline's own, beside those of BullMQ. */
+/** Hookline's own keys in Redis, beside those of BullMQ. */
 
-/** Returns how the keys of Hookline for a queue begin: not with `<prefix>:<name>:`, where the tools of BullMQ delete keys that are not BullMQ's. */
+/**
+ * Returns the beginning of Hookline's keys for a queue. It is not `<prefix>:<name>:`, because BullMQ's tools delete keys there that are not
+ * BullMQ's.
+ */
 export function keyOf(prefix: string, name: string): string {
   return `${namesKeyOf(prefix)}:${name}`
 }

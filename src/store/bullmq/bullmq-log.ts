@@ -1,4 +1,4 @@
-/** The log of a queue: a Redis stream beside the keys of BullMQ. An entry is written before its job completes. */
+/** The log of a queue: a Redis stream beside the keys of BullMQ. An entry is written before its job is completed. */
 
 import { createBatcher } from '../../kit/batcher.ts'
 import type { LogStore } from '../queue-store.ts'
@@ -6,7 +6,9 @@ import type { LogEntry } from '../queue-types.ts'
 import { takePage } from '../walk.ts'
 import type { Connection } from './bullmq-connection.ts'
 
-/** Appends entries. A cursor begins with the time, or with the latest cursor's when the clock went back: so entries since a time follow it. */
+/**
+ * Appends entries. A cursor begins with the time, or with that of the latest cursor if the clock was set back, so cursors never decrease.
+ */
 const APPEND = `
   local last = redis.call('HMGET', KEYS[1], 'ms', 'seq')
   local ms, seq, bytes = math.max(ARGV[1], last[1] or 0), 0, 0
@@ -19,7 +21,7 @@ const APPEND = `
     redis.call('XADD', KEYS[2], cursor, 'at', ARGV[1], 'id', ARGV[i], 'body', ARGV[i + 1], 'note', ARGV[i + 2])
   end`
 
-/** Drops the oldest entries, whose fields are: at, id, body, note. */
+/** Drops the oldest entries. The fields of an entry are at, id, body and note. */
 const TRIM = `
   local bytes, count = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0), 0
   while count < tonumber(ARGV[3]) do
@@ -41,7 +43,7 @@ const REMOVE = `
   end
   return count`
 
-/** How many entries one call reads at most. */
+/** The maximum number of entries that one call reads. */
 const MAX_READ = 512
 const MANY_BYTES = 1024 * 1024
 
@@ -55,7 +57,7 @@ export interface BullmqLog extends LogStore {
   append(id: string, body: Uint8Array, note: Uint8Array): Promise<void>
 }
 
-/** @param key The key of a hash, which counts. The entries are in a stream beside it. */
+/** @param key The key of the hash that holds the counters. The entries are in a stream beside it. */
 export function createLog(connection: Connection, key: string, now: () => number): BullmqLog {
   const stream = `${key}:log`
 
@@ -84,7 +86,7 @@ export function createLog(connection: Connection, key: string, now: () => number
         entries.push(...read.filter(({ handledAt: at }) => !(since && at < since) && !(until && at >= until)))
         const page = takePage(entries, bounds)
         if (page.length < entries.length || page.length === bounds.limit || found.length < most) return page
-        start = `(${read.at(-1)?.cursor}` // With `(`, Redis begins behind the cursor.
+        start = `(${read.at(-1)?.cursor}` // With `(`, Redis begins after the cursor.
         const bytes = read.reduce((sum, { body }) => sum + body.byteLength, 0)
         most = bytes < MANY_BYTES ? Math.min(2 * most, MAX_READ) : Math.max(1, most >> 1)
       }

@@ -3,7 +3,7 @@
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './bullmq-connection.ts'
 
-/** Sets marks: the versions are counted in the hash of the queue. */
+/** Sets marks. The versions are counted in the hash of the queue. */
 const SET = `
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])) do redis.call('ZREM', KEYS[2], key) end
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])
@@ -12,7 +12,7 @@ const SET = `
     redis.call('ZADD', KEYS[3], ARGV[i + 1], ARGV[i])
   end`
 
-/** Lists key, version and end of each. */
+/** Lists the key, the version and the end of each mark. */
 const LIST = `
   local found = {}
   local keys = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])
@@ -21,7 +21,7 @@ const LIST = `
   end
   return found`
 
-/** @param key The key of a hash, which counts. The marks are beside it. */
+/** @param key The key of the hash that counts the versions. The marks are beside it. */
 export function createMarks(connection: Connection, key: string): MarkStore {
   const keys = [key, `${key}:marks`, `${key}:marks-ended`]
 

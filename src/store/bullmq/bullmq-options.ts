@@ -1,4 +1,4 @@
-/** The options of a queue on BullMQ, checked once. */
+/** The options of a queue on BullMQ, and their checks. */
 
 import type { Redis, RedisOptions } from 'ioredis'
 import {

@@ -1,4 +1,4 @@
-/** The store of a queue on BullMQ: jobs in Redis, claimed by hand through a worker that does not run by itself. */
+/** The store of a queue on BullMQ: jobs in Redis, which are claimed manually, through a worker that does not run by itself. */
 
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -32,7 +32,7 @@ type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
-/** How long a handler runs until its claim is counted in Redis: then it counts although its process dies. */
+/** How long a handler runs before its claim is counted in Redis. From then on, the claim counts even if the process dies. */
 export const COUNT_AFTER_MS = 50
 
 interface Push {
@@ -51,7 +51,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Store
   return new BullmqStore(settings, clock)
 }
 
-/** Its calls are properties, so that a store can be wrapped by spreading it. */
+/** The methods are properties, so that a store can be wrapped by spreading it. */
 class BullmqStore implements Store {
   readonly isDurable = true
   readonly leaseMs: number
@@ -69,15 +69,15 @@ class BullmqStore implements Store {
     concurrency: 4,
     isFaultOfItems: (error) => error instanceof Error && isReply(error.cause),
   })
-  /** The claims whose outcome is not recorded, by the id of the job. */
+  /** The claims whose outcomes are not recorded yet, keyed by the id of the job. */
   readonly #held = new Map<string, BullmqClaim>()
-  /** The tokens of claims whose answers did not come. */
+  /** The tokens of claims that were not answered. */
   readonly #lostTokens = new Set<string>()
   readonly #tokenPrefix = randomUUID()
   #tokens = 0
   /** Whether the last claim found no further job. Undefined once `nextDueAt` has used it. */
   #isDrained: boolean | undefined
-  /** How many jobs the next claim asks for: one after a look that found none, and more while there are many. */
+  /** How many jobs the next claim asks for: one after a claim that found none, and more while there are many. */
   #nextLimit = 1
   #freedStalledAt = Number.NEGATIVE_INFINITY
   /** The timer that counts long claims. */
@@ -115,7 +115,7 @@ class BullmqStore implements Store {
     })
   }
 
-  /** Redis counts the claims of all processes in a window of a second, which begins with its first claim. */
+  /** Redis counts the claims of all processes in windows of a second, each of which begins with its first claim. */
   readonly limit: NonNullable<Store['limit']> = (maxPerSecond) => {
     this.#limiter = { max: maxPerSecond, duration: 1_000 }
   }
@@ -127,10 +127,10 @@ class BullmqStore implements Store {
     const { job, token } = claim
     if ('complete' in outcome) {
       await this.#append(claim, outcome.log)
-      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // False: it claims no other job.
+      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // False: do not claim the next job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // The progress of others counts no claim.
+        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // Otherwise, the progress counts no claims.
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
       })
@@ -145,14 +145,14 @@ class BullmqStore implements Store {
     this.#held.delete(claim.id)
   }
 
-  /** Does as BullMQ's own workers do: the call that completes a job claims the next, under the same token. */
+  /** Works like BullMQ's own workers: the call that completes a job also claims the next one, with the same token. */
   readonly finishAndClaim: NonNullable<Store['finishAndClaim']> = async (claim, { log: note }) => {
     const { job, token } = claim
     await this.#append(claim, note)
     return this.#call(async ({ worker }) => {
       const result = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
-      const [data, id] = result ?? [] // The next job; none when the claim was over or no job is due.
+      const [data, id] = result ?? [] // The next job; none if the claim was over or no job is due.
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
     })
   }
@@ -160,7 +160,7 @@ class BullmqStore implements Store {
   readonly release: Store['release'] = async (claims, { wereHandled }) => {
     const miscounted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
     await Promise.all(miscounted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
-    const lastFirst = claims.toReversed() // Each goes to the head of the jobs that wait.
+    const lastFirst = claims.toReversed() // Each job goes to the head of the waiting jobs.
     await this.#call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
     for (const { id } of claims) this.#held.delete(id)
   }
@@ -169,11 +169,11 @@ class BullmqStore implements Store {
     const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
     await this.#call(async (engine) => {
       await engine.worker.extendJobLocks(ids, locks, this.leaseMs)
-      await this.#freeStalled(engine) // While each job that completes claims the next one, `claim` is not called.
+      await this.#freeStalled(engine) // While each completion claims the next job, `claim` is not called.
     })
   }
 
-  /** Does not tell of jobs that come due later: each claim makes BullMQ move them, and the queue claims every `pollMs`. */
+  /** Does not report jobs that come due later: each claim makes BullMQ move them, and the queue claims every `pollMs`. */
   readonly nextDueAt: Store['nextDueAt'] = async () => {
     const wasDrained = this.#isDrained
     this.#isDrained = undefined
@@ -183,7 +183,7 @@ class BullmqStore implements Store {
 
   readonly onChange = (listener: () => void): void => this.#connection.onPush(listener)
 
-  /** Counts no `retrying`: BullMQ delays a retry as it delays a job for later, and counts a retry that is due with all that wait. */
+  /** Does not count `retrying`: BullMQ delays a retry just like a job for later, and counts a due retry among the waiting jobs. */
   readonly counts = (): Promise<QueueCounts> =>
     this.#call(async ({ queue }) => {
       const [found, waiting, delayed] = await Promise.all([
@@ -222,7 +222,7 @@ class BullmqStore implements Store {
     this.#connection.announcePush()
   }
 
-  /** Makes jobs wait again whose leases are over, a few times in each lease. */
+  /** Makes jobs with expired leases wait again, a few times per lease. */
   async #freeStalled({ worker }: Engine): Promise<void> {
     const now = this.#clock.monotonic()
     if (now - this.#freedStalledAt < this.leaseMs / 4) return
@@ -230,7 +230,10 @@ class BullmqStore implements Store {
     this.#freedStalledAt = now
   }
 
-  /** Releases jobs that were claimed by calls without an answer. No handler saw them. Tries every token on every job: BullMQ refuses the wrong ones. */
+  /**
+   * Releases jobs that were claimed by calls without an answer, so that no handler saw them. Tries every token on every job: BullMQ refuses
+   * the wrong ones.
+   */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
     if (this.#lostTokens.size === 0) return
     const lost = [...this.#lostTokens]
@@ -242,9 +245,9 @@ class BullmqStore implements Store {
     for (const token of lost) this.#lostTokens.delete(token)
   }
 
-  /** Claims jobs by as many commands, in one round trip. */
+  /** Claims jobs with one command for each, in one round trip. */
   async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
-    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // The engine may be another one than the last time.
+    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // The engine may not be the same as last time.
     const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     this.#isDrained = found.length < limit
@@ -258,11 +261,14 @@ class BullmqStore implements Store {
   async #fetchOne(worker: Worker): Promise<Found | undefined> {
     this.#tokens += 1
     const token = `${this.#tokenPrefix}:${this.#tokens}`
-    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // It does not wait until there is one.
+    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // False: do not wait until there is a job.
     return job && { job, token }
   }
 
-  /** Remembers the token of a claim whose answer did not come. An error of Redis or BullMQ is an answer, and so is a SyntaxError: the job came, but its data is not JSON. */
+  /**
+   * Remembers the token of a claim that was not answered. An error of Redis or BullMQ is an answer, and so is a SyntaxError: the job
+   * arrived, but its data is not JSON.
+   */
   async #noteIfLost<T>(token: string, claimed: Promise<T>): Promise<T> {
     try {
       return await claimed
@@ -272,13 +278,13 @@ class BullmqStore implements Store {
     }
   }
 
-  /** Makes claims of jobs that were found, and dead letters of those that Hookline did not write. */
+  /** Turns the jobs that were found into claims, and those that Hookline did not write into dead letters. */
   async #readAll(found: readonly Found[]): Promise<readonly BullmqClaim[]> {
     const claims = found.flatMap(({ job, token }) => toClaim(job, token, this.#clock.monotonic()) ?? [])
     for (const claim of claims) this.#held.set(claim.id, claim)
     if (claims.length > 0) this.#countLater()
     if (claims.length < found.length) await Promise.all(found.map((job) => this.#removeForeign(job)))
-    // When an earlier claim ended without an outcome, this one counts from its start: otherwise a job might end every process, uncounted.
+    // If an earlier claim ended without an outcome, this one counts from its start: otherwise, a job could end one process after the other without being counted.
     const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
     for (const claim of stalled) this.#count(claim)
     if (stalled.length > 0) await nextTurn() // The commands are sent before the handlers run.
@@ -296,7 +302,7 @@ class BullmqStore implements Store {
     }
   }
 
-  /** Counts a claim, without waiting: otherwise a lost answer would reject a claim that counts although no handler saw it. */
+  /** Counts a claim without waiting: otherwise, a lost answer would reject a claim that counts even though no handler saw it. */
   #count(claim: BullmqClaim): void {
     this.#call(() => this.#setProgress(claim, true)).catch(() => {})
   }
@@ -318,14 +324,19 @@ class BullmqStore implements Store {
     await claim.job.updateProgress(progressWith(claim, isCounted))
   }
 
-  /** Acts while the claim is current. BullMQ checks its lock to move a job, but not to store: so a lock is extended to a whole lease before. */
+  /**
+   * Acts if the claim is current. BullMQ checks the lock of a job before it moves the job, but not before it stores data, so the lock is
+   * first extended by a full lease.
+   */
   async #whileHeld({ job, token }: BullmqClaim, act: () => Promise<unknown>): Promise<void> {
     await this.#call(async () => {
       if ((await job.extendLock(token, this.leaseMs)) === 1) await unlessRefused(act())
     })
   }
 
-  /** Appends a job to the log before it completes, so that none is missed. When the process dies between, the log has the job twice. */
+  /**
+   * Appends a job to the log before it is completed, so that none is missed. If the process dies in between, the job is in the log twice.
+   */
   async #append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return
     await this.log.append(claim.id, claim.body, note)

@@ -10,7 +10,7 @@ import { bodyOf, isOurs, toData, toDeadLetter } from './bullmq-job.ts'
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const READ_AT_ONCE = 20
-/** By how many places a dead letter may have moved since the last page. One that moved further is looked for among all. */
+/** How many places a dead letter may have moved since the last page. If it has moved further, all dead letters are searched. */
 const NEAR = 100
 
 interface Range {
@@ -43,7 +43,7 @@ export class StoredJobs {
     return []
   }
 
-  /** Reads all ids in one step, so that a job that moves meanwhile is not missed. */
+  /** Reads all ids in one step, so that a job that moves in the meantime is not missed. */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     const ids = await this.#connection.call(({ queue }) => queue.getRanges([...STATES], 0, -1))
     yield* this.#readPages(ids, PAGE, (job) => ({ id: job.id ?? '', body: bodyOf(job) }))
@@ -66,7 +66,10 @@ export class StoredJobs {
     )
   }
 
-  /** BullMQ cannot check the state of a job in the step that changes its data: one that is redriven at this moment keeps its earlier retry state. */
+  /**
+   * BullMQ cannot check the state of a job in the step that changes its data: a dead letter that is redriven at this moment gets the given
+   * retry state.
+   */
   async rewrite(letters: readonly DeadLetter[]): Promise<void> {
     const byId = new Map(letters.map((letter) => [letter.id, letter]))
     await this.#countEach([...byId.keys()], async (queue, id) => {
@@ -77,7 +80,7 @@ export class StoredJobs {
     })
   }
 
-  /** Removes jobs. BullMQ says of a job that is gone that it was removed, too; but a handled job has left its id in the dedupe window. */
+  /** Removes jobs. BullMQ reports a job that is already gone as removed, too, but a handled job has left its id in the dedupe window. */
   remove(ids: readonly string[]): Promise<number> {
     return this.#countEach(
       ids,
@@ -89,7 +92,10 @@ export class StoredJobs {
     return this.#connection.call(({ queue }) => queue.getRanges(['failed'], first, last, isAscending))
   }
 
-  /** Finds the ids after one. BullMQ does not know the place of an id: it is near the end of the page before, or is looked for among all. */
+  /**
+   * Finds the ids after a given one. BullMQ does not know the place of an id, so the search begins near the end of the previous page, and
+   * then covers all ids.
+   */
   async #findAfter(after: string, limit: number, isAscending: boolean): Promise<Range> {
     const near = this.#lastListed?.id === after ? this.#lastListed.rank : 0
     for (const [first, last] of [[Math.max(0, near - NEAR), near + NEAR + limit] as const, [0, -1] as const]) {
@@ -100,7 +106,7 @@ export class StoredJobs {
     return { first: 0, ids: await this.#failedIds(0, limit - 1, isAscending) }
   }
 
-  /** Reads jobs in pages, without those that are gone. */
+  /** Reads jobs in pages, leaving out those that are gone. */
   async *#readPages<Entry extends { readonly body: Uint8Array }>(
     ids: readonly string[],
     bounds: PageBounds,

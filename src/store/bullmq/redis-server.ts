@@ -1,4 +1,4 @@
-/** Checks a Redis before a queue uses it: that it keeps what it acknowledges, and that the queue there is of this version. */
+/** Checks a Redis before a queue uses it: that it keeps what it acknowledges, and that its queue has the version of this release. */
 
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue-types.ts'
@@ -34,8 +34,8 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     if (aof === '1') return
     const message =
       aof === undefined
-        ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that it does.'
-        : 'Redis loses jobs when it restarts. Set appendonly to yes.'
+        ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that appendonly is yes.'
+        : 'Redis loses jobs when it restarts. Set its appendonly to yes.'
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }
 

@@ -1,4 +1,7 @@
-/** The order of the jobs of a queue in memory. Due jobs: first in, first out, one of each group at a time. The others: a heap by their times. */
+/**
+ * The order of the jobs of a queue in memory. Due jobs are first in, first out, one of each group at a time. The others are in a heap by
+ * their times.
+ */
 
 import type { Clock } from '../../kit/clock.ts'
 import { createFifo, type Fifo } from '../../kit/fifo.ts'
@@ -7,19 +10,19 @@ import { createTimeHeap } from './time-heap.ts'
 export interface Waiting {
   readonly group: string | undefined
   dueAt: number
-  /** Whether the others of its group wait behind it, while it is due, is claimed, or waits for its retry. */
+  /** Whether the other jobs of its group wait behind it, while it is due, is claimed, or waits for its retry. */
   isFirst: boolean
-  /** Its place among the due jobs. */
+  /** The place of the job among the due jobs. */
   place: number
 }
 
 export class DueJobs<Entry extends Waiting> {
   readonly #clock: Clock
   readonly #due = createFifo<Entry>()
-  /** The due jobs that were behind others of their groups, by their places: they are older than the end of `#due`. */
+  /** The due jobs that were behind others of their groups, by their places: they may belong before jobs in `#due`. */
   readonly #advanced = createTimeHeap<Entry>()
   readonly #later = createTimeHeap<Entry>()
-  /** The jobs behind the first one of each group that has one. */
+  /** The jobs that wait behind the first job of their group, keyed by group. */
   readonly #behind = new Map<string, Fifo<Entry>>()
   #places = 0
 
@@ -32,14 +35,14 @@ export class DueJobs<Entry extends Waiting> {
     return this.#due.size + this.#advanced.size
   }
 
-  /** Adds a job behind those that are due by then. */
+  /** Adds a job, behind those that are already due. */
   add(entry: Entry): void {
     this.moveDue()
     if (entry.dueAt <= this.#clock.now()) this.#join(entry)
     else this.#later.push(entry, entry.dueAt)
   }
 
-  /** Makes the jobs due whose time has come. */
+  /** Makes due the jobs whose time has come. */
   moveDue(): void {
     const now = this.#clock.now()
     for (let at = this.#later.nextAt(); at !== undefined && at <= now; at = this.#later.nextAt()) {
@@ -55,7 +58,7 @@ export class DueJobs<Entry extends Waiting> {
     return isAdvanced ? this.#advanced.pop() : this.#due.shift()
   }
 
-  /** Takes a job out of its group. If it was the first, the next one becomes due. */
+  /** Takes a job out of its group. If it was the first, the next job of the group becomes due. */
   leaveGroup(entry: Entry): void {
     const { group } = entry
     if (group === undefined || !entry.isFirst) return
@@ -70,12 +73,12 @@ export class DueJobs<Entry extends Waiting> {
     for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** Returns when the next job comes due that is not due yet. */
+  /** Returns when the next of the jobs that are not due yet comes due. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }
 
-  /** Returns when the job came due that has been due longest; undefined when none is due. */
+  /** Returns when the job that has been due longest came due; undefined when none is due. */
   oldestDueAt(): number | undefined {
     const dueAt = [this.#due.peek(), this.#advanced.peek()].flatMap((entry) => entry?.dueAt ?? [])
     return dueAt.length === 0 ? undefined : Math.min(...dueAt)

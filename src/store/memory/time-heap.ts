@@ -1,4 +1,7 @@
-/** Items that wait for their time, in a binary heap: the earliest on top and, of several at one time, the one that was pushed first. */
+/**
+ * Items that wait for their time, in a binary heap: the earliest is on top and, among items with the same time, the one that was pushed
+ * first.
+ */
 
 interface Node<T> {
   readonly item: T
