@@ -34,7 +34,7 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     if (aof === '1') return
     const message =
       aof === undefined
-        ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that appendonly is yes.'
+        ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that it keeps them.'
         : 'Redis loses jobs when it restarts. Set its appendonly to yes.'
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }

@@ -23,11 +23,11 @@ export function unavailable(subject: string, path: string, cause: unknown): Hook
 function explain(path: string, code: number | undefined): readonly [reason: string, advice: string] {
   switch (code) {
     case BUSY:
-      return ['another process keeps it locked', 'End that process, or give each its own file.']
+      return ['another process keeps it locked', 'End that process, or give each process its own file.']
     case NOTADB:
       return ['it is not a SQLite database', 'Pass the path of a new file.']
     case CORRUPT:
-      return ['it is damaged', 'Move it away, with the files -wal and -shm beside it, and restore a copy.']
+      return ['it is damaged', 'Move it away, with the -wal and -shm files beside it, and restore a copy.']
     case CANTOPEN:
     case READONLY:
       if (!existsSync(dirname(path))) return [`the directory ${dirname(path)} does not exist`, 'Create it first.']
@@ -37,7 +37,7 @@ function explain(path: string, code: number | undefined): readonly [reason: stri
       ]
     case FULL:
     case IOERR:
-      return ['the disk is full or failed', 'Free space on it, or check the disk.']
+      return ['the disk is full or failed', 'Free some space, or check the disk.']
     default:
       return ['a statement failed', 'Check what else uses the file.']
   }

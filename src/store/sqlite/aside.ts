@@ -1,10 +1,10 @@
-/** Runs statements on a SQLite file that wait for the disk, such as checkpoints and copies, in a thread of their own. */
+/** Runs statements on a SQLite file that wait for the disk, such as checkpoints and copies, in a separate thread. */
 
 import { Worker } from 'node:worker_threads'
 import { connectTo } from './database.ts'
 
 export interface Aside {
-  /** Runs a statement after those before it. Resolves to its first row; rejects with the error of SQLite. */
+  /** Runs a statement after all earlier ones. Resolves to its first row; rejects with the error of SQLite. */
   runStatement(sql: string, ...values: readonly string[]): Promise<Readonly<Record<string, unknown>> | undefined>
   close(): Promise<unknown>
 }
@@ -14,7 +14,7 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
-/** The program is a text, because a bundler would not find its file. */
+/** The program is a string, because a bundler would not find a file. */
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { DatabaseSync } = require('node:sqlite')
@@ -29,8 +29,8 @@ const PROGRAM = `
   })`
 
 /**
- * Starts the thread, which keeps the process alive while statements run. It prints no warnings: node:sqlite is experimental in some releases.
- * Where no thread may be started, as under Node's permission model, statements run in the thread of the caller.
+ * Starts the thread, which keeps the process alive while statements run. The thread prints no warnings, because node:sqlite is experimental
+ * in some releases. If no thread may be started, as under Node's permission model, statements run in the thread of the caller.
  */
 export function createAside(path: string): Aside {
   let worker: Worker
@@ -39,7 +39,7 @@ export function createAside(path: string): Aside {
   } catch {
     return runHere(path)
   }
-  const pending: Pending[] = [] // The thread answers in their order.
+  const pending: Pending[] = [] // The thread answers in the order of the statements.
   worker.on('message', ({ row, failure }) => {
     const { resolve, reject } = pending.shift() as Pending
     if (pending.length === 0) worker.unref()

@@ -1,10 +1,10 @@
-/** Opens SQLite files that several processes of one machine share, and waits while another process writes. */
+/** Opens SQLite files that several processes of one machine share, and retries while another process writes. */
 
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Says why a file cannot be used, and what to do; the errors of Hookline add its path. */
+/** Says why a file cannot be used, and what to do. The errors of Hookline add the path of the file. */
 export class UnusableFile extends Error {}
 
 export function connectTo(path: string): DatabaseSync {
@@ -14,23 +14,23 @@ export function connectTo(path: string): DatabaseSync {
   }
   if (existsSync(path) && isMountPoint(realPathOf(path))) {
     throw new UnusableFile(
-      'the file is mounted alone, so its WAL would lie outside of the mount, and be lost. Mount its folder.',
+      'the file is mounted on its own, so its WAL would be outside the mount, and would be lost. Mount its folder instead.',
     )
   }
   if (path !== ':memory:') createForThisUser(path)
-  return new DatabaseSync(path, { timeout: 0 }) // SQLite waits for no lock, which would block the thread: the callers try again, for `timeoutMs` of the options.
+  return new DatabaseSync(path, { timeout: 0 }) // SQLite does not wait for locks, which would block the thread: the callers retry, for the `timeoutMs` of the options.
 }
 
 /**
- * Creates a file that only this user may read; SQLite gives the files beside it the same mode. Does not open a file that exists: closing it
- * would drop the locks of this process.
+ * Creates a file that only this user may read; SQLite gives the files beside it the same mode. Does not open an existing file, because
+ * closing it would drop the locks of this process.
  */
 function createForThisUser(path: string): void {
   if (existsSync(path)) return
   try {
     closeSync(openSync(path, 'a', 0o600)) // The path may be a symbolic link to a file that does not exist.
   } catch {
-    // SQLite says what is wrong with the path.
+    // SQLite will say what is wrong with the path.
   }
 }
 
@@ -41,12 +41,15 @@ function isMountPoint(file: string): boolean {
   } catch {
     return statSync(file).dev !== statSync(dirname(file)).dev // Only Linux lists its mounts.
   }
-  // The list writes blanks and backslashes in octal.
+  // The list has spaces and backslashes in octal.
   const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
-/** Returns the one path of a file that exists, whichever path it is given: links are resolved, and case where the file system ignores it. */
+/**
+ * Returns the canonical path of an existing file, whichever path is given: links are resolved, and so is case, if the file system ignores
+ * it.
+ */
 export function realPathOf(path: string): string {
   try {
     return realpathSync.native(path)
@@ -55,7 +58,9 @@ export function realPathOf(path: string): string {
   }
 }
 
-/** Identifies the file at a path; undefined if it does not exist. Reads big integers, because inodes of Windows do not fit into a double. */
+/**
+ * Identifies the file at a path; undefined if it does not exist. Reads big integers, because inodes on Windows do not fit into a double.
+ */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
@@ -76,7 +81,7 @@ export function requireSqlite(): typeof import('node:sqlite') {
   throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
 }
 
-/** Prepares a connection, and closes it when that throws. */
+/** Prepares a connection, and closes it if that throws. */
 export function closeIfFails(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
   try {
     prepare(database)
@@ -97,12 +102,12 @@ export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
     database.exec('COMMIT')
     return result
   } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK') // After some errors SQLite has rolled back itself.
+    if (database.isTransaction) database.exec('ROLLBACK') // After some errors, SQLite has already rolled back.
     throw error
   }
 }
 
-/** Runs a step again while another connection has the file locked, for at most `ms` milliseconds. Blocks the thread. */
+/** Retries a step while another connection has the file locked, for at most `ms` milliseconds. Blocks the thread. */
 export function retryWhileBusy<T>(step: () => T, ms: number): T {
   for (const end = performance.now() + ms; ; ) {
     try {
@@ -115,12 +120,16 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
   }
 }
 
-/** Writes the WAL into the file, in this thread. @throws Error of SQLite, as one that is busy when another user of the file is in the way. */
+/**
+ * Writes the WAL into the file, in this thread.
+ *
+ * @throws Error of SQLite; one with the code BUSY if another user of the file is in the way.
+ */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED
 }
 
-/** Returns the result code of an SQLite error: the lowest byte of its extended code. Undefined for other errors. */
+/** Returns the result code of a SQLite error: the lowest byte of its extended code. Undefined for other errors. */
 export function resultOf(error: unknown): number | undefined {
   const { errcode }: { readonly errcode?: unknown } = error ?? {}
   return typeof errcode === 'number' ? errcode & 0xff : undefined

@@ -1,10 +1,10 @@
 /**
- * A file of queues, as this process has it open: one connection for all of its queues, in the thread of the caller. All calls of a turn
- * of the event loop are one commit, which does not wait for the disk. What was promised is answered once the disk has the WAL, which the
- * system writes off the thread: frames of the WAL are written in order, so a sync is for all commits before it.
+ * A file of queues that this process has open: one connection for all of its queues, in the thread of the caller. All calls of a turn of
+ * the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk, to
+ * which the system writes it off the thread. The frames of the WAL are written in order, so one sync covers all commits before it.
  *
- * The way of a push: `call` of the file → `add` → `#schedule` → `#flush`, at the end of the turn → `#run`, which makes all calls of the turn
- * in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
+ * The path of a push: `call` of the file → `addCall` → `#schedule` → `#flush`, at the end of the turn → `#makeCalls`, which makes all calls
+ * of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
  */
 
 import { existsSync } from 'node:fs'
@@ -22,7 +22,7 @@ import { openTables, type QueueAndUse } from './sqlite-tables.ts'
 
 /** A call that is not answered yet. */
 interface PendingCall extends Call {
-  /** When it is refused if another process still writes. */
+  /** When the call is refused if another process is still writing. */
   readonly endsAt: number
   resolve(value: unknown): void
   reject(error: HooklineError): void
@@ -33,7 +33,7 @@ const files = new Map<string, SharedFile>()
 /** @throws Error of SQLite; UnusableFile; HooklineError. */
 export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'name' | 'timeoutMs'>): QueueFile {
   const known = existsSync(given) ? files.get(realPathOf(given)) : undefined
-  if (known === undefined) openTables(given).close() // A file that cannot be used is refused before anything else is made.
+  if (known === undefined) openTables(given).close() // A file that cannot be used is refused before anything else is created.
   const path = realPathOf(given)
   const file = known ?? new SharedFile(path)
   try {
@@ -66,10 +66,10 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
   }
 }
 
-/** How long the end of a file waits for other processes. */
+/** How long closing a file waits for other processes. */
 const END_MS = 200
 const ERASE_EVERY_MS = 20
-/** About how long the WAL gets before it is written into the file. */
+/** About how large the WAL gets before it is written into the file. */
 const WAL_BYTES = 16 * 1024 * 1024
 
 class SharedFile {
@@ -80,12 +80,12 @@ class SharedFile {
   #lock: OwnerLock | undefined
   #connection: Connection | undefined
   #calls: PendingCall[] = []
-  /** Releases that failed: each later turn makes them again, first of all. */
+  /** Releases that failed: each later turn retries them before its other calls. */
   #failedReleases: PendingCall[] = []
   #isScheduled = false
-  /** How many turns wait for the disk. */
+  /** How many turns are waiting for the disk. */
   #syncs = 0
-  /** How many checkpoints all calls wait for. */
+  /** How many running checkpoints hold up all calls. */
   #holds = 0
   /** Whether the WAL holds no copies of what was deleted. */
   #isErased = true
@@ -100,21 +100,24 @@ class SharedFile {
     this.#schedule()
   }
 
-  /** Adds a queue to the table of queues. It is remembered, so that a later connection adds it again: the file may be another one then. */
+  /**
+   * Adds a queue to the table of queues, and remembers it, so that a later connection adds it again: by then, the file may be a different
+   * one.
+   */
   addQueue(queue: QueueAndUse): void {
     this.#connection ??= this.#connect()
     this.#connection.addQueue(queue)
     this.#queues.set(queue.name, queue)
   }
 
-  /** Closes the file once its calls are answered. Refuses those that another process keeps waiting for longer than {@link END_MS}. */
+  /** Closes the file once its calls are answered. Refuses calls that another process keeps waiting for longer than {@link END_MS}. */
   async closeWhenDone(): Promise<void> {
     await withTimeout(this.#answerAll(), END_MS, systemClock)
     this.close()
   }
 
   close(): void {
-    const error = new UnusableFile('this process closed it while another process kept the call waiting. Call again.')
+    const error = new UnusableFile('this process closed it while the call waited for another process. Call again.')
     this.#refuse(this.#calls.splice(0), error)
     this.#reset(error)
     this.#lock?.release()
@@ -124,7 +127,7 @@ class SharedFile {
   #connect(): Connection {
     if (!this.#lock?.isHeld()) {
       this.#lock?.release()
-      this.#lock = undefined // It stays so when no new lock can be taken.
+      this.#lock = undefined // It stays undefined if no new lock can be taken.
       this.#lock = lockOwner(this.#path)
     }
     const opened = new Connection(this.#path, this.#lock.owner, () => {
@@ -164,7 +167,7 @@ class SharedFile {
     this.#makeCalls(calls, this.#connection)
   }
 
-  /** Makes calls together. When that fails, makes each alone, so that only the one at fault fails. */
+  /** Makes calls together. If that fails, makes each alone, so that only the one at fault fails. */
   #makeCalls(calls: readonly PendingCall[], connection: Connection): void {
     const unsynced: MadeCall<PendingCall>[] = []
     try {
@@ -192,7 +195,7 @@ class SharedFile {
       if (erases.length > 0) await this.#erase(Math.max(...erases.map(({ endsAt }) => endsAt)))
       for (const { call, value } of unsynced) call.resolve(value)
     } catch (error) {
-      if (connection === this.#connection) this.#reset(error) // Another call may have reset it before.
+      if (connection === this.#connection) this.#reset(error) // Another call may have reset the connection already.
       this.#refuse(calls, error)
     }
     this.#syncs -= 1
@@ -209,7 +212,7 @@ class SharedFile {
     }
   }
 
-  /** Makes calls again soon, because another process writes. SQLite does not wait for it, so that this thread does not. */
+  /** Retries calls soon, because another process is writing. SQLite does not wait for that process, so that this thread is not blocked. */
   #tryLater(calls: readonly PendingCall[], error: unknown): void {
     const now = performance.now()
     const late = calls.filter(({ endsAt }) => endsAt <= now)
@@ -219,7 +222,9 @@ class SharedFile {
     this.#refuse(late, error)
   }
 
-  /** Writes the WAL into the file, off the thread; then the rest, while calls wait: the WAL begins anew only when the file has all of it. */
+  /**
+   * Writes the WAL into the file, off the thread, and then the rest while calls wait: the WAL starts anew only once the file has all of it.
+   */
   async #shorten(): Promise<void> {
     await this.#connection?.checkpoint('PASSIVE')
     await this.#checkpointAlone('PASSIVE')
@@ -234,7 +239,7 @@ class SharedFile {
   }
 
   /**
-   * Empties the WAL, which holds older copies of what was deleted. While another process reads, tries again until `endsAt`; after that, a
+   * Empties the WAL, which holds older copies of what was deleted. While another process is reading, retries until `endsAt`; after that, a
    * later checkpoint overwrites the rest.
    */
   async #erase(endsAt: number): Promise<void> {
@@ -255,7 +260,7 @@ class SharedFile {
     while (this.#calls.length + this.#syncs > 0) await delay(1)
     const connection = this.#connection
     if (!this.#isErased) await connection?.checkpoint('TRUNCATE')
-    // SQLite writes the rest in the thread of the caller when it closes.
+    // When the connection closes, SQLite writes the rest in the thread of the caller.
     if (connection !== undefined && connection.walBytes > WAL_BYTES / 16) await connection.checkpoint('PASSIVE')
     await connection?.endAside()
   }

@@ -1,5 +1,5 @@
 /**
- * Owners are the processes that claim jobs of a file. Each keeps a lock on a side file of its own, which the operating system frees when the
+ * Owners are the processes that claim jobs of a file. Each keeps a lock on its own side file. The operating system frees the lock when the
  * process ends, however it ends, and never before: an owner whose lock is free is dead.
  */
 
@@ -22,9 +22,12 @@ export const NO_OWNER = 0
 
 export interface OwnerLock {
   readonly owner: number
-  /** @throws UnusableFile when another process could take this one for dead. */
+  /** @throws UnusableFile if another process could take this one for dead. */
   requireHeld(): void
-  /** Returns whether the lock is held for the file at the path. Takes it again when this process dropped it and no other process took it. */
+  /**
+   * Returns whether the lock is held for the file at the path. Takes the lock again if this process dropped it and no other process took
+   * it.
+   */
   isHeld(): boolean
   release(): void
 }
@@ -35,7 +38,7 @@ export function lockOwner(path: string): OwnerLock {
   const file = sideFileOf(path, owner)
   const connection = lock(file, OPENING_MS)
   if (!existsSync(file)) {
-    connection.close() // A process that cleans up removed it before it was locked.
+    connection.close() // Another process removed the file in a cleanup before it was locked.
     return lockOwner(path)
   }
   const inode = inodeOf(path)
@@ -47,11 +50,11 @@ export function lockOwner(path: string): OwnerLock {
     requireHeld() {
       if (existsSync(file) && !isLockGone()) return
       throw new UnusableFile(
-        `the lock on ${basename(file)}, which tells other processes that this one lives, is gone: the file was removed, or this process copied or opened it. Call again: the next call takes it again. Jobs that another process has taken meanwhile are handled twice.`,
+        `the lock on ${basename(file)}, which tells other processes that this one is alive, is gone: the file was removed, or this process copied or opened it. Call again: the next call takes the lock again. Jobs that another process took in the meantime are handled twice.`,
       )
     },
     isHeld() {
-      if (inodeOf(path) !== inode) return false // A restored backup is there: its claims count as those of a dead process.
+      if (inodeOf(path) !== inode) return false // A backup was restored there: its claims are treated as those of a dead process.
       try {
         if (wasLocked && hasLockOn(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
       } catch {
@@ -61,14 +64,14 @@ export function lockOwner(path: string): OwnerLock {
     },
     release() {
       connection.close()
-      removeIfPossible(file) // On Windows, another process that looks at it keeps it open, and removes it then.
+      removeIfPossible(file) // On Windows, another process that is looking at the file keeps it open, and then removes it.
     },
   }
 }
 
 function lock(file: string, timeoutMs: number): DatabaseSync {
   return closeIfFails(connectTo(file), (connection) => {
-    // The journal is kept in memory: a file of its own would stay when the process dies.
+    // The journal is kept in memory, because a journal file would stay behind when the process dies.
     retryWhileBusy(() => connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'), timeoutMs)
   })
 }
@@ -77,18 +80,18 @@ function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-/** Returns whether the process of an owner has died, and removes its side file then. */
+/** Returns whether the process of an owner has died, and if so, removes its side file. */
 export function isDead(path: string, owner: number): boolean {
   const file = sideFileOf(path, owner)
   if (!existsSync(file)) return true
   try {
     const connection = lock(file, 0)
-    removeIfPossible(file) // It is locked now: an owner that waits for the lock sees that the file is gone.
+    removeIfPossible(file) // The file is locked now: an owner that waits for the lock will see that the file is gone.
     connection.close()
-    removeIfPossible(file) // Windows removes no file that is open.
+    removeIfPossible(file) // Windows does not remove an open file.
     return true
   } catch {
-    return false // It is locked, or this process may not open it.
+    return false // The file is locked, or this process may not open it.
   }
 }
 
@@ -103,7 +106,9 @@ function removeSideFilesOfDead(path: string, self: number): void {
 
 const LOOK_EVERY_MS = 1_000
 
-/** Returns a function that says whether this process has lost its lock on a file. It looks once a second, and only where locks can be seen. */
+/**
+ * Returns a function that says whether this process has lost its lock on a file. It checks once a second, and only where locks can be seen.
+ */
 export function watchLock(file: string): () => boolean {
   let lookedAt = hasLockOn(file) ? performance.now() : Number.POSITIVE_INFINITY
   return () => {
@@ -114,7 +119,10 @@ export function watchLock(file: string): () => boolean {
   }
 }
 
-/** Returns whether this process has a lock on a file. Undefined when that cannot be seen: where no file descriptor is left, or the system is not Linux. */
+/**
+ * Returns whether this process has a lock on a file. Undefined if that cannot be seen: if no file descriptor is left, or the system is not
+ * Linux.
+ */
 function hasLockOn(file: string): boolean | undefined {
   try {
     const inode = `:${statSync(file).ino}`

@@ -1,4 +1,7 @@
-/** The file of an observer, which reads and changes jobs, but claims none and creates no file. Each call opens the file, and each commit waits for the disk. */
+/**
+ * The file as an observer uses it, which reads and changes jobs, but claims none and creates no file. Each call opens the file, and each
+ * commit waits for the disk.
+ */
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
@@ -23,7 +26,7 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
         database.exec('COMMIT')
         return value
       })
-      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later checkpoint does it, too.
+      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later checkpoint does the same.
       return value
     },
     reserve() {},
@@ -36,7 +39,7 @@ export function listNames(path: string, timeoutMs: number): Promise<string[]> {
   return observe('An observer', path, timeoutMs, (database) => createQueueRows(database).names())
 }
 
-/** Opens the file for one step. While another process writes, tries again in later turns of the event loop. */
+/** Opens the file for one step. While another process is writing, retries in later turns of the event loop. */
 async function observe<T>(
   subject: string,
   path: string,

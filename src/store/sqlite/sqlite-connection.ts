@@ -17,7 +17,7 @@ export interface Call {
   readonly step: Step<unknown>
 }
 
-/** A call with the value that its step returned, or with the error by which Hookline refused it alone. */
+/** A call with the value that its step returned, or with the error with which Hookline refused only this call. */
 export interface MadeCall<Called> {
   readonly call: Called
   readonly value?: unknown
@@ -28,7 +28,7 @@ export interface MadeCall<Called> {
 const LOOK_EVERY_MS = 500
 
 export class Connection {
-  /** About how much the WAL has grown since the last checkpoint began. */
+  /** About how many bytes the WAL has grown since the last checkpoint began. */
   walBytes = 0
   readonly #path: string
   readonly #owner: number
@@ -72,12 +72,12 @@ export class Connection {
     retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.addQueue(queue)), OPENING_MS)
   }
 
-  /** Makes calls in one transaction. @throws Error of SQLite; then the transaction is rolled back. */
+  /** Makes calls in one transaction. @throws Error of SQLite, after which the transaction is rolled back. */
   makeCalls<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
     if (this.#hasFailed) {
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After a full disk, the WAL can grow again only once it was emptied.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After the disk was full, the WAL can grow again only once it has been emptied.
       this.#hasFailed = false
     }
     const begin = isWrite ? this.#beginWrite : this.#begin
@@ -90,14 +90,14 @@ export class Connection {
       this.#commit.run()
       return made
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK') // After some errors SQLite has rolled back itself.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK') // After some errors, SQLite has already rolled back.
       if (dead.length > 0) this.#lookedAt = Number.NEGATIVE_INFINITY
       this.#hasFailed ||= resultOf(error) !== BUSY
       throw error
     }
   }
 
-  /** Writes the WAL into the file, in a thread of its own. Resolves to false when another user of the file was in its way. */
+  /** Writes the WAL into the file, in a separate thread. Resolves to false if another user of the file was in the way. */
   async checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): Promise<boolean> {
     this.walBytes = 0
     try {
@@ -118,7 +118,7 @@ export class Connection {
     this.#wal.close(reason)
   }
 
-  /** Finds the owners that have died. Runs outside of a transaction, because it touches other files. */
+  /** Finds the owners that have died. Runs outside a transaction, because it touches other files. */
   #findDead(): number[] {
     if (performance.now() - this.#lookedAt < LOOK_EVERY_MS) return []
     this.#lookedAt = performance.now()
@@ -133,7 +133,7 @@ export class Connection {
       this.walBytes += transaction.walBytes
       return { call, value }
     } catch (failure) {
-      // Such a call, to a full queue for example, has changed no job: at most it forgot ids whose dedupe window is over.
+      // Such a call, for example a push to a full queue, has changed no jobs: at most, it forgot ids whose dedupe window is over.
       if (failure instanceof HooklineError) return { call, failure }
       throw failure
     }

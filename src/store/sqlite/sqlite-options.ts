@@ -88,6 +88,6 @@ function requirePath(name: string, path: unknown): void {
   requireText(name, path, 'jobs.sqlite')
   if (path !== ':memory:' && !path.startsWith('file:')) return
   const advice =
-    "Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue of hookline/queues/memory."
+    "Pass a path, for example 'jobs.sqlite'. For a queue in memory, use memoryQueue of hookline/queues/memory."
   throw invalidOption(name, 'must be the path of a file', show(path), advice)
 }

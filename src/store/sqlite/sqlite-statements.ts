@@ -1,4 +1,4 @@
-/** The statements of a store. Each finds its rows by an index, however many there are. */
+/** The statements of a store. Each finds its rows through an index, however many rows there are. */
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { IS_LATER, STATE } from './sqlite-tables.ts'
@@ -6,7 +6,7 @@ import { IS_LATER, STATE } from './sqlite-tables.ts'
 /** A digest of the name of a group; null for a job without a group. */
 export type Group = number | null
 
-/** A row is an array, because an object takes twice as long. */
+/** A row of a job. It is an array, because reading an object takes twice as long. */
 export type JobRow = readonly [
   seq: number,
   group: Group,
@@ -30,14 +30,14 @@ type Columns = Readonly<Record<Numbers, number> & Record<'id' | 'body' | 'reason
   readonly key: string
 }
 
-/** A statement that returns rows. The tables are STRICT, so that SQLite holds the columns to their types. */
+/** A statement that returns rows. The tables are STRICT, so SQLite ensures the types of the columns. */
 interface Query<Row> {
   get(...values: SQLInputValue[]): Row | undefined
   all(...values: SQLInputValue[]): Row[]
   iterate(...values: SQLInputValue[]): Iterable<Row>
 }
 
-/** The most jobs that are counted as they wait for their time. */
+/** The maximum number of jobs that wait for their time to count one by one. */
 export const MAX_COUNTED = 10_000
 
 const JOBS = 'hookline_queue_jobs'
@@ -134,7 +134,7 @@ function prepareChanges(database: DatabaseSync) {
         owner = NULL, claim = NULL
       WHERE seq = ? AND ${CLAIMED}`),
     save: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
-    // The first two values are how many claims do not count: 1 or 0.
+    // Each of the first two values is the number of claims that do not count: 1 or 0.
     release: change(`
       ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
       WHERE seq = ? AND ${CLAIMED}`),

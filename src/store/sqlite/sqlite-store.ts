@@ -1,6 +1,6 @@
 /**
- * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction, which `file.ts` begins and commits. The calls
- * are first, then the steps.
+ * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction that `file.ts` begins and commits. The calls
+ * come first in this file, then the steps.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -46,7 +46,7 @@ import {
 
 /** The file of a queue, which makes the transactions of its store. */
 export interface QueueFile {
-  /** The real path, which is the same by whichever path the file was opened. */
+  /** The real path, which is the same whichever path the file was opened by. */
   readonly path: string
   call<T>(kind: Kind, step: Step<T>): Promise<T>
   reserve(use: QueueUse): void
@@ -58,24 +58,27 @@ export interface QueueFile {
 /**
  * The kinds of calls:
  * - `read` changes nothing;
- * - `claim` comes after the others of its turn, and often finds nothing, so its transaction begins as a read;
+ * - `claim` comes after the other calls of its turn, and often finds nothing, so its transaction begins as a read;
  * - `write` may be lost in a power cut: its job is then handled again;
- * - `release` never fails: a later turn makes it again, because claims last for as long as their process lives;
- * - `promise` is answered when the disk has it;
+ * - `release` never fails: a later turn retries it, because claims last for as long as their process lives;
+ * - `promise` is answered once its commit is on the disk;
  * - `erase` is a promise that also empties the WAL of what it deletes.
  */
 export type Kind = 'read' | 'claim' | 'write' | 'release' | 'promise' | 'erase'
 
-/** The part of a transaction that one call makes. */
+/** The part of a transaction that belongs to one call. */
 export type Step<T> = (transaction: Transaction) => T
 
-/** A transaction, as the step of one call sees it. Changes of `row` are written when the transaction ends. */
+/** A transaction, as the step of one call sees it. Changes to `row` are written when the transaction ends. */
 export interface Transaction {
   readonly sql: Statements
   readonly row: QueueRow
   /** This process: see locks.ts. */
   readonly owner: number
-  /** About how much the step adds to the WAL: its pages, and bodies that it adds or, because `secure_delete` zeroes them, deletes. */
+  /**
+   * About how many bytes the step adds to the WAL: its pages, the bodies that it adds, and those that it deletes, which `secure_delete`
+   * overwrites with zeros.
+   */
   walBytes: number
 }
 
@@ -88,12 +91,12 @@ export interface ClaimRef {
 
 export type SqliteClaim = ClaimedJob & ClaimRef
 
-/** A claim whose job is complete, and its note for the log. */
+/** A claim whose job is complete, with the note for the log. */
 type Completed = ClaimRef & Pick<ClaimedJob, 'body'> & { readonly log: Uint8Array | undefined }
 
 /**
- * The completions of one turn, which are one call. Their jobs were often claimed together, and then one statement completes them all: with
- * a call and its statements for each, a job of a hundred takes twice the time.
+ * The completions of one turn, which are one call. Their jobs were often claimed together, and then one statement completes them all. With
+ * a separate call for each of a hundred jobs, a job takes twice as long.
  */
 interface Batch {
   readonly claims: Completed[]
@@ -111,7 +114,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   readonly #settings: Settings
   readonly #file: QueueFile
   #use: QueueUse | undefined
-  /** The last claim found it in its own transaction. The worker asks once after each claim. */
+  /** When the next job is due, as the last claim found in its own transaction. The worker asks once after each claim. */
   #nextDue: { readonly at: number | undefined } | undefined
   #batch: Batch | undefined
   #forgottenTo = 0
@@ -167,7 +170,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
   }
 
-  /** Returns what the last claim found; reads it anew when that was asked for already. */
+  /** Returns the time that the last claim found; reads it again if it has already been returned. */
   async nextDueAt(): Promise<Date | undefined> {
     const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
     this.#nextDue = undefined
@@ -222,7 +225,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#batch.isDone
   }
 
-  /** Begins a batch, which takes completions until its step runs. The step may run again: then the batch stays as it was. */
+  /** Begins a batch, which takes completions until its step runs. If the step runs again, the batch is the same as before. */
   #beginBatch(): Batch {
     const claims: Completed[] = []
     const endBatch = (): void => {
@@ -233,7 +236,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
-      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Twice as many as it adds, to catch up.
+      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Twice as many as the batch adds, to catch up.
     })
     isDone.catch(endBatch) // The call may fail before its step runs.
     return { claims, isDone }
@@ -244,13 +247,13 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   }
 }
 
-/** By the connection of a caller: preparing the statements takes longer than a push. */
+/** The prepared statements, keyed by the connection of a caller: preparing them takes longer than a push. */
 const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly queues: Queues }>()
 
 /**
- * Makes a step in a transaction of the caller's, over the caller's own connection to the file, in its thread.
+ * Runs a step in a transaction of the caller, over the caller's own connection to the file, in this thread.
  *
- * @throws TypeError for a `db` that is no such transaction; what SQLite throws, as it is.
+ * @throws TypeError for a `db` that is not such a transaction; errors of SQLite, unchanged.
  */
 function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, step: Step<T>): T {
   requireTransaction(db, path)
@@ -266,7 +269,7 @@ function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, st
 
 function requireTransaction(db: object, path: string): asserts db is DatabaseSync {
   const { DatabaseSync } = requireSqlite()
-  // Two libraries of SQLite in one process do not see each other's locks, and would write over each other.
+  // Two SQLite libraries in one process do not see each other's locks, and would overwrite each other's data.
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
   const [main] = db.prepare('PRAGMA database_list').all()
   if (typeof main?.file !== 'string') throw noTransaction('a connection that reads rows as arrays')
@@ -285,10 +288,13 @@ function noTransaction(found: string): TypeError {
 type Limits = Pick<Settings, 'name' | 'dedupeWindowMs' | 'maxJobs'>
 
 const PAGE_BYTES = 4 * 1024
-/** About how much a call adds to the WAL beside bodies. A pushed job does, too: its random id is on a page of its own. */
+/**
+ * About how many bytes a call adds to the WAL in addition to bodies. So does each pushed job, because its random id is on a page of its
+ * own.
+ */
 const CALL_BYTES = 2 * PAGE_BYTES
 
-/** Adds jobs. Returns the ids that were known, whose jobs are not added. */
+/** Adds jobs. Returns the ids that were already known, whose jobs are not added. */
 export function push(transaction: Transaction, limits: Limits, jobs: readonly Job[], now: number): readonly string[] {
   const { sql, row } = transaction
   const { queue } = row
@@ -319,7 +325,7 @@ export function push(transaction: Transaction, limits: Limits, jobs: readonly Jo
 function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: Limits, more: number): void {
   const jobs = waiting + active + more
   if (more === 0 || jobs <= maxJobs) return
-  const message = `Queue ${name} is full: its maxJobs is ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`
+  const message = `Queue ${name} is full: maxJobs allows ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`
   throw new HooklineError('queue_full', message)
 }
 
@@ -328,14 +334,14 @@ function stateInLine(sql: Statements, queue: number, group: Group): number {
   return group === null || sql.firstInLine.get(queue, group) === undefined ? STATE.due : STATE.behind
 }
 
-/** Makes the first job in the line of a group due, if it was behind another one that has left the line. */
+/** Makes the first job in the line of a group due, if it was behind a job that has left the line. */
 function advanceLine({ sql, row }: Transaction, group: Group): void {
   if (group === null) return
   const next = sql.firstInLine.get(row.queue, group)
   if (next?.state === STATE.behind) sql.setDue.run(next.seq)
 }
 
-/** Each claim of this process has a number of its own: with its owner, it names the claim. */
+/** Each claim of this process has its own number, which identifies the claim together with its owner. */
 let lastClaimNumber = 0
 
 export function claim(transaction: Transaction, limit: number, now: number) {
@@ -369,7 +375,7 @@ export function claim(transaction: Transaction, limit: number, now: number) {
   return { jobs, unreadable, nextDueAt: findNextDue(transaction) }
 }
 
-/** Finds due jobs in their order. Jobs of groups whose time has come join the lines of their groups first. */
+/** Finds due jobs, in their order. Before that, jobs of groups whose time has come join the lines of their groups. */
 function findDue({ sql, row }: Transaction, limit: number, now: number): readonly JobRow[] {
   const nowDue = sql.nowDue.all(row.queue, now, limit)
   for (const [seq, group, state] of nowDue) {
@@ -390,7 +396,7 @@ function dueAtOf([, , , , , at]: JobRow): number {
 /** Makes a job that cannot be read a dead letter. */
 function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: JobRow, now: number): DeadLetter {
   const { sql, row } = transaction
-  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // It can be redriven and dropped by this id.
+  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // The dead letter can be redriven and dropped by this id.
   const reason = `unreadable: ${body === null ? 'its body is missing' : 'its id is not a UUID of 16 bytes'}`
   sql.failUnreadable.run(bytesOfId(id), row.next++, now, Buffer.from(reason), seq)
   advanceLine(transaction, group)
@@ -399,7 +405,7 @@ function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: J
   return { id, reason, body: new Uint8Array(), retryState: undefined, failedAt: new Date(now) }
 }
 
-/** Returns 0 when a job is due already, even if the clock was set back since. */
+/** Returns when the next job is due: 0 if one is already due, even if the clock was set back since then. */
 function findNextDue({ sql, row: { queue } }: Transaction): number | undefined {
   return sql.firstDue.get(queue) === undefined ? sql.firstLater.get(queue)?.at : 0
 }
@@ -423,7 +429,7 @@ export function complete(transaction: Transaction, claims: readonly Completed[],
   transaction.walBytes += claims.reduce((sum, { body }) => sum + body.byteLength, CALL_BYTES)
 }
 
-/** Returns the ranges of jobs that were claimed together and whose `seq` are consecutive numbers: one statement changes all of a range. */
+/** Returns the ranges of jobs that were claimed together and have consecutive `seq` numbers: one statement changes a whole range. */
 function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first: Job, last: Job][] {
   const ranges: [first: Job, last: Job][] = []
   for (const job of jobs.toSorted((a, b) => a.claimNumber - b.claimNumber || a.seq - b.seq)) {
@@ -434,11 +440,13 @@ function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first
   return ranges
 }
 
-/** Looks at the next `limit` jobs after `after`, and forgets those that were done before `until`. Returns where to go on: 0 at the end. */
+/**
+ * Looks at the next `limit` jobs after `after`, and forgets those that were done before `until`. Returns where to go on, or 0 at the end.
+ */
 function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
   const { sql, row } = transaction
   const [from, stop] = [Math.max(after, row.queue * SEQS_PER_QUEUE), (row.queue + 1) * SEQS_PER_QUEUE]
-  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq // Undefined when fewer than `limit` are left.
+  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq // Undefined if fewer than `limit` are left.
   transaction.walBytes += PAGE_BYTES * Number(sql.forgetMany.run(from, last ?? stop, until).changes)
   return last ?? 0
 }
@@ -487,7 +495,7 @@ function stateOfRetry(group: Group, at: number, now: number): number {
 /** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
 export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
   const { sql, row, owner } = transaction
-  const uncounted = Number(!wereHandled) // It is taken from the count; a count of 0 leaves no time of a first claim.
+  const uncounted = Number(!wereHandled) // This is subtracted from the claim count. A count of 0 leaves no time of a first claim.
   for (const { seq, claimNumber } of claims) {
     const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes
@@ -506,7 +514,7 @@ export function releaseAllOf(sql: Statements, dead: number): void {
 
 export function count({ sql, row }: Transaction, now: number): QueueCounts {
   const { queue, waiting, active, deadLetters } = row
-  // Jobs whose time has come are due, although no claim has moved them to the others yet.
+  // Jobs whose time has come are due, even if no claim has moved them to the other due jobs yet.
   const dueAt = [sql.firstDue.get(queue), sql.firstNowDue.get(queue, now)].flatMap((first) => first?.at ?? [])
   const oldestDueAt = dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt))
   const counts = { waiting, active, deadLetters, oldestDueAt, asOf: new Date(now) }
@@ -519,7 +527,7 @@ function findIn({ sql, row }: Transaction, ids: readonly string[], states: reado
   return found.filter(({ state }) => states.includes(state))
 }
 
-/** Lists a page of dead letters. Reads their rows one by one, and none behind the last one of the page. */
+/** Lists a page of dead letters. Reads their rows one by one, and stops at the end of the page. */
 function listLetters(transaction: Transaction, { after, newestFirst, ...bounds }: CheckedPage): DeadLetter[] {
   const { sql, row } = transaction
   const [last] = after === undefined ? [] : findIn(transaction, [after], [STATE.dead])
@@ -557,7 +565,7 @@ function rewriteLetters(transaction: Transaction, letters: readonly DeadLetter[]
 
 const WAITING = [STATE.due, STATE.later, STATE.behind, STATE.held]
 
-/** Deletes the jobs that wait, or the dead letters, among these ids. Returns how many. */
+/** Deletes the waiting jobs, or the dead letters, among these ids. Returns how many it deleted. */
 function removeJobs(transaction: Transaction, ids: readonly string[], which: 'waiting' | 'deadLetters'): number {
   const { sql, row } = transaction
   const found = findIn(transaction, ids, which === 'waiting' ? WAITING : [STATE.dead])
@@ -570,10 +578,10 @@ function removeJobs(transaction: Transaction, ids: readonly string[], which: 'wa
   return found.length
 }
 
-/** How many rows one step looks at, most of which may be done. */
+/** The maximum number of rows that one step looks at, most of which may be done. */
 const ROWS_AT_ONCE = 5_000
 
-/** Lists the jobs among the next rows, and returns the last row, to go on from: undefined at the end. */
+/** Lists the jobs among the next rows, and returns the last row to go on from, or undefined at the end. */
 function listJobs({ sql, row: { queue } }: Transaction, after: number) {
   const [from, stop] = [Math.max(after, queue * SEQS_PER_QUEUE), (queue + 1) * SEQS_PER_QUEUE]
   const bound = sql.nextSeq.get(from, stop, ROWS_AT_ONCE - 1)?.seq
@@ -607,7 +615,7 @@ function removeFromLog(transaction: Transaction, cursors: readonly string[]): nu
   return ours.filter((seq) => removeLogEntry(transaction, seq)).length
 }
 
-/** Removes an entry and the body of its finished job, which the entry owns. Returns whether the entry existed. */
+/** Removes an entry, and the body of its completed job, which the entry owns. Returns whether the entry existed. */
 function removeLogEntry(transaction: Transaction, seq: number): boolean {
   const { sql, row } = transaction
   const removed = sql.removeLogged.get(seq)
@@ -629,7 +637,7 @@ function listMarks({ sql, row }: Transaction, version: number, limit: number) {
   return sql.marks.all(row.queue, version, limit).map((mark) => ({ ...mark, until: new Date(mark.until) }))
 }
 
-/** Leaves `bytes` as it was: the sum of the log takes what it has added. */
+/** Leaves `bytes` unchanged: when an entry is removed, the total of the log must shrink by what was added for it. */
 function rewriteLog(transaction: Transaction, entries: readonly LogEntry[]): void {
   for (const { cursor, body, note } of entries) {
     const found = transaction.sql.setNote.get(note, Number(cursor))
@@ -643,7 +651,7 @@ function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** Writes an id as a UUID. A broken id, of another length than 16 bytes, has a text of its own: {@link bytesOfId} finds it again. */
+/** Writes an id as a UUID. A broken id, which does not have 16 bytes, gets a distinct text from which {@link bytesOfId} restores it. */
 function textOfId(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

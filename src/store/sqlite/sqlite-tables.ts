@@ -7,12 +7,18 @@ import { doesNotExist, servesOther } from '../use.ts'
 import { closeIfFails, connectTo, inTransaction, OPENING_MS, retryWhileBusy, UnusableFile } from './database.ts'
 import { MAY_SYNC } from './wal.ts'
 
-/** In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits for its retry. */
+/**
+ * The states of a job. In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits
+ * for its retry.
+ */
 export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5, done: 6 } as const
 /** Selects the jobs that wait for their time. */
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
-/** How many numbers a queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * SEQS_PER_QUEUE` plus its number. */
+/**
+ * How many numbers each queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * SEQS_PER_QUEUE` plus
+ * its number.
+ */
 export const SEQS_PER_QUEUE: number = 2 ** 40
 
 const VERSION = 5
@@ -75,18 +81,18 @@ const TABLES = `
   INSERT INTO hookline_queue_schema VALUES (${VERSION})`
 
 /**
- * A commit does not wait for the disk: a call that promises something waits for it afterwards. Checkpoints are made off the thread, and wait
- * for the disk: with `fullfsync`, macOS waits for more than its cache.
+ * A commit does not wait for the disk: a call that promises something waits for it afterwards. Checkpoints run off the thread, and wait for
+ * the disk; `fullfsync` makes macOS wait for the disk itself, not just for its cache.
  */
 const PRAGMAS = `PRAGMA synchronous = ${MAY_SYNC ? 'NORMAL' : 'FULL'}; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 0`
 
 /** Opens a file of queues, creating it if it does not exist. */
 export function openTables(path: string): DatabaseSync {
   return closeIfFails(connectTo(path), (database) => {
-    // SQLite never waits for a change to WAL: when two processes try at once, one of them has to try again.
+    // SQLite never waits to change to WAL mode: if two processes try at once, one of them has to retry.
     const mode = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = WAL').get(), OPENING_MS)?.journal_mode
     if (mode !== 'wal') {
-      const rule = `SQLite cannot keep a WAL beside it, but has the journal mode '${mode}'`
+      const rule = `SQLite cannot keep a WAL beside it, and uses the journal mode '${mode}' instead`
       throw new UnusableFile(`${rule}. Pass the path of a file on a disk of this machine.`)
     }
     retryWhileBusy(() => {
@@ -96,7 +102,7 @@ export function openTables(path: string): DatabaseSync {
   })
 }
 
-/** Connects to a file of queues that exists, for one call. Each commit waits for the disk. */
+/** Connects to an existing file of queues, for one call. Each commit waits for the disk. */
 export function connectToTables(path: string): DatabaseSync {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
   return closeIfFails(connectTo(path), (database) => {
@@ -116,8 +122,8 @@ function hasTables(database: DatabaseSync): boolean {
   const row = hasVersion ? database.prepare('SELECT version FROM hookline_queue_schema').get() : undefined
   const version = row?.version ?? 'none'
   if (version !== VERSION) {
-    const rule = `this Hookline knows version ${VERSION} of its tables. Got version ${version}`
-    throw new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
+    const rule = `this release of Hookline reads version ${VERSION} of its tables. Got version ${version}`
+    throw new UnusableFile(`${rule}. Use the release that wrote the file, or pass the path of a new one.`)
   }
   const trigger = found.find(({ type }) => type === 'trigger')
   if (trigger === undefined) return true
@@ -126,7 +132,7 @@ function hasTables(database: DatabaseSync): boolean {
   )
 }
 
-/** The row of a queue in `hookline_queues`, as far as transactions change it. */
+/** The row of a queue in `hookline_queues`: the columns that transactions change. */
 export interface QueueRow {
   readonly queue: number
   next: number
@@ -146,7 +152,7 @@ export interface QueueAndUse {
 
 export type Queues = ReturnType<typeof createQueueRows>
 
-/** The rows of the queues, read once a transaction: another process may have changed them since the last one. */
+/** The rows of the queues, which are read once per transaction: another process may have changed them since the last one. */
 export function createQueueRows(database: DatabaseSync) {
   const insertRow = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
@@ -165,12 +171,12 @@ export function createQueueRows(database: DatabaseSync) {
 
   return {
     names,
-    /** Adds the queue to the file, in a transaction. @throws HooklineError when the queue has another use. */
+    /** Adds the queue to the file, in a transaction. @throws HooklineError if the queue is reserved for the other use. */
     addQueue({ name, use }: QueueAndUse): void {
       const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
-    /** Forgets the rows of the last transaction, when another one begins. */
+    /** Forgets the rows of the last transaction when another one begins. */
     forgetRows: () => rows.clear(),
     /** Returns the row of a queue, to be changed in place: `save` writes what has changed. */
     rowOf(name: string): QueueRow {

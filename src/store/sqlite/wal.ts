@@ -1,6 +1,6 @@
 /**
- * The WAL of an open SQLite file, `-wal` beside it: synced off the thread, and guarded. Whoever drops the locks of this process, or deletes or
- * truncates one of the files, takes away what is written from then on, without an error of SQLite.
+ * The WAL of an open SQLite file, `-wal` beside it: synced off the thread, and guarded. If the locks of this process are dropped, or one of
+ * the files is deleted or truncated, what is written from then on is lost, without an error of SQLite.
  */
 
 import {
@@ -19,13 +19,13 @@ import { promisify } from 'node:util'
 import { checkpoint, inodeOf, removeIfPossible, retryWhileBusy, UnusableFile } from './database.ts'
 import { watchLock } from './locks.ts'
 
-/** Node's permission model allows no program to sync. */
+/** Whether this process may sync: Node's permission model does not allow it. */
 export const MAY_SYNC: boolean = process.permission === undefined
 
 /** The first bytes of each WAL. The lowest bit of the last one says in which byte order its checksums are. */
 const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 const SAVE_MS = 1_000
-const CALL_AGAIN = 'Call again: the next call opens it anew.'
+const CALL_AGAIN = 'Call again: the next call reopens it.'
 
 export class WalGuard {
   readonly #database: DatabaseSync
@@ -42,7 +42,7 @@ export class WalGuard {
     this.#database = database
     this.#path = path
     this.#openedFiles = identifyFiles(path)
-    this.#wal = openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing it would drop.
+    this.#wal = openSync(`${path}-wal`, 'r+') // SQLite has no locks on the WAL that closing it would drop.
     this.#isLockGone = watchLock(path)
   }
 
@@ -54,7 +54,10 @@ export class WalGuard {
     this.#requireWal(this.#isReplaced())
   }
 
-  /** Resolves when the disk has all earlier commits, in a WAL that other processes will find. Calls that come during a sync share the next one. */
+  /**
+   * Resolves when the disk has all earlier commits, in a WAL that other processes will find. Calls that arrive during a sync share the next
+   * one.
+   */
   sync(): Promise<void> {
     this.#nextSync ??= Promise.allSettled([this.#syncing]).then(() => {
       this.#syncing = this.#nextSync
@@ -64,10 +67,10 @@ export class WalGuard {
     return this.#nextSync
   }
 
-  /** @param reason Rejects the syncs that have not ended. */
+  /** @param reason The error with which the unfinished syncs reject. */
   close(reason: unknown): void {
     if (this.#isTruncated()) {
-      ftruncateSync(this.#wal) // SQLite would write the hole in the WAL into the file. Other processes notice that the WAL is gone.
+      ftruncateSync(this.#wal) // Otherwise, SQLite would write the hole in the WAL into the file. Other processes will notice that the WAL is gone.
       for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
     } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) saveRemovedWal(this.#database, this.#path)
     this.#database.close()
@@ -87,7 +90,7 @@ export class WalGuard {
     throw new UnusableFile(`its WAL was truncated while it was in use, and the data in the WAL is lost. ${CALL_AGAIN}`)
   }
 
-  /** A file that cannot be looked at counts as unchanged: perhaps no file descriptor is left. */
+  /** A file that cannot be inspected counts as unchanged, because perhaps no file descriptor is left. */
   #isReplaced(): boolean {
     try {
       return identifyFiles(this.#path) !== this.#openedFiles
@@ -96,7 +99,10 @@ export class WalGuard {
     }
   }
 
-  /** Returns whether the WAL has lost its header: whoever opens the file then ignores all of the WAL. An empty WAL is whole. */
+  /**
+   * Returns whether the WAL has lost its header, without which the next process that opens the file ignores the whole WAL. An empty WAL is
+   * intact.
+   */
   #isTruncated(): boolean {
     const header = this.#header
     if (readSync(this.#wal, header, 0, header.length, 0) === 0) return false
@@ -105,36 +111,37 @@ export class WalGuard {
   }
 }
 
-/** Returns the inodes of the file, its WAL and its index. The system gives an inode to no other file while this process has it open. */
+/** Returns the inodes of the file, its WAL and its index. The system reuses no inode while this process has its file open. */
 function identifyFiles(path: string): string {
   return ['', '-wal', '-shm'].map((end) => inodeOf(path + end)).join(' ')
 }
 
-/** Writes the removed WAL into the file. The caller has checked that no new WAL exists, whose content would be overwritten. */
+/** Writes the removed WAL into the file. The caller has checked that there is no new WAL, whose content would be overwritten. */
 function saveRemovedWal(database: DatabaseSync, path: string): void {
   try {
     retryWhileBusy(() => checkpoint(database, 'FULL'), SAVE_MS)
-    removeIfPossible(`${path}-shm`) // It describes the WAL that is gone.
+    removeIfPossible(`${path}-shm`) // This file describes the WAL that is gone.
   } catch {
-    // The close of the last connection saves the WAL, too.
+    // Closing the last connection also saves the WAL.
   }
 }
 
 /**
- * When to look after a write to the WAL. A commit is several writes, and is seen only after the last one, which may wait for the disk: so
- * one look is not enough.
+ * When to look for a commit after a write to the WAL. A commit consists of several writes, and is visible only after the last one, which
+ * may wait for the disk, so one look is not enough.
  */
 const LOOK_AFTER_MS = [1, 2, 5, 20, 100] as const
 
 /**
- * Calls back soon after another connection has committed. The system reports writes to the WAL; where it reports none, this never calls back.
+ * Calls back soon after another connection has committed. It relies on the system to report writes to the WAL; if the system reports none,
+ * this never calls back.
  *
  * @returns A function that stops watching.
  */
 export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
-  const versionQuery = database.prepare('PRAGMA data_version') // It does not change with the commits of this connection.
+  const versionQuery = database.prepare('PRAGMA data_version') // The version does not change with the commits of this connection.
   let version = versionQuery.get()?.data_version
-  let looks = 0 // How often it has looked since the last write.
+  let looks = 0 // The number of looks since the last write.
   let timer: NodeJS.Timeout | undefined
   let watcher: FSWatcher | undefined
 
@@ -143,7 +150,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
     try {
       version = versionQuery.get()?.data_version
     } catch {
-      // The next call says what is wrong with the file.
+      // The next call will say what is wrong with the file.
     }
     looks += 1
     timer = looks < LOOK_AFTER_MS.length ? setTimeout(look, LOOK_AFTER_MS[looks]).unref() : undefined
@@ -160,7 +167,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   try {
     watcher = watch(`${path}-wal`, { persistent: false }, noteWrite).on('error', () => watcher?.close())
   } catch {
-    // The system has no watches left, for instance.
+    // For example, the system has no watches left.
   }
   return () => {
     clearTimeout(timer)
