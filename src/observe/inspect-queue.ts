@@ -129,7 +129,9 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
     resume: async () => requireMarks(queue, 'resume').set([PAUSED], new Date(0)),
     async rewrite() {
       if (seals !== undefined) return reseal(given, seals)
-      throw new TypeError('`rewrite` needs encryption keys. Pass `encryption: { keys: [{ id, key }] }` to inspectQueue.')
+      throw new TypeError(
+        '`rewrite` needs encryption keys. Pass `encryption: { keys: [{ id, key }] }` to inspectQueue.',
+      )
     },
   }
 }

@@ -47,7 +47,8 @@ const ALGORITHM = 'aes-256-gcm'
 const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
-const UNKNOWN_FORM = 'The form of the encrypted message is unknown to this release. Redrive the message with the release that stored it, or drop it.'
+const UNKNOWN_FORM =
+  'The form of the encrypted message is unknown to this release. Redrive the message with the release that stored it, or drop it.'
 
 /** Returns the id of the key that sealed a value; undefined for a plain value. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
@@ -137,7 +138,8 @@ function readKeys(name: string, options: EncryptionOptions): [Key, ...Key[]] {
   const keys = Array.isArray(given) ? given.map((key, index) => readKey(`${name}.keys[${index}]`, key)) : []
   const [first, ...others] = keys
   const again = keys.findIndex(({ id }, index) => keys.findIndex((key) => key.id === id) < index)
-  if (again >= 0) throw new TypeError(`\`${name}.keys[${again}].id\` is also the id of another key. Give each key its own id.`)
+  if (again >= 0)
+    throw new TypeError(`\`${name}.keys[${again}].id\` is also the id of another key. Give each key its own id.`)
   if (first !== undefined) return [first, ...others]
   throw invalidOption(`${name}.keys`, 'must be a list of keys', kindOf(given), "Pass [{ id: '2026-11', key }].")
 }

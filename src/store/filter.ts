@@ -59,7 +59,12 @@ export function requireFilter(call: string, { since, until, type, event, userId,
 function requireFields(name: string, where: unknown): void {
   if (!isObject(where) || Object.keys(where).length === 0) {
     const advice = "Pass, for example, { 'properties.order_id': 42 }."
-    throw invalidOption(name, 'must name at least one field and its value', isObject(where) ? '{}' : kindOf(where), advice)
+    throw invalidOption(
+      name,
+      'must name at least one field and its value',
+      isObject(where) ? '{}' : kindOf(where),
+      advice,
+    )
   }
   for (const [path, value] of Object.entries(where)) {
     if (value === null || Number.isFinite(value) || typeof value === 'string' || typeof value === 'boolean') continue

@@ -87,7 +87,8 @@ export class Leases<Claim extends ClaimedJob> {
     for (const id of [...this.#blockedMsById.keys()].slice(0, -MAX_LAPSED)) this.#blockedMsById.delete(id)
     const { name, onError } = this.#options
     const found = `an event loop that was blocked for ${seconds(blockedMs)}, expired leases: ${over.length}`
-    const advice = 'Move the blocking work to a worker thread, or raise `leaseMs`. The jobs of these leases may be handled again.'
+    const advice =
+      'Move the blocking work to a worker thread, or raise `leaseMs`. The jobs of these leases may be handled again.'
     const message = `Queue ${name}: leases must be renewed every ${seconds(this.#everyMs)}. Got ${found}. ${advice}`
     onError(new HooklineError('lease_lapsed', message))
   }

@@ -342,9 +342,9 @@ export interface Queue {
   redrive(ids: readonly string[] | 'all'): Promise<number>
   /** Deletes dead letters, and forgets their ids. Returns how many it deleted. */
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
-  /** Undefined for an engine that keeps none. */
+  /** The log of the queue. Undefined for an engine that keeps none. */
   readonly log?: QueueLog
-  /** Undefined for an engine that keeps none. */
+  /** The marks of the queue. Undefined for an engine that keeps none. */
   readonly marks?: QueueMarks
   /** Whether the queue accepts jobs with a `group`. Default false. */
   readonly hasGroups?: boolean

@@ -60,7 +60,9 @@ export function doesNotExist(name: string, names: readonly string[]): HooklineEr
 /** Returns a queue that refuses every change of its jobs except redrives, drops and replays. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
-    throw new TypeError(`Queue ${name} is open as an observer, which does not allow ${found}. Open it without \`observe\`.`)
+    throw new TypeError(
+      `Queue ${name} is open as an observer, which does not allow ${found}. Open it without \`observe\`.`,
+    )
   }
   return {
     ...queue,

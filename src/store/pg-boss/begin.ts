@@ -1,4 +1,4 @@
-/** The transactions of handlers. Each has a client of `pg`, and completes the job, too. */
+/** The transactions of handlers. Each has a client of `pg`, and also completes the job. */
 
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
@@ -9,9 +9,9 @@ import { type Connection, codeOf, createSockets, limitsOf, survive, unavailable 
 import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
-/** How long a ROLLBACK may take. It waits for the statement that runs: when that takes longer, its server process is ended. */
+/** How long a ROLLBACK may take. It waits for the running statement: if that takes longer, its server process is ended. */
 const ROLLBACK_MS = 500
-/** The greatest time limit of PostgreSQL. */
+/** The longest time limit that PostgreSQL accepts. */
 const MAX_LIMIT_MS = 2 ** 31 - 1
 const ignore = (): void => {}
 
@@ -40,12 +40,12 @@ export class Transactions {
       connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
-    client.on('error', ignore) // When the connection is lost, the next statement fails, and says so.
+    client.on('error', ignore) // If the connection is lost, the next statement fails and says so.
     const complete: CompleteJobs = async (completions, db) =>
       this.#complete(completions, await this.#connection.opened(), db)
     const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
     await transaction.begin(Math.min(limitMs, MAX_LIMIT_MS))
-    const { db } = transaction // The queue spreads what this returns, so it is a plain object.
+    const { db } = transaction // The queue spreads the result, so it is a plain object.
     return { db, commit: (completions) => transaction.commit(completions), rollback: () => transaction.rollback() }
   }
 
@@ -80,7 +80,9 @@ class HandlerTransaction {
     this.db = this.#guarded.client
   }
 
-  /** @param limitMs After this time, PostgreSQL ends the transaction itself: the process may have stopped, or be cut off. */
+  /**
+   * @param limitMs After this time, PostgreSQL ends the transaction itself, because the process may have stopped or lost the connection.
+   */
   async begin(limitMs: number): Promise<void> {
     try {
       await this.#runStatement(`BEGIN; ${limitsOf(limitMs, limitMs)}`)
@@ -90,7 +92,7 @@ class HandlerTransaction {
     }
   }
 
-  /** Completes the jobs and commits. A rollback that comes meanwhile wins: no later statement runs, and this rejects. */
+  /** Completes the jobs and commits. A rollback in the meantime takes precedence: no later statement runs, and this call rejects. */
   async commit(completions: Completions): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
@@ -117,7 +119,7 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // The statement goes over our own connection. It comes before the pool gets the client back, because the pool would report the lost connection.
+      // The statement uses our own connection. It runs before the client returns to the pool, because the pool would report the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -129,7 +131,10 @@ class HandlerTransaction {
     return this.#connection.inTime(this.#guarded.run(statement), limitMs)
   }
 
-  /** Refuses statements after ROLLBACK: they would run outside of a transaction, or in that of the next handler that gets the client. */
+  /**
+   * Refuses statements after ROLLBACK: they would run outside a transaction, or in the transaction of the next handler that gets the
+   * client.
+   */
   #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
     return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
   }
@@ -140,23 +145,23 @@ class HandlerTransaction {
   }
 }
 
-/** Opens a pool of its own, because pg-boss gives out no client. */
+/** Opens a separate pool, because pg-boss does not give out clients. */
 async function openPool({ connectionString, timeoutMs }: Settings, stream: () => Socket): Promise<Pool> {
   const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString,
-    max: 1_000, // The concurrency of the inbox bounds how many are open.
+    max: 1_000, // The concurrency of the inbox limits how many clients are open.
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
     allowExitOnIdle: true, // Idle connections do not keep the process alive.
-    stream, // `pg` asks it for each new connection.
+    stream, // `pg` calls it for each new connection.
   })
   pool.on('connect', survive)
   pool.on('error', ignore) // An idle connection was lost: the pool opens another one.
   return pool as never
 }
 
-/** Without the `try`, a bundler refuses to build an app that does not have the package and does not need it. */
+/** Without the `try`, a bundler would refuse to build an app that neither has nor needs the package. */
 async function loadPg() {
   try {
     return (await import('pg')).default
@@ -169,9 +174,9 @@ async function loadPg() {
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * Returns the client as handlers see it: usable for this message alone, and not released when a library releases it. Handlers may send
- * queries at the same moment, but `pg` takes one at a time: here, each waits for the one before. Queries with a callback, and cursors, wait
- * in the queue of `pg`.
+ * Returns the client as handlers see it: it is usable for this message only, and stays open when a library releases it. Handlers may send
+ * several queries at once, but `pg` takes one at a time, so each query waits here for the one before. Queries with a callback, and cursors,
+ * wait in the queue of `pg`.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query
@@ -202,7 +207,7 @@ function guard(client: PoolClient) {
         return typeof value === 'function' ? value.bind(target) : value
       },
     }),
-    /** From now on, handlers can query no more; `run` still can. */
+    /** From now on, handlers can no longer query; `run` still can. */
     refuseHandlers(): void {
       isOpen = false
     },
@@ -217,9 +222,9 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: a statement of a handler failed, but the handler did not. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
-      : `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
+      ? `Queue ${name}: a statement of a handler failed, but the handler itself did not. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      : `Queue ${name}: PostgreSQL refused what the handlers wrote, with SQLSTATE ${code}. The handlers run again.`
   return new HooklineError('handler_failed', message)
 }
 
-const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, COMMIT too, after one that failed.
+const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, including COMMIT, after one that failed.

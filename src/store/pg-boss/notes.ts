@@ -1,12 +1,12 @@
-/** Keeps in a table of Hookline's own what pg-boss cannot keep of a job between its claims: pg-boss changes no job that is claimed. */
+/** Keeps what pg-boss cannot keep of a job between its claims, in Hookline's own table: pg-boss does not change a claimed job. */
 
 import type { Db } from 'pg-boss'
 import type { Settings } from './pg-boss-options.ts'
 
 export interface Note {
-  /** When a handler saw the job first. */
+  /** When a handler first saw the job. */
   readonly first: Date | null
-  /** How many of its claims no handler saw. */
+  /** How many claims of the job no handler saw. */
   readonly uncounted: number
   readonly state: Uint8Array | null
 }

@@ -1,4 +1,4 @@
-/** The connection to pg-boss: starts pg-boss at the first call, starts it again when that failed, and bounds every wait. */
+/** The connection to pg-boss: starts pg-boss at the first call, starts it again after a failure, and limits every wait. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
@@ -11,10 +11,10 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
-/** A start, which may create the schema, may take this many times as long as a call. */
+/** How many times as long as a call a start may take, which may create the schema. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
-/** PostgreSQL's code when the schema was dropped. The next call creates it again. */
+/** PostgreSQL's code for a missing table, as after the schema was dropped. The next call creates it again. */
 const UNDEFINED_TABLE = '42P01'
 /** PostgreSQL's code for a conflict of transactions, which are serializable by default in some databases. */
 const SERIALIZATION_FAILURE = '40001'
@@ -28,7 +28,7 @@ type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
 export class Connection {
   readonly #settings: Settings
   readonly #prepare: Prepare
-  /** The sockets of a pg-boss that this connection starts. */
+  /** The sockets of the pg-boss that this connection starts. */
   readonly #sockets = createSockets()
   readonly #pending = createPending()
   readonly #channel: string
@@ -65,10 +65,11 @@ export class Connection {
   }
 
   /**
-   * Runs statements in a transaction. Half of the time is for the statements, and half for the end. PostgreSQL itself ends a statement that
-   * takes longer, so that nothing is done after the caller has given up. When this rejects, nothing is done, unless the answer to COMMIT was lost.
+   * Runs statements in a transaction. Half of the time is for the statements, and half for ending the transaction. PostgreSQL itself
+   * cancels a statement that takes longer, so that nothing is changed after the caller has given up. If this rejects, nothing was changed,
+   * unless the answer to COMMIT was lost.
    *
-   * @param ending With `rollback`, the run is undone although it succeeds: it only looks.
+   * @param ending With `rollback`, the statements are undone even if they succeed: they only look.
    */
   transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
@@ -77,7 +78,7 @@ export class Connection {
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
-      // The first statement awaits it, within the time limit. When it begins later, it is rolled back. The options require the method.
+      // The first statement awaits the transaction, within the time limit. One that begins later is rolled back. The options require the method.
       const beginning = (boss.getDb() as Required<Db>).beginTransaction()
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
@@ -103,7 +104,7 @@ export class Connection {
     }, limitMs)
   }
 
-  /** Waits for an answer. @throws An error when none comes in time, or when the queue closes. */
+  /** Waits for an answer. @throws An error if none arrives in time, or if the queue closes. */
   async inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
     const result = await this.#pending.wait(answer, limitMs)
     if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
@@ -117,8 +118,8 @@ export class Connection {
   }
 
   /**
-   * Wakes the workers of other processes: with a `db`, once its transaction commits. Rejects when the transaction does not see the queue,
-   * because pg-boss has stored nothing then.
+   * Wakes the workers of other processes; with a `db`, once its transaction commits. Rejects if the transaction does not see the queue,
+   * because then pg-boss has stored nothing.
    */
   async notify(db?: Db): Promise<void> {
     const { name, schema } = this.#settings
@@ -133,7 +134,7 @@ export class Connection {
     return this.#closing
   }
 
-  /** Opens the connection, and makes a call. A failure that a fresh start may repair closes it. */
+  /** Opens the connection, and makes a call. A failure that a fresh start may repair closes the connection. */
   async #attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
     try {
       if (this.#closing !== undefined) throw new Error(CLOSED)
@@ -189,14 +190,14 @@ export class Connection {
   }
 
   /**
-   * Listens over a connection of its own, which pg-boss keeps. Each time that it is opened, it wakes the worker, too: pushes may have been
-   * missed. If it cannot be opened, `pollMs` finds what other processes push.
+   * Listens over a separate connection, which pg-boss keeps. Whenever the connection is opened, it also wakes the worker, because pushes
+   * may have been missed. If it cannot be opened, polling every `pollMs` finds what other processes push.
    */
   #listen(boss: PgBoss): void {
     const wake = this.#onPush
     if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
     this.#listening = boss.getDb().listen?.(this.#channel, (pusher) => pusher !== this.#self && wake(), wake)
-    this.#listening?.catch(() => {}) // It is tried again at the next start only.
+    this.#listening?.catch(() => {}) // Listening is tried again only at the next start.
   }
 
   /** Reports an error of pg-boss, but not those after which it retries automatically. */
@@ -205,7 +206,7 @@ export class Connection {
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
   }
 
-  /** The `stream` of pg, which asks for each new connection: a closing queue opens none, and `#sockets` can destroy all of them. */
+  /** The `stream` of pg, which calls it for each new connection: a closing queue opens no more, and `#sockets` can destroy all of them. */
   #createSocket(): Socket {
     if (this.#closing !== undefined) throw new Error(CLOSED)
     return this.#sockets.create()
@@ -218,15 +219,17 @@ export function codeOf(error: unknown): unknown {
 }
 
 /**
- * Returns the statements that begin each transaction: its isolation and limits do not depend on the defaults of the database. A process that
- * stops in the middle holds its rows no longer than others wait.
+ * Returns the statements that begin each transaction, so that its isolation and time limits do not depend on the defaults of the database.
+ * A process that stops in the middle locks its rows no longer than others wait for them.
  */
 export function limitsOf(statementMs: number, idleMs: number): string {
   return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
     SET LOCAL lock_timeout = ${statementMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`
 }
 
-/** Creates the sockets of a pool, to destroy all of them: a silent one would be in the way of later calls, and keep the process alive. */
+/**
+ * Creates the sockets of a pool, so that all of them can be destroyed: a silent one would block later calls, and keep the process alive.
+ */
 export function createSockets() {
   const openSockets = new Set<Socket>()
   return {
@@ -243,55 +246,58 @@ export function createSockets() {
 
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
   return new PgBoss({
-    connectionString: connectionString as string, // The options require it, or a boss.
+    connectionString: connectionString as string, // The options require either this or a boss.
     schema,
     max,
     application_name: 'hookline',
     connectionTimeoutMillis: timeoutMs,
     schedule: false,
-    migrate: !observe, // Without it, pg-boss checks the version of its tables.
+    migrate: !observe, // If false, pg-boss checks the version of its tables.
     supervise: !observe,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: 60,
-    ...{ stream, onConnect: survive }, // Options of pg, to which pg-boss passes its own.
+    ...{ stream, onConnect: survive }, // Options of pg: pg-boss passes its own options on to it.
   })
 }
 
-/** Ignores errors of a client: one that PostgreSQL closes just after it was opened would end the process. Its next statement fails, too. */
+/**
+ * Ignores errors of a client: if PostgreSQL closed it just after it was opened, the error would end the process. The next statement fails
+ * in any case.
+ */
 export function survive(client: Pick<EventEmitter, 'on'>): void {
   client.on('error', () => {})
 }
 
-/** Returns an error of PostgreSQL, pg-boss or the connection for users, without the rows, bodies and passwords that it may hold. */
+/** Turns an error of PostgreSQL, pg-boss or the connection into one for users, without the rows, bodies and passwords that it may hold. */
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
   const found = cause.message.replace(/\.$/, '')
-  const advice = OBSERVER_ADVICE.get(found) ?? 'Check that it runs, can be reached and accepts the user.'
-  const text = `Queue ${name}: PostgreSQL failed. Got ${found}. ${advice}`
+  const advice = OBSERVER_ADVICE.get(found) ?? 'Check that PostgreSQL runs, can be reached and accepts the user.'
+  const text = `Queue ${name}: a call to PostgreSQL failed: ${found}. ${advice}`
   return new HooklineError('queue_unavailable', text, { cause })
 }
 
-/** Advice by the message of pg-boss to an observer, which creates and migrates nothing. */
+/** Advice for an observer, which creates and migrates nothing, keyed by the message of pg-boss. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
   ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
-  ['pg-boss database requires migrations', 'Install the pg-boss of the workers.'],
+  ['pg-boss database requires migrations', 'Install the version of pg-boss that the workers use.'],
 ])
 
-/** Returns whether one of the jobs of a batch is at fault: then the others can be tried without it. */
+/** Returns whether one of the jobs of a batch is at fault, so that the others can be tried without it. */
 export function isFaultOfItems(error: unknown): boolean {
   return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
 
-/** Returns whether a code is one of PostgreSQL for bad data, a constraint, or a limit of the program. */
+/** Returns whether a code of PostgreSQL stands for bad data, a constraint, or a program limit. */
 function isDataError(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
 }
 
 function doesNotSeeQueue(name: string): HooklineError {
-  const reason = 'It is in another database, or its snapshot is from before the queue was opened'
-  const message = `The transaction of \`db\` must see queue ${name}. ${reason}. Roll back, and begin again in the database of the queue.`
+  const reason = 'It is in another database, or its snapshot was taken before the queue was opened'
+  const message = `The transaction of \`db\` must see queue ${name}. ${reason}. Roll back, and begin again in the queue's database.`
   return new HooklineError('queue_unavailable', message)
 }
 
@@ -301,7 +307,7 @@ export function lapsed(name: string): HooklineError {
 }
 
 function redact(error: unknown): Error {
-  // Several addresses that all refuse come as one error without a message.
+  // If several addresses all refuse, they are reported as one error without a message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return new Error(describeError(first))
   const code = codeOf(first)

@@ -9,22 +9,22 @@ import { lanesOf } from './pg-boss-tables.ts'
 
 /** The `data` of a job. Bytes are base64, because U+0000 in JSON fails an insert. */
 interface Data {
-  /** When it was pushed, in microseconds since the epoch: orders jobs that are claimed together. */
+  /** When the job was pushed, in microseconds since the epoch. It orders jobs that are claimed together. */
   readonly at: number
   readonly body: string
-  /** The first digit of its id: `findJobs` lists the jobs of one digit at a time. */
+  /** The first digit of the job's id: `findJobs` lists the jobs of one digit at a time. */
   readonly part: string
   /** The retry state of a job that was redriven. */
   readonly state?: string | undefined
 }
 
-/** A claimed job. pg-boss gets its `retryCount` with each call, and changes nothing once this attempt is over. */
+/** A claimed job. pg-boss gets the `retryCount` with each call, and changes nothing once this attempt is over. */
 export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
   readonly lane: string
   readonly data: Data
   readonly group: string | undefined
-  /** Whether a handler of Hookline can read it. */
+  /** Whether a handler of Hookline can read the job. */
   readonly isOurs: boolean
   note: Note
   /** Whether the table of notes has the note. */
@@ -39,7 +39,7 @@ export interface Pushed extends JobInsert<Data> {
   readonly id: string
 }
 
-/** @param at When it was pushed, in microseconds. */
+/** @param at When the job was pushed, in microseconds. */
 export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
   const job = toInsert(id, body, at)
   if (notBefore !== undefined) job.startAfter = secondsUntil(notBefore, clock)
@@ -50,12 +50,12 @@ export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8
   return { id, data: { at, body: encode(body), part: id.charAt(0), state: state ? encode(state) : undefined } }
 }
 
-/** Puts a job into a group. pg-boss orders jobs by their key, and gives the group back with the job. */
+/** Puts a job into a group. pg-boss orders jobs by their keys, and returns the group with the job. */
 export function inGroup(job: Pushed, digest: string): Pushed {
   return { ...job, singletonKey: digest, group: { id: digest } }
 }
 
-/** Returns the queue of pg-boss that a job is in: the one for jobs alone, or the one for groups. */
+/** Returns the queue of pg-boss that a job is in: the one for jobs without a group, or the one for groups. */
 export function laneOf(name: string, { singletonKey }: Pushed): string {
   const [alone, grouped] = lanesOf(name)
   return singletonKey === undefined ? alone : grouped
@@ -66,7 +66,10 @@ export function isOurs(job: FetchedJob<unknown>): job is FetchedJob<Data> {
   return typeof at === 'number' && typeof body === 'string' && part === job.id.charAt(0)
 }
 
-/** @param stored The note of earlier claims. A claim that lapsed left none: then the first time is about when its lease began. */
+/**
+ * @param stored The note of earlier claims. A claim that lapsed has left none; the time of the first claim is then estimated from the
+ *   leases.
+ */
 export function toClaim(
   job: FetchedJob<unknown>,
   { lane, leaseMs, stored, now }: { lane: string; leaseMs: number; stored: Note | undefined; now: number },
@@ -93,15 +96,15 @@ export function toClaim(
     note: { first: firstAt, uncounted, state },
     isNoted: stored !== undefined,
   }
-  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // pg-boss does not tell when a retry came due.
+  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // pg-boss does not report when a retry came due.
 }
 
-/** Returns how long it is until a time. PostgreSQL adds the seconds to its own time, so that the clocks need not agree. */
+/** Returns how many seconds are left until a time. PostgreSQL adds them to its own time, so the clocks need not agree. */
 export function secondsUntil(at: Date, clock: Clock): number {
   return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
 }
 
-/** A hundred years. The dates of PostgreSQL end earlier than those of JavaScript. */
+/** A hundred years. PostgreSQL's range of dates ends earlier than that of JavaScript. */
 const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {

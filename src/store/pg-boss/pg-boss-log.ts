@@ -1,4 +1,4 @@
-/** The log of a queue: a table of Hookline's own, written in the transaction that completes the jobs. */
+/** The log of a queue: Hookline's own table, which is written in the transaction that completes the jobs. */
 
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../queue-store.ts'
@@ -9,8 +9,8 @@ import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting } from './pg-boss-tables.ts'
 
 /**
- * Appends jobs that are complete, unless they have no note. Their numbers come after a lock that writers share until their transactions end:
- * whoever has it alone knows that no number below the greatest can still appear.
+ * Appends the completed jobs that have a note. Entries get their numbers under a lock that writers share until their transactions end:
+ * whoever holds the lock exclusively knows that no number below the highest one can still appear.
  */
 export async function append(
   db: Db,
@@ -33,12 +33,12 @@ function lockOf(schema: string): string {
   return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
 
-/** The greatest bigint of PostgreSQL. */
+/** The largest bigint of PostgreSQL. */
 const MAX_SEQ = '9223372036854775807'
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
-  /** The last entry that does not fit, by its number. It is found once, and lives across the calls of `trim` that drop all entries up to it. */
+  /** The number of the newest entry that does not fit. It is found once, and kept while calls of `trim` drop all entries up to it. */
   let lastSeqOverSize: string | undefined
 
   async function runStatement<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
@@ -48,7 +48,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     )
   }
 
-  /** Returns the number of the newest entry that does not fit; 0 when all fit. Reads the index alone. */
+  /** Returns the number of the newest entry that does not fit; 0 if all fit. Reads only the index. */
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
     const statement = `SELECT seq::text FROM (${newest}) AS entry WHERE total > $2 ORDER BY entry.seq DESC LIMIT 1`
@@ -56,7 +56,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     return entry?.seq ?? '0'
   }
 
-  /** Returns the greatest number, once no smaller one can still appear. */
+  /** Returns the highest number, once no lower one can still appear. */
   function findEnd(): Promise<string> {
     return connection.transact(async (_boss, db) => {
       await db.executeSql(`SELECT pg_advisory_xact_lock(${lockOf(schema)})`, [name])
@@ -79,12 +79,12 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     },
     async trim({ before, maxBytes, limit }) {
       if (maxBytes !== UNLIMITED) lastSeqOverSize ??= await findExcess(maxBytes)
-      // The first entry that stays ends the search: to look for older ones behind it would read the whole index.
+      // The first entry that stays ends the search: looking for older ones after it would read the whole index.
       const firstKept = `SELECT seq FROM ${table} WHERE queue = $1 AND handled_at >= $2 AND seq > $3 ORDER BY seq LIMIT 1`
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await runStatement(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
-      if (length < limit) lastSeqOverSize = undefined // It was the last call of a run: the next run looks again.
+      if (length < limit) lastSeqOverSize = undefined // This was the last call of a run; the next run looks again.
       return length
     },
     async rewrite(entries) {
@@ -103,7 +103,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]
 
-/** Returns a time for PostgreSQL. Times outside of its four digits of a year are written as infinite. */
+/** Returns a time for PostgreSQL. Times whose years do not have four digits are written as infinite. */
 function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
   if (date === undefined) return null
   if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'

@@ -180,7 +180,8 @@ function requireName(_option: string, name: unknown): void {
   const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass a name such as 'orders'.")
   if (!/^[\w.\-/]+$/.test(name)) throw refuse('must consist of letters, digits and _ . - / only')
   if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks names up in a plain object.
-  if (name.endsWith('-groups')) throw refuse('must not end in -groups, which is kept for the queue of jobs with a group')
+  if (name.endsWith('-groups'))
+    throw refuse('must not end in -groups, which is kept for the queue of jobs with a group')
 }
 
 /** Requires what pg-boss accepts: a bare name, or one in double quotes. */

@@ -1,4 +1,4 @@
-/** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
+/** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when their leases expire. */
 
 import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../kit/batcher.ts'
@@ -22,16 +22,16 @@ interface Push {
   readonly since: number
 }
 
-/** A claim that ends in another way. */
+/** The end of a claim that does not complete its job. */
 interface End {
   readonly claim: PgBossClaim
   readonly note: Note
   readonly retryAt?: Date
-  /** Why the job becomes a dead letter. Undefined for a job that waits again. */
+  /** Why the job becomes a dead letter; undefined for a job that waits again. */
   readonly reason?: string
 }
 
-/** About how many bytes a job has beside its body. */
+/** About how many bytes a job takes in addition to its body. */
 const ROW_BYTES = 100
 const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
@@ -39,7 +39,7 @@ const FOREIGN_REASON = 'the job was not written by Hookline'
 const LOOK_FOR_GROUPS_MS = 1_000
 const EPOCH = new Date(0)
 
-/** Does something to all claims of a batch in a transaction, or to none. */
+/** Changes all claims of a batch in a transaction, or none. */
 type Change<Item> = (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>
 
 export class PgBossStore implements QueueStore<PgBossClaim> {
@@ -47,7 +47,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly hasTransactions = true
   readonly hasGroups = true
   readonly leaseMs: number
-  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Another process may have given the job a shorter lease.
+  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Another process may have set a shorter lease for the job.
   readonly place?: string
   readonly begin?: Transactions['begin']
   readonly log: LogStore
@@ -74,19 +74,19 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   })
   readonly #ends = createBatcher<End>({
     send: (batch) => this.#unlessLapsed(batch, this.#endAll),
-    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // The round trips of an end: all of a batch must be over in time.
+    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // The round trips that each end takes: those of a batch must all be done in time.
     maxWeight: 20,
     concurrency: 2,
     isFaultOfItems,
   })
-  /** The two queues of pg-boss, in the order of the next look. */
+  /** The two queues of pg-boss, in the order in which they are looked at next. */
   #lanes: readonly string[]
   /** Whether this process has seen a job of a group. */
   #sawGroups = false
   #lookedForGroupsAt = Number.NEGATIVE_INFINITY
-  /** The claims whose answer to COMMIT was lost: they may have been made. */
+  /** The claims for which the answer to COMMIT was lost: they may have been made. */
   #lostClaims: readonly PgBossClaim[] = []
-  /** Whether the last claim has taken all jobs that were due. */
+  /** Whether the last claim took all jobs that were due. */
   #claimedAllDue = false
 
   constructor(connection: Connection, settings: Settings) {
@@ -116,7 +116,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#sawGroups ||= jobs.some(({ group }) => group !== undefined)
     if (options?.db !== undefined) {
       const db = readTransaction(options.db)
-      await insert(name, rows, await this.#connection.opened(), db) // Our own connection creates the queue before.
+      await insert(name, rows, await this.#connection.opened(), db) // Our own connection creates the queue first.
       await this.#connection.notify(db)
     } else {
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -124,7 +124,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
   }
 
-  /** Claims in a transaction, so that a claim whose answer does not come claims nothing. */
+  /** Claims jobs in a transaction, so that a claim without an answer claims nothing. */
   async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly PgBossClaim[]> {
     await this.release(this.#lostClaims, { wereHandled: false })
     this.#lostClaims = []
@@ -158,7 +158,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     claim.note = { ...claim.note, state: retryState }
     claim.isNoted = true
     return this.#unlessLapsed([claim], async (_claims, boss, db) => {
-      await this.#change('touch', [{ claim }], boss, db) // It checks that the claim is current, and locks its row.
+      await this.#change('touch', [{ claim }], boss, db) // This checks that the claim is current, and locks its row.
       await this.#notes.write(new Map([[claim.id, claim.note]]), db)
     })
   }
@@ -178,12 +178,12 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   async nextDueAt(): Promise<Date | undefined> {
     const isNoneDue = this.#claimedAllDue
-    this.#claimedAllDue = false // It spares one query, right after the claim. `pollMs` finds later jobs.
+    this.#claimedAllDue = false // This saves one query right after the claim. Polling every `pollMs` finds later jobs.
     return isNoneDue ? undefined : this.#firstDue()
   }
 
   async counts(): Promise<QueueCounts> {
-    // With `force`, pg-boss counts anew when its statistics are older than a minute, in place of an hour.
+    // With `force`, pg-boss counts again when its statistics are older than a minute, instead of an hour.
     const readStats = (boss: PgBoss) =>
       Promise.all(this.#lanes.map((lane) => boss.getQueueStats(lane, { force: true })))
     const [stats, deadLetters, oldestDueAt] = await Promise.all([
@@ -193,7 +193,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     ])
     const found = stats.map(([first]) => first)
     const sum = (count: 'queuedCount' | 'activeCount') => found.reduce((all, lane) => all + (lane?.[count] ?? 0), 0)
-    // A boss with `persistQueueStats` may have no statistics yet: then `asOf` is the epoch.
+    // A boss with `persistQueueStats` may have no statistics yet; `asOf` is then the epoch.
     const asOf = new Date(Math.min(...found.map((lane) => (lane?.capturedOn ?? EPOCH).getTime())))
     return { waiting: sum('queuedCount'), active: sum('activeCount'), deadLetters, oldestDueAt, asOf }
   }
@@ -232,7 +232,9 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return []
   }
 
-  /** Stores pushed jobs. A push that has waited behind others for all of its time is refused instead: its caller has given up. */
+  /**
+   * Stores pushed jobs. A push that has spent all of its time waiting behind others is refused instead, because its caller has given up.
+   */
   async #pushAll(batch: readonly Push[]): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const now = performance.now()
@@ -241,12 +243,12 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
     const rounds = roundsOf(batch.flatMap(({ jobs }) => jobs))
     for (const round of rounds) await this.#connection.transact((boss, db) => insert(name, round, boss, db))
-    this.#connection.notify().catch(() => {}) // Other processes find the jobs when they look next.
+    this.#connection.notify().catch(() => {}) // Other processes find the jobs at their next poll.
   }
 
   /**
-   * Claims jobs of both lanes, each first by turns, once there was a job of a group. Until then, looks for one now and then: a look takes
-   * PostgreSQL a millisecond.
+   * Claims jobs. Once there has been a job of a group, it claims from both lanes, which take turns in coming first. Until then, it looks
+   * for one only now and then, because a look takes PostgreSQL a millisecond.
    */
   async #fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
     const { name, leaseMs, clock } = this.#settings
@@ -267,7 +269,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
 
-  /** Changes claims in pg-boss, which skips a claim that is over. Then this throws, so that the transaction changes none. */
+  /** Changes claims in pg-boss, which skips claims that are over. If it skips any, this throws, so that the transaction changes none. */
   async #change(
     how: 'complete' | 'fail' | 'touch',
     batch: readonly { readonly claim: PgBossClaim }[],
@@ -289,7 +291,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     await this.#notes.delete(idsOf(noted), db)
   }
 
-  /** Ends claims that are not complete. `fail` makes their jobs wait, at the head of their groups, and locks their rows until the transaction ends. */
+  /**
+   * Ends claims without completing their jobs. `fail` makes the jobs wait, at the head of their groups, and locks their rows until the
+   * transaction ends.
+   */
   readonly #endAll: Change<End> = async (batch, boss, db) => {
     await this.#change('fail', batch, boss, db)
     const [letters, retries] = [batch.filter(isLetter), batch.filter((end) => !isLetter(end))]
@@ -304,7 +309,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     await this.#notes.delete(idsOf(letters), db)
   }
 
-  /** Changes claims; does nothing for a single claim that is over. With several, this rejects, and the batcher tries each alone. */
+  /**
+   * Changes claims; does nothing for a single claim that is over. With several claims, this rejects if one is over, and the batcher tries
+   * each alone.
+   */
   async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {
       await this.#connection.transact((boss, db) => change(batch, boss, db))
@@ -318,7 +326,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#held.delete(end.claim)
   }
 
-  /** Makes a job that others wrote a dead letter, with its data as body. If that fails, the claim lapses and the job is claimed again. */
+  /**
+   * Makes a job that another program wrote a dead letter, with its data as the body. If that fails, the claim lapses and the job is claimed
+   * again.
+   */
   async #refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
     const { id, body, note } = claim
     const reason = FOREIGN_REASON
@@ -328,7 +339,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     )
   }
 
-  /** Returns when the first of the due jobs came due. Only `fetch` knows which job is due, so it fetches one, and rolls back. */
+  /** Returns when the first of the due jobs came due. Only `fetch` knows which job is due, so this fetches one, and rolls back. */
   async #firstDue(): Promise<Date | undefined> {
     const find = async (boss: PgBoss, db: Db): Promise<number[]> => {
       const found = []
@@ -340,7 +351,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 }
 
-/** How many jobs pg-boss changed, which it documents, but leaves out of its typings. */
+/** How many jobs pg-boss changed. The field is documented, but missing from the types of pg-boss. */
 interface Affected {
   readonly affected: number
 }
@@ -353,14 +364,14 @@ function isLetter(end: End): end is End & { readonly reason: string } {
   return end.reason !== undefined
 }
 
-/** Returns the note of a claim that no handler saw: it does not count, and is not the first one. */
+/** Returns the note for a claim that no handler saw, which does not count, even as the first one. */
 function noteOfUncounted({ note, claimCount }: PgBossClaim): Note {
   return { ...note, uncounted: note.uncounted + 1, first: claimCount === 1 ? null : note.first }
 }
 
 /**
- * Splits jobs so that each part has at most one job of a group, and of an id. Each part needs a transaction of its own: pg-boss orders the
- * jobs of a group by the time of their transaction, and those of one by their ids.
+ * Splits jobs so that each part has at most one job of each group and of each id. Each part needs its own transaction: pg-boss orders the
+ * jobs of a group by the time of their transactions, and those of one transaction by their ids.
  */
 function roundsOf(jobs: readonly Pushed[]): Iterable<readonly Pushed[]> {
   const counts = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** Lists, counts and changes the dead letters, which are in a table of Hookline's own, and the jobs that wait. */
+/** Lists, counts and changes the dead letters, which are in Hookline's own table, and the jobs that wait. */
 
 import type { Db, PgBoss } from 'pg-boss'
 import type { CheckedPage } from '../queue-store.ts'
@@ -20,10 +20,13 @@ import {
 import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
 
-/** How many jobs a transaction changes: each takes some round trips, and a transaction has to end in time. */
+/** The maximum number of jobs that one transaction changes: each job takes several round trips, and a transaction has to end in time. */
 const BATCH = 50
 
-/** Makes a job a dead letter, after `fail` has made it wait in this transaction. Its row stays without its data, so that the id stays known. */
+/**
+ * Makes a job a dead letter, after `fail` has made it wait in this transaction. The row of the job stays, without its data, so that the id
+ * stays known.
+ */
 export async function addLetter(
   { id, lane, group, body }: PgBossClaim,
   { reason, state }: { readonly reason: string; readonly state: Uint8Array | null },
@@ -31,7 +34,7 @@ export async function addLetter(
   boss: PgBoss,
   db: Db,
 ): Promise<void> {
-  await boss.update(lane, null, { id, deleteAfterSeconds: 0, db }) // Null removes the data. 0: pg-boss never deletes the row.
+  await boss.update(lane, null, { id, deleteAfterSeconds: 0, db }) // Null removes the data. With 0, pg-boss never deletes the row.
   await boss.cancel(lane, id, { db })
   await db.executeSql(
     `INSERT INTO ${schema}.hookline_dead (queue, id, in_group, body, reason, state, failed_at)
@@ -71,7 +74,7 @@ export class StoredJobs {
     const table = this.#table
     const [isBehind, way] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
     const last = `(SELECT seq FROM ${table} WHERE queue = $1 AND id = $2)`
-    // When the letter `after` is gone, `last` is null, and the page is the first one.
+    // If the letter `after` is gone, `last` is null, and this is the first page.
     const letters = `SELECT seq, length(body) AS bytes, row_number() OVER (ORDER BY seq ${way}) AS place FROM ${table}
       WHERE queue = $1 AND coalesce(seq ${isBehind} ${last}, true) ORDER BY seq ${way} LIMIT $3`
     const statement = `SELECT id::text, body, reason, state, failed_at FROM ${table}
@@ -105,7 +108,10 @@ export class StoredJobs {
     )
   }
 
-  /** Lists claimed jobs first and last, because one of them may wait again meanwhile. Jobs that other processes have claimed are not seen. */
+  /**
+   * Lists this process's claimed jobs first, and again at the end, because jobs may be claimed or wait again in the meantime. Does not see
+   * jobs that other processes have claimed.
+   */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     yield [...this.#held]
     for (const lane of lanesOf(this.#settings.name)) {
@@ -132,7 +138,9 @@ export class StoredJobs {
     return count
   }
 
-  /** Deletes letters, and the rows of pg-boss that kept their ids known. Skips letters that another process is deleting. */
+  /**
+   * Deletes letters, and the rows of pg-boss that kept their ids known. Skips letters that another process is deleting at the same time.
+   */
   async #removeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly RemovedLetter[]> {
     const { name } = this.#settings
     const { rows } = await db.executeSql(
@@ -162,8 +170,8 @@ export class StoredJobs {
   }
 
   /**
-   * Deletes jobs that wait. An update that changes nothing locks each, so that no worker claims it before the transaction ends. The ids are
-   * sorted, because two transactions that lock the same jobs in different orders would wait for each other.
+   * Deletes waiting jobs. An update that changes nothing locks each job, so that no worker claims it before the transaction ends. The ids
+   * are sorted, because two transactions that lock the same jobs in different orders would wait for each other.
    */
   async #removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     let count = 0

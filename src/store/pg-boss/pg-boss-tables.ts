@@ -1,4 +1,4 @@
-/** The tables of Hookline beside those of pg-boss, in the same schema, and the two queues of pg-boss that it uses. */
+/** Hookline's tables beside those of pg-boss, in the same schema, and the two queues of pg-boss that Hookline uses. */
 
 import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'
@@ -11,7 +11,10 @@ const VERSION = 2
 const MAX_CLAIM_SECONDS = 24 * 60 * 60
 const FOREVER_SECONDS: number = 2 ** 31 - 1
 
-/** Returns the two queues in pg-boss: that of jobs without a group, and that of jobs of groups, whose policy orders each group. */
+/**
+ * Returns the names of the two queues in pg-boss: one for jobs without a group, and one for jobs with a group, whose policy keeps each
+ * group in order.
+ */
 export function lanesOf(name: string): readonly [alone: string, grouped: string] {
   return [name, `${name}-groups`]
 }
@@ -23,10 +26,10 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   await boss.createQueue(grouped, { policy: 'key_strict_fifo' })
   for (const lane of [alone, grouped]) {
     await boss.updateQueue(lane, {
-      heartbeatSeconds: secondsOf(leaseMs), // pg-boss takes a claimed job back that was not touched for so long.
+      heartbeatSeconds: secondsOf(leaseMs), // pg-boss takes back a claimed job that was not touched for this long.
       expireInSeconds: MAX_CLAIM_SECONDS,
       deleteAfterSeconds: secondsOf(dedupeWindowMs),
-      // pg-boss gives up no job by itself, and deletes none that waits.
+      // pg-boss itself gives up no jobs, and deletes none that wait.
       retryLimit: 1_000_000_000,
       retryDelay: 0,
       retentionSeconds: FOREVER_SECONDS,
@@ -43,14 +46,14 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   requireNote(name, VERSION, rows[0], use)
 }
 
-/** Makes pg-boss remember the queue: in a transaction, it would need a second connection to look it up. */
+/** Makes pg-boss cache the queue: in a transaction, it would need a second connection to look the queue up. */
 async function makeBossRemember(boss: PgBoss, lane: string): Promise<void> {
   await boss.findJobs(lane, { id: randomUUID() })
 }
 
 async function createTables(db: Db, schema: string): Promise<void> {
   if (await hasTables(db, schema)) return
-  // A list of statements is one transaction.
+  // Several statements in one string are one transaction.
   await db.executeSql(`
     SELECT pg_advisory_xact_lock(hashtext('${schema}.hookline'));
     CREATE TABLE IF NOT EXISTS ${schema}.hookline_queue (name text PRIMARY KEY, version int NOT NULL, use text);
@@ -68,7 +71,7 @@ async function createTables(db: Db, schema: string): Promise<void> {
       PRIMARY KEY (queue, key), UNIQUE (queue, version))`)
 }
 
-/** Looks for one table only: they are created together. */
+/** Looks for only one of the tables, because they are created together. */
 async function hasTables(db: Db, schema: string): Promise<boolean> {
   const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_mark`])
   return rows[0].found
@@ -106,9 +109,9 @@ export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'obs
 }
 
 /**
- * Returns a statement that selects the `seq` of the rows of a page: it ends before it has more than `maxBytes`, but not before the first one.
+ * Returns a statement that selects the `seq` of the rows of a page. The page ends before it exceeds `maxBytes`, but has at least one row.
  *
- * @param rows A statement that selects `seq` and `bytes` of the rows in their order, with their `place` from 1 on.
+ * @param rows A statement that selects the `seq` and `bytes` of the rows, with their `place` in the order, from 1 up.
  */
 export function fitting(rows: string, maxBytes: string): string {
   return `SELECT seq FROM (SELECT seq, place, sum(bytes) OVER (ORDER BY place) AS total FROM (${rows}) AS page) AS summed

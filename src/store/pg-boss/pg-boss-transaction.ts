@@ -1,22 +1,22 @@
-/** The transaction of a caller, in which jobs are pushed: pg-boss runs its statements there. */
+/** The caller's transaction in which jobs are pushed, and in which pg-boss runs its statements. */
 
 import type { Db } from 'pg-boss'
 import { invalidOption, kindOf } from '../../kit/checks.ts'
 
-/** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */
+/** A client of pg, as far as it is used here. Older versions do not know whether they are in a transaction. */
 interface Client {
   query: Db['executeSql']
   getTransactionStatus?(): 'I' | 'T' | 'E' | null
 }
 
-/** Returns a `db` as pg-boss uses it. @throws TypeError for one that is no transaction. */
+/** Returns a `db` in the form that pg-boss uses. @throws TypeError for a value that is not a transaction. */
 export function readTransaction(db: object): Db {
   const runStatement = readRun(db)
   return {
     async executeSql(text, values) {
       const result = await runStatement(text, values)
       if (!Array.isArray(result?.rows)) {
-        throw invalidOption('db', 'must resolve to an object with a list of `rows`', kindOf(result), ADVICE)
+        throw invalidOption('db', 'must resolve to an object with an array `rows`', kindOf(result), ADVICE)
       }
       return result
     },

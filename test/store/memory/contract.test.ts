@@ -49,7 +49,7 @@ describe('the bounds of a queue in memory', () => {
     await clock.advance(0)
     const refused = queue.push([jobOf(), jobOf()])
     await expect(refused).rejects.toMatchObject(full)
-    await expect(refused).rejects.toThrow(/orders.*maxJobs is 3\./)
+    await expect(refused).rejects.toThrow(/orders.*maxJobs allows 3\./)
     await queue.push([jobOf()])
     await expect(queue.push([jobOf()])).rejects.toMatchObject(full)
     held.resolve(done)
@@ -62,7 +62,7 @@ describe('the bounds of a queue in memory', () => {
     work((job) =>
       job.claimCount < 3 ? { retryAt: new Date(clock.now() + 1000), retryState: new Uint8Array(20) } : done,
     )
-    await expect(queue.push([jobOf(101)])).rejects.toThrow(/orders.*maxBytes is 100\./)
+    await expect(queue.push([jobOf(101)])).rejects.toThrow(/orders.*maxBytes allows 100\./)
     await queue.push([jobOf(60)])
     await queue.push([jobOf(40, { notBefore: new Date(clock.now() + 60_000) })])
     await expect(queue.push([jobOf(1)])).rejects.toMatchObject(full)

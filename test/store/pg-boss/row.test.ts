@@ -31,7 +31,7 @@ describe('an error of PostgreSQL', () => {
     ],
   ])('%s', (_what, error, text) => {
     const reported = unavailable('orders', error)
-    expect(reported.message).toMatch(/^Queue orders: PostgreSQL failed\. Got .+\. Check that .+\.$/)
+    expect(reported.message).toMatch(/^Queue orders: a call to PostgreSQL failed: .+\. Check that .+\.$/)
     expect(reported).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining(text) })
     const { cause } = reported
     expect(JSON.stringify([reported, cause, { ...(cause as object) }, reported.message])).not.toContain('body')
