@@ -1,4 +1,4 @@
-/** inspectQueue(): reads and changes a queue as its receiver or destination can, without either of them. */
+/** inspectQueue(): reads and changes a queue like its receiver or destination, but without either of them. */
 
 import { aClock, anything, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -36,7 +36,7 @@ export interface InspectedInboxLetter extends DeadLetterMessage {
   readonly use: 'inbox' | undefined
 }
 
-/** A dead letter of a destination. Its attempts have no URL: the queue does not hold them. */
+/** A dead letter of a destination. Its attempts have no URL, because the queue does not store URLs. */
 export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
   readonly use: 'destination'
   /** The bytes of the message as it was submitted. */
@@ -73,7 +73,7 @@ export interface InspectedQueue {
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
    * Passes copies of handled messages to the handlers of the workers, like `replay` of a receiver. It cannot ask the handlers which
-   * messages they match: a worker completes messages that none of `handlers` matches.
+   * messages they match: a worker completes messages that none of the handlers in `handlers` match.
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
@@ -136,7 +136,10 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
   }
 }
 
-/** Reads the dead letters of inboxes and destinations: only an inbox stores an error with each, and only a destination has its reasons. */
+/**
+ * Reads the dead letters of inboxes and destinations: only an inbox stores an error with each letter, and only a destination uses its own
+ * set of reasons.
+ */
 const OWNER: LettersOwner<InspectedLetter> = {
   readLetter(letter) {
     const isOfInbox = hasError(letter)

@@ -133,7 +133,7 @@ function createInstruments(meter: Meter) {
   }
 }
 
-/** Starts the span of work that begins, or that took `durationMs` and ends now. */
+/** Starts the span of work that begins now, or that took `durationMs` and ends now. */
 function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): Span {
   const { message, delivery, durationMs } = work
   const parent = contextOf(work)

@@ -32,8 +32,8 @@ export interface CreateQueueOptions {
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
   /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this period if it is
+   * shorter. Default: forever.
    */
   readonly deadLetterRetentionMs?: number | undefined
   /**
@@ -50,7 +50,7 @@ export interface CreateQueueOptions {
   readonly clock?: Clock | undefined
 }
 
-/** The checks of the options that engines share. */
+/** The checks of the options that all engines share. */
 export const QUEUE_CHECKS: OptionChecks<CreateQueueOptions> = {
   name: requireText,
   pollMs: whole(1),

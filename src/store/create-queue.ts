@@ -1,4 +1,4 @@
-/** `createQueue`: what all queues share, over the store of an engine. */
+/** `createQueue`: what all queues have in common, on top of the store of an engine. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable } from '../kit/callbacks.ts'
@@ -187,7 +187,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       const rule = `\`drain\` of queue ${this.#name} needs a receiver that handles its messages`
       throw new TypeError(`${rule}. Call receiver.start() first.`)
     }
-    await this.#worker.drain(this.#use !== undefined) // An inbox or a destination waits for jobs that are due later, too.
+    await this.#worker.drain(this.#use !== undefined) // An inbox or a destination also waits for jobs that are due later.
   }
 
   readonly counts: Queue['counts'] = async () => {

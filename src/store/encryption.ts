@@ -77,7 +77,7 @@ function createSeals(name: string, options: EncryptionOptions) {
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
     const sealed = cipher.update(bytes)
-    cipher.final() // It returns no bytes in this mode.
+    cipher.final() // In this mode, it returns no bytes.
     return Buffer.concat([first.head, iv, sealed, cipher.getAuthTag()])
   }
 
@@ -251,7 +251,7 @@ function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: ()
   }
 }
 
-/** Opens what a handler gets, and seals what it stores. A job that cannot be opened becomes a dead letter as it is. */
+/** Opens what a handler gets, and seals what it stores. A job that cannot be opened becomes a dead letter, unchanged. */
 function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
   const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>() // A transaction completes jobs of other calls, too.
   return async (job, signal, save, begin) => {
@@ -294,7 +294,7 @@ export interface Reencrypted {
   readonly left: Readonly<Record<string, number>>
 }
 
-/** Seals with the first key what the engine can change in place, and counts what is left. */
+/** Seals everything that the engine can change in place with the first key, and counts what is left. */
 export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await seals.waitToOpen()
   const count = (await queue.rewrite?.(seals.reseal)) ?? 0

@@ -13,7 +13,7 @@ export type FieldValue = string | number | boolean | null
 export interface MessageFilter {
   /** Selects messages of this time or later: the time at which they were handled or, for dead letters, at which they failed. */
   readonly since?: Date
-  /** Selects messages from before this time. */
+  /** Selects messages of before this time. */
   readonly until?: Date
   /** Selects messages of this type; `custom` selects those of none of the seven types. */
   readonly type?: ReceivedMessage['type']
@@ -116,7 +116,7 @@ function fieldAt(value: unknown, path: string): unknown {
 
 function ownField(value: object, key: string): unknown {
   const { enumerable, value: found } = Object.getOwnPropertyDescriptor(value, key) ?? {}
-  return enumerable ? found : undefined // The `length` of a list is not enumerable: it was not sent.
+  return enumerable ? found : undefined // The `length` of a list is not enumerable, and was not sent.
 }
 
 /** The byte of a backslash. */

@@ -5,7 +5,12 @@ import { invalidOption, kindOf, requireFunction } from '../kit/checks.ts'
 import { GROUP_ADVICE } from './arguments.ts'
 import type { Queue } from './queue-types.ts'
 
-/** Checks the option. @param place The beginning of its name in errors, such as `inbox.`. @throws TypeError that names the option. */
+/**
+ * Checks the option.
+ *
+ * @param place The beginning of the option's name in errors, such as `inbox.`.
+ * @throws TypeError that names the option.
+ */
 export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Queue): void {
   if (groupBy === undefined) return
   requireFunction(`${place}groupBy`, groupBy)

@@ -34,7 +34,7 @@ export interface LettersOwner<Seen> {
   readonly reasonOf: (letter: DeadLetter) => string
   /** Returns the bytes of the message that the body of a job contains. */
   readonly bodyOf: (body: Uint8Array) => Uint8Array
-  /** All reasons, where they are known. */
+  /** All reasons, if they are known. */
   readonly reasons?: readonly string[]
   /** The filter that only this owner has. */
   readonly filter: 'handler' | 'url'

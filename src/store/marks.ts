@@ -119,7 +119,7 @@ export class Marks implements QueueMarks {
     this.#readAt = startedAt
     if (readsAll) this.#allReadAt = startedAt
     this.#onRead?.()
-    if (hasOld && this.#onRead !== undefined) await this.#store.set([], endedBefore) // A process that only looks deletes nothing.
+    if (hasOld && this.#onRead !== undefined) await this.#store.set([], endedBefore) // A process without a handler only reads the marks, and deletes nothing.
   }
 
   #endedBefore(): Date {

@@ -55,8 +55,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** Whether `push` can store jobs in a transaction of the caller. Default: it cannot, and is never given a `db`. */
   readonly hasTransactions?: boolean
   /**
-   * Stores jobs: all of them or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call
-   * differ.
+   * Stores jobs: all of them or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids in one call
+   * are all different.
    *
    * @returns The ids that it skipped; undefined if the store does not know them.
    * @param options With a `db`, the jobs must exist if and only if its transaction commits. The store throws a TypeError for a `db` that it

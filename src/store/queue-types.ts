@@ -42,10 +42,11 @@ export interface ClaimedJob {
    * How many times the job was claimed, including this time. A claim that ended because its process died or its lease expired counts, too.
    */
   readonly claimCount: number
-  /** When it was first claimed. */
+  /** When the job was first claimed. */
   readonly firstAt: Date
   /**
-   * When it came due; for a job with a `notBefore`, it may be the time of the push. Set at the first claim; later claims may leave it out.
+   * When the job came due; for one with a `notBefore`, this may be the time of the push. Set at the first claim; later claims may leave it
+   * out.
    */
   readonly dueAt?: Date
   /** The state that the previous outcome stored; undefined when it stored none. */
@@ -63,7 +64,7 @@ export interface Complete {
   readonly log?: Uint8Array
 }
 
-/** The decision of a handler about a job. */
+/** What a handler decides about a job. */
 export type Outcome =
   | Complete
   /** Handle the job again at this time. A time in the past means now. The other jobs of its group wait for it. */
@@ -89,7 +90,7 @@ export type BeginTransaction = (timeoutMs: number) => Promise<JobTransaction>
 
 /** A job that a transaction completes. */
 export interface Completion<Claim extends ClaimedJob = ClaimedJob> {
-  /** The job, as its handler got it. */
+  /** The job as its handler got it. */
   readonly claim: Claim
   /** The note of the job in the log. */
   readonly log: Uint8Array | undefined
@@ -103,7 +104,7 @@ export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
    * Completes jobs, appends those with a note to the log, and commits everything. Afterwards, the outcomes of their handlers change
    * nothing.
    *
-   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. In both cases
+   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. In both cases,
    *   nothing was changed, unless only the answer to the commit was lost.
    */
   commit(completions: readonly Completion<Claim>[]): Promise<void>
@@ -264,7 +265,7 @@ export interface WorkOptions {
    * counted. Default: no job must.
    */
   readonly runsAlone?: (job: ClaimedJob) => boolean
-  /** How long the entries of the log are kept. Default: without limit. */
+  /** How long the entries of the log are kept. Default: no limit. */
   readonly history?: HistoryOptions
 }
 
@@ -298,7 +299,7 @@ export interface Queue {
    * its event loop or could not reach the engine for longer than this. Undefined when a claim lasts as long as its process.
    */
   readonly leaseMs?: number | undefined
-  /** Whether its jobs outlive the process. */
+  /** Whether the jobs survive the end of the process. */
   readonly isDurable?: boolean
   /**
    * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine allows, or are part of the transaction: to the
@@ -323,9 +324,9 @@ export interface Queue {
   resume(): void
   /**
    * Waits for the queue in tests. For the queue of an inbox or a destination, it resolves when every message is complete or a dead letter,
-   * including those that are retried. It waits by the clock of the queue: advance a manual one. For a queue with your own worker, it
-   * resolves when no job is due and none is claimed in this process, because other jobs may be due much later. In both cases, it also
-   * resolves when the queue is closed.
+   * including those that are retried. It waits by the clock of the queue: with a manual clock, advance that clock. For a queue with your
+   * own worker, it resolves when no job is due and none is claimed in this process, because other jobs may be due much later. In both
+   * cases, it also resolves when the queue is closed.
    *
    * @throws TypeError (as a rejection) when the queue belongs to a receiver that was not started.
    */
@@ -365,10 +366,10 @@ export interface Queue {
    */
   readonly rewrite?: (change: ChangeBytes) => Promise<number>
   /**
-   * Stops claiming jobs, and gives running jobs the grace period to end; a queue whose jobs end with the process also handles what comes
-   * due in it. Afterwards, the signals abort and later outcomes change nothing: a durable queue releases those jobs for other workers.
-   * Calls in progress get the grace period, too. Resolves to the jobs that would be lost with this process, the oldest first; a durable
-   * queue loses none. Takes at most a second longer than the grace period. Calling `close` again waits for the same end.
+   * Stops claiming jobs, and gives running jobs the grace period to end; a queue whose jobs end with the process also handles the jobs that
+   * are due meanwhile. Afterwards, the signals abort and later outcomes change nothing: a durable queue releases those jobs for other
+   * workers. Calls in progress get the grace period, too. Resolves to the jobs that would be lost with this process, the oldest first; a
+   * durable queue loses none. Takes at most a second longer than the grace period. Calling `close` again waits for the same end.
    */
   close(options?: CloseOptions): Promise<readonly Job[]>
 }

@@ -60,7 +60,7 @@ export class Retention {
     this.#timers.set(drop, unref(this.#clock.setTimeout(again, everyMs)))
   }
 
-  /** How far the machine's clock is ahead of the monotonic one: it changes when the clock is set. */
+  /** Returns how far the machine's clock is ahead of the monotonic clock, which changes when the machine's clock is set. */
   #wallAhead(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

@@ -67,7 +67,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return this.#jobs.size
   }
 
-  /** How many of them take up concurrency: their handler runs, or the call that completes them is claiming the next job. */
+  /** How many of the jobs take up concurrency: their handlers run, or the calls that complete them are claiming the next jobs. */
   get handling(): number {
     return this.#handling
   }

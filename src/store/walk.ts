@@ -86,7 +86,7 @@ export function takePage<Entry extends { readonly body: Uint8Array }>(
   return page
 }
 
-/** The direction and the beginning of a walk over dead letters. */
+/** The direction and the starting point of a walk over dead letters. */
 export interface LettersFrom {
   readonly newestFirst?: boolean
   readonly after?: string | undefined

@@ -25,7 +25,7 @@ export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 const CHECK_EVERY_MS = 60_000
 
 export class Connection {
-  /** The same text for each connection to the same queue. */
+  /** Identifies the queue: connections to the same queue have the same text. */
   readonly place: string
   readonly #settings: BullmqSettings
   readonly #checkServer: Check
@@ -60,7 +60,7 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call notes the use, or finds another one.
+    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call stores the use, or finds that the jobs have the other use.
   }
 
   /** @param since When the caller began to wait: a push may have waited for other pushes. */
@@ -157,7 +157,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
     // A command whose caller has given up must not be sent later.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // A silent connection is closed, and with it end all calls that wait for it.
+    // A silent connection is closed, which ends all calls that wait for it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
     disconnectTimeout: 100, // A timer of ioredis keeps the process alive this long.
@@ -179,12 +179,12 @@ async function createEngine(
   client: Redis,
   onError: (error: unknown) => void,
 ): Promise<Engine> {
-  // Otherwise BullMQ would send INFO, and fail for a Redis user who may not. `redis-server.ts` checks the server.
+  // Otherwise BullMQ would send INFO, and fail for a Redis user who may not run it. `redis-server.ts` checks the server.
   const common = { connection: client, prefix, skipVersionCheck: true }
   const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
     autorun: false,
-    name: randomUUID(), // BullMQ stores it with each job that it claims.
+    name: randomUUID(), // BullMQ stores this name with each job that it claims.
     lockDuration: leaseMs,
     // BullMQ uses the longest interval of all processes of the queue: a process with a long lease must not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),

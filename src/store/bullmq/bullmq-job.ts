@@ -12,7 +12,7 @@ interface Data {
 
 /** The claims of a job so far. An outcome replaces this progress; a claim that ends without an outcome leaves it to the next claim. */
 interface Progress {
-  /** How many claims have begun and count. */
+  /** How many claims have begun that count. */
   readonly claims?: number
   readonly firstAt?: number
   /** When the job was redriven. */
@@ -95,7 +95,7 @@ export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: bo
 }
 
 /**
- * Returns the error that makes a job a dead letter. Its stack is empty, because BullMQ would store that, too, and it says nothing useful.
+ * Returns the error that makes a job a dead letter. Its stack is empty: BullMQ would store the stack, too, which says nothing useful.
  */
 export function failure(reason: string): Error {
   return Object.assign(new UnrecoverableError(reason), { stack: '' })

@@ -89,7 +89,7 @@ const DEFAULTS = {
   timeoutMs: 3_000,
 }
 
-/** Checks and completes the options. @throws TypeError that names the option, and never quotes a URL. */
+/** Checks the options, and adds the defaults. @throws TypeError that names the option, and never quotes a URL. */
 export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)
   const { name, connection } = options

@@ -75,7 +75,7 @@ class BullmqStore implements Store {
   readonly #lostTokens = new Set<string>()
   readonly #tokenPrefix = randomUUID()
   #tokens = 0
-  /** Whether the last claim found no further job. Undefined once `nextDueAt` has used it. */
+  /** Whether the last claim left no due jobs. Undefined once `nextDueAt` has used it. */
   #isDrained: boolean | undefined
   /** How many jobs the next claim asks for: one after a claim that found none, and more while there are many. */
   #nextLimit = 1

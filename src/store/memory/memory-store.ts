@@ -57,7 +57,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): Store {
   return new MemoryStore(options)
 }
 
-/** Its calls are properties, so that a store can be wrapped by spreading it. */
+/** The methods are properties, so that a store can be wrapped by spreading it. */
 class MemoryStore implements Store {
   readonly isDurable = false
   readonly hasGroups = true
@@ -71,7 +71,7 @@ class MemoryStore implements Store {
   /** The ids in the dedupe window. */
   readonly #completedIds = new Set<string>()
   readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
-  /** The entries of the log by their sequence, which is their cursor. */
+  /** The entries of the log, keyed by their number, which is their cursor. */
   readonly #log = new Map<number, LogEntry>()
   /** The marks, in the order in which they were last set. */
   readonly #marks = new Map<string, Mark & { readonly version: number }>()
@@ -164,7 +164,7 @@ class MemoryStore implements Store {
 
   readonly redrive: Store['redrive'] = (ids) => {
     const found = this.#findLetters(ids)
-    this.#requireRoom(found.length, 0) // Their bytes count already.
+    this.#requireRoom(found.length, 0) // Their bytes are already counted.
     for (const letter of found) {
       this.#removeLetter(letter)
       this.#addJob(letter, letter.retryState)

@@ -11,7 +11,7 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
-/** How many times as long as a call a start may take, which may create the schema. */
+/** A start may take this many times as long as a call, because it may create the schema. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** PostgreSQL's code for a missing table, as after the schema was dropped. The next call creates it again. */
@@ -51,7 +51,7 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#opening = undefined // The next call notes the use, or finds another one.
+    this.#opening = undefined // The next call stores the use, or finds that the jobs have the other use.
   }
 
   /** Resolves when pg-boss is ready. */
@@ -200,7 +200,7 @@ export class Connection {
     this.#listening?.catch(() => {}) // Listening is tried again only at the next start.
   }
 
-  /** Reports an error of pg-boss, but not those after which it retries automatically. */
+  /** Reports an error of pg-boss, unless pg-boss retries automatically after it. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))

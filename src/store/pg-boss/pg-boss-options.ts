@@ -38,13 +38,13 @@ export interface Pool {
 /** Options of `pgBossQueue`. Either `connectionString` or `boss` is required. */
 export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * The name of the queue, also in pg-boss, where jobs with a group have a second queue, named with `-groups` at the end: letters, digits
-   * and `_ . - /`. Processes that use the same name, schema and database share the jobs.
+   * The name of the queue: letters, digits and `_ . - /`. It is also the name in pg-boss, where a second queue with `-groups` at the end of
+   * its name holds the jobs that have a group. Processes that use the same name, schema and database share the jobs.
    */
   readonly name: string
   /**
-   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
-   * compiles; a missing one is a TypeError.
+   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X` compiles; a
+   * missing string is a TypeError.
    */
   readonly connectionString?: string | undefined
   /**
@@ -106,7 +106,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
 
 export type Settings = ReturnType<typeof readOptions>
 
-/** How many times `timeoutMs` listing, counting or changing dead letters may take. */
+/** Listing, counting or changing dead letters may take this many times `timeoutMs`. */
 export const LISTING_FACTOR = 10
 /** pg-boss accepts no shorter lease. */
 export const MIN_LEASE_MS = 10_000

@@ -29,7 +29,7 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
       heartbeatSeconds: secondsOf(leaseMs), // pg-boss takes back a claimed job that was not touched for this long.
       expireInSeconds: MAX_CLAIM_SECONDS,
       deleteAfterSeconds: secondsOf(dedupeWindowMs),
-      // pg-boss itself gives up no jobs, and deletes none that wait.
+      // pg-boss itself must not give up jobs, or delete any that wait.
       retryLimit: 1_000_000_000,
       retryDelay: 0,
       retentionSeconds: FOREVER_SECONDS,
@@ -77,7 +77,11 @@ async function hasTables(db: Db, schema: string): Promise<boolean> {
   return rows[0].found
 }
 
-/** Checks that the queues of an observer exist: it creates nothing. @throws HooklineError for a name that does not exist. */
+/**
+ * Checks that the queues of an observer exist, because an observer creates nothing.
+ *
+ * @throws HooklineError for a name that does not exist.
+ */
 export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   const names = await findNames(boss, schema)
   if (!names.includes(name)) throw doesNotExist(name, names)

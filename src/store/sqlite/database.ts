@@ -70,14 +70,14 @@ export function removeIfPossible(file: string): void {
   try {
     rmSync(file, { force: true })
   } catch {
-    // Windows removes no file that a process has open.
+    // Windows does not remove a file that a process has open.
   }
 }
 
 export function requireSqlite(): typeof import('node:sqlite') {
-  // An import would make Node 22 print a warning in each process that loads this module, even without a queue.
+  // An import would make Node 22 print a warning in every process that loads this module, even without a queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the names have no methods.
+  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the classes have no methods.
   throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
 }
 

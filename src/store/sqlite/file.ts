@@ -1,7 +1,7 @@
 /**
  * A file of queues that this process has open: one connection for all of its queues, in the thread of the caller. All calls of a turn of
- * the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk, to
- * which the system writes it off the thread. The frames of the WAL are written in order, so one sync covers all commits before it.
+ * the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk;
+ * the system writes it there off the thread. The frames of the WAL are written in order, so one sync covers all commits before it.
  *
  * The path of a push: `call` of the file → `addCall` → `#schedule` → `#flush`, at the end of the turn → `#makeCalls`, which makes all calls
  * of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
@@ -87,7 +87,7 @@ class SharedFile {
   #syncs = 0
   /** How many running checkpoints hold up all calls. */
   #holds = 0
-  /** Whether the WAL holds no copies of what was deleted. */
+  /** Whether the WAL is free of copies of what was deleted. */
   #isErased = true
   #nextErase: NodeJS.Timeout | undefined
 

@@ -1,6 +1,6 @@
 /**
- * The file as an observer uses it, which reads and changes jobs, but claims none and creates no file. Each call opens the file, and each
- * commit waits for the disk.
+ * The file as an observer uses it: an observer reads and changes jobs, but claims none and creates no file. Each call opens the file, and
+ * each commit waits for the disk.
  */
 
 import type { DatabaseSync } from 'node:sqlite'

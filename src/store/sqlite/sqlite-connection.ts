@@ -10,7 +10,7 @@ import { type Kind, releaseAllOf, type Step } from './sqlite-store.ts'
 import { createQueueRows, openTables, type QueueAndUse, type Queues } from './sqlite-tables.ts'
 import { WalGuard, watchCommits } from './wal.ts'
 
-/** A call on the queue of this name. */
+/** A call on the queue with this name. */
 export interface Call {
   readonly name: string
   readonly kind: Kind

@@ -21,7 +21,7 @@ import { CHECK_PATH } from './sqlite-tables.ts'
 export interface SqliteQueue extends Queue {
   /**
    * Writes a copy of the file, with all of its queues, while they are in use (`VACUUM INTO`). The copy holds what was pushed before the
-   * call, and only this user may read it. To restore it, stop all processes that use the file, and put the copy in its place.
+   * call, and only this user may read it. To restore the copy, stop all processes that use the file, and put the copy in its place.
    *
    * @param path A file that does not exist yet.
    * @throws TypeError if `path` is not a path; HooklineError `queue_unavailable` if the backup cannot be written, in which case no file is

@@ -73,7 +73,7 @@ export type Step<T> = (transaction: Transaction) => T
 export interface Transaction {
   readonly sql: Statements
   readonly row: QueueRow
-  /** This process: see locks.ts. */
+  /** The owner that stands for this process: see locks.ts. */
   readonly owner: number
   /**
    * About how many bytes the step adds to the WAL: its pages, the bodies that it adds, and those that it deletes, which `secure_delete`

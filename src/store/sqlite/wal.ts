@@ -22,7 +22,7 @@ import { watchLock } from './locks.ts'
 /** Whether this process may sync: Node's permission model does not allow it. */
 export const MAY_SYNC: boolean = process.permission === undefined
 
-/** The first bytes of each WAL. The lowest bit of the last one says in which byte order its checksums are. */
+/** The first bytes of each WAL. The lowest bit of the last byte says which byte order the checksums have. */
 const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 const SAVE_MS = 1_000
 const CALL_AGAIN = 'Call again: the next call reopens it.'
