@@ -20,7 +20,7 @@ interface Change<Value> {
   readonly isRemoved: boolean
 }
 
-/** The most calls that one push queues. */
+/** The maximum number of calls that one push queues. */
 const MAX_CHUNK = 500
 
 /** How long to wait while the queue is full, in milliseconds. */
@@ -56,7 +56,7 @@ function mapMembers(members: Iterable<string>, name: string): Map<string, boolea
   return new Map(Array.from(members, (userId) => [requireUserId(userId, name), true]))
 }
 
-/** The values are copied, so that the next sync sees values that the caller changes in place. */
+/** Copies the values, so that the next sync notices values that the caller has changed in place. */
 function mapValues<Value>(values: Iterable<readonly [string, Value]>, name: string): Map<string, Value> {
   if (!isIterable(values)) throw invalidValues(name, kindOf(values))
   return new Map(
@@ -82,8 +82,8 @@ function requireUserId(userId: unknown, name: string): string {
 }
 
 /**
- * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued. Tries again
- * with half as many calls while the queue is full.
+ * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued. While the
+ * queue is full, it tries again with half as many calls.
  *
  * @param removed The value of a user who is no longer in `current`.
  */

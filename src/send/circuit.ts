@@ -1,6 +1,6 @@
 /**
- * The circuit of a URL: closed, it sends; open, it holds; half-open, it probes with one message. After a successful probe it lets
- * one attempt run at a time, and one more after as many successes as run at a time.
+ * The circuit of a URL: while closed, it sends; while open, it holds; while half-open, it probes with one message. After a successful
+ * probe, it lets one attempt run at a time, and raises this limit by one after as many successes as the limit.
  */
 
 import { backoff } from '../kit/backoff.ts'
@@ -16,39 +16,39 @@ import type { Attempt } from './sender-types.ts'
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 interface CircuitTimes {
-  /** The webhook URL. Its query reads `?…`, because it may hold a token. */
+  /** The webhook URL. Its query is shown as `?…`, because it may hold a token. */
   readonly url: string
-  /** When its circuit opened; absent while it is closed. */
+  /** When the circuit of the URL opened; absent while it is closed. */
   readonly openSince?: Date
-  /** When one message is posted to probe the URL; set while its circuit is `open`. */
+  /** When the next message is posted to probe the URL; set while its circuit is `open`. */
   readonly probeAt?: Date
 }
 
 /** The health of a URL. The figures count attempts of this process since the URL was added to the settings. */
 export interface UrlHealth extends CircuitTimes {
   readonly circuit: CircuitState
-  /** How many attempts it accepted. */
+  /** How many attempts the URL accepted. */
   readonly delivered: number
   /** How many attempts failed. */
   readonly failed: number
-  /** The last attempt that failed. Undefined while none has. */
+  /** The last attempt that failed; undefined while none has failed. */
   readonly lastFailure?: Pick<Attempt, 'at' | 'status' | 'error' | 'reason'>
 }
 
 /** `hookline:circuit`, and what `onCircuit` receives: a circuit opened or closed. */
 export interface CircuitEvent extends CircuitTimes {
   readonly state: CircuitState
-  /** The attempt that opened or closed it. */
+  /** The attempt that opened or closed the circuit. */
   readonly cause: Attempt
 }
 
 /** When circuits open, and how they probe. */
 export interface CircuitOptions {
-  /** A circuit opens after so many failed attempts in a row. Default 10. */
+  /** The number of failed attempts in a row after which a circuit opens. Default 10. */
   readonly failures?: number
-  /** The longest time between two probes, in milliseconds; the first follows after a second. Default 30 000. */
+  /** The maximum time between two probes, in milliseconds; the first probe follows after a second. Default 30 000. */
   readonly maxProbeMs?: number
-  /** The most messages a second that are tried once more when their four hours end while all circuits are open. Default 1. */
+  /** The maximum number of messages per second to try once more when their four hours end while all circuits are open. Default 1. */
   readonly lastAttemptsPerSecond?: number
 }
 
@@ -60,10 +60,10 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
 
 const FIRST_PROBE_MS = 1_000
 
-/** The longest `Retry-After` that holds a URL, in milliseconds. The message that was answered with it may wait longer. */
+/** The maximum time that a `Retry-After` holds a URL, in milliseconds. The message that got this response may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
-/** Every time is by the monotonic clock, in milliseconds. */
+/** All times are in milliseconds on the monotonic clock. */
 export class Circuit {
   readonly #policy: CircuitPolicy
   readonly #rate: TokenBucket
@@ -71,10 +71,10 @@ export class Circuit {
   #openSince: number | undefined
   #probeAt = 0
   #openingsSinceSuccess = 0
-  #epoch = 0 // Counts openings. An attempt that began before the last one ends without effect: it says nothing about the URL now.
+  #epoch = 0 // Counts openings. An attempt that began before the last opening has no effect: it says nothing about the URL now.
   #failuresInRow = 0
   #active = 0
-  #maxActive: number // A fraction while it grows. The concurrency until the circuit opens first.
+  #maxActive: number // Fractional while it grows; equal to the concurrency until the circuit first opens.
 
   constructor(policy: CircuitPolicy) {
     this.#policy = policy
@@ -86,12 +86,12 @@ export class Circuit {
     return this.#state
   }
 
-  /** When it opened; undefined while it is closed. */
+  /** When the circuit opened; undefined while it is closed. */
   get openSince(): number | undefined {
     return this.#openSince
   }
 
-  /** When it probes next; set while it is open. */
+  /** When the circuit probes next; set while it is open. */
   get probeAt(): number | undefined {
     return this.#state === 'open' ? this.#probeAt : undefined
   }
@@ -104,7 +104,7 @@ export class Circuit {
     return Math.max(0, Math.min(Math.floor(this.#maxActive) - this.#active, tokens))
   }
 
-  /** Returns when an attempt may begin if none ends until then; undefined when one has to end first. */
+  /** Returns when an attempt may begin if no other ends before then; undefined when one has to end first. */
   roomAt(now: number): number | undefined {
     const isFull = this.#state === 'closed' && this.#active >= Math.floor(this.#maxActive)
     if (isFull || this.#state === 'half_open') return undefined
@@ -112,8 +112,8 @@ export class Circuit {
   }
 
   /**
-   * Begins an attempt, also without room. The caller must call the returned function when the attempt ends: it returns whether
-   * the circuit opened or closed.
+   * Begins an attempt, even if there is no room. The caller must call the returned function when the attempt ends; that function
+   * returns whether the circuit opened or closed.
    */
   begin(now: number): (attempt: Attempt, now: number) => boolean {
     this.#rate.take(now)
@@ -168,7 +168,7 @@ export class Circuit {
   }
 }
 
-/** Checks and completes the options. False counts failures, too, but no number of them opens a circuit. */
+/** Checks and completes the options. With false, failures are counted, too, but no number of them opens a circuit. */
 export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readonly<Required<CircuitOptions>> {
   if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
   requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])

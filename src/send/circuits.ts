@@ -1,4 +1,4 @@
-/** The circuits of the URLs of a destination. With its switch they decide how many messages may be posted now, and to which URLs. */
+/** The circuits of a destination's URLs. Together with its switch, they decide how many messages may be posted now, and to which URLs. */
 
 import type { Clock } from '../kit/clock.ts'
 import { createTokenBucket, type TokenBucket } from '../kit/token-bucket.ts'
@@ -9,7 +9,7 @@ import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
-/** The four hours of a held message begin so much later, in milliseconds: a URL that recovers just before their end is noticed in time. */
+/** The delay of the four hours of a held message, in milliseconds: a URL that recovers just before they end is noticed in time. */
 const NOTICE_MS = 60_000
 
 const MIN_HOLD_MS = 10_000
@@ -20,7 +20,7 @@ interface UrlCircuit {
   readonly counts: { delivered: number; failed: number; lastFailure?: NonNullable<UrlHealth['lastFailure']> }
 }
 
-/** Measures by the monotonic clock: setting the system clock does not end an outage. */
+/** Measures time with the monotonic clock, so that setting the system clock does not end an outage. */
 export class Circuits {
   readonly #clock: Clock
   readonly #policy: CircuitPolicy
@@ -51,7 +51,7 @@ export class Circuits {
     return all.map((each) => ({ ...this.#describeTimes(each), circuit: each.circuit.state, ...each.counts }))
   }
 
-  /** Follows the settings. A URL that stays keeps its circuit. */
+  /** Adopts new settings. A URL that remains keeps its circuit. */
   update({ enabled, targets }: DestinationSettings): void {
     this.#offSince = enabled ? undefined : (this.#offSince ?? this.#clock.monotonic())
     this.#byId = new Map(targets.map((target) => [target.id, this.#byId.get(target.id) ?? this.#create(target)]))
@@ -63,7 +63,7 @@ export class Circuits {
     return targets.filter(({ id }) => (this.#byId.get(id)?.circuit.room(now) ?? 0) > 0)
   }
 
-  /** Begins an attempt, also at a URL that may not be tried. The caller must call the returned function when the attempt ends. */
+  /** Begins an attempt, even at a URL that may not be tried. The caller must call the returned function when the attempt ends. */
   begin({ id }: Target): (attempt: Attempt) => void {
     const found = this.#byId.get(id)
     if (found === undefined) return () => {}
@@ -76,10 +76,11 @@ export class Circuits {
   }
 
   /**
-   * Returns when the four hours of a message that was not tried yet begin. While a URL may be tried: with its first claim or, if
-   * the message was held, now. While no URL may be tried: a minute after the message arrived, or after the hold began if that is later.
+   * Returns when the four hours begin for a message that has not been tried yet. While a URL may be tried, they begin with the first
+   * claim or, if the message was held, now. While no URL may be tried, they begin a minute after the message arrived, or a minute after
+   * the hold began if that is later.
    *
-   * @param before The last result for this message; undefined when it was never held.
+   * @param before The previous result for this message; undefined when it was never held.
    */
   windowStart({ dueAt, firstAt }: ClaimedJob, before: number | undefined): number {
     const heldSince = this.#heldSince()
@@ -88,7 +89,7 @@ export class Circuits {
     return Math.max(afterArrival, this.#toDate(heldSince).getTime() + NOTICE_MS)
   }
 
-  /** Admits a message whose four hours end for a last attempt although no URL may be tried, at most so many a second. */
+  /** Returns whether a message whose four hours end gets a last attempt although no URL may be tried; limits how many do per second. */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
     const isAdmitted = this.#lastAttempts.count(now) > 0
@@ -111,7 +112,7 @@ export class Circuits {
     return { target, circuit: new Circuit(this.#policy), counts: { delivered: 0, failed: 0 } }
   }
 
-  /** A message needs one URL, so the room is that of the URL with the most. */
+  /** A message needs only one URL, so the room is that of the URL with the most room. */
   #findRoom(): number {
     const now = this.#clock.monotonic()
     let room = 0
@@ -130,19 +131,19 @@ export class Circuits {
     return this.#offSince === undefined ? this.#byId.values() : []
   }
 
-  /** Returns when the four hours of the first held message may end. From then on all are claimed, so that each ends in time. */
+  /** Returns when the four hours of the first held message may end. From then on, all held messages are claimed, so that each ends in time. */
   #sweepAt(): number {
     return (this.#heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
-  /** Returns since when no URL may be tried: the switch is off, or all circuits are open; undefined while one may be tried. */
+  /** Returns the time since which no URL may be tried: the switch is off, or all circuits are open. Undefined while one may be tried. */
   #heldSince(): number | undefined {
     const openSince = this.#openSince()
     const offSince = this.#offSince
     return offSince === undefined || openSince === undefined ? (offSince ?? openSince) : Math.min(offSince, openSince)
   }
 
-  /** Returns since when all circuits are open; undefined while one is closed. */
+  /** Returns the time since which all circuits have been open; undefined while one is closed. */
   #openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
     for (const { circuit } of this.#byId.values()) {
@@ -165,7 +166,7 @@ export class Circuits {
   }
 }
 
-/** An attempt that `close` ended says nothing about its URL, and is not counted. */
+/** Counts an attempt, unless `close` ended it: then it says nothing about its URL. */
 function countAttempt({ counts }: UrlCircuit, attempt: Attempt): void {
   const { url, ok, body, durationMs, retryAfterMs, ...failure } = attempt
   if (ok) counts.delivered += 1

@@ -18,7 +18,7 @@ export interface Composed {
   readonly at: number
   /** The id of its job. Default: a new one. */
   readonly id?: string | undefined
-  /** The bytes as the queue stores them. Default: as they are. */
+  /** The bytes that the queue stores. Default: `bytes`. */
   readonly stored?: Uint8Array
 }
 
@@ -59,5 +59,5 @@ export function composeSubmission({ message, key, source }: Submission, clock: C
 function explainFault(type: MessageType, error: unknown): string {
   if (error instanceof HooklineError) return `${type}: ${error.message}`
   const [firstLine] = describeError(error).split('\n')
-  return `${type}: the call cannot be written as JSON: ${firstLine}. Pass plain data without cycles and BigInt values.`
+  return `${type}: the call cannot be written as JSON: ${firstLine}. Pass plain data without cycles or BigInt values.`
 }

@@ -40,7 +40,7 @@ import { messageBytes, REASONS, readDeadLetter, readMessage, readReason } from '
  * as failed. The promise of a method resolves when the message is in the queue; `onAttempt` and the diagnostics channel
  * `hookline:attempt` receive a report after every round.
  *
- * @throws TypeError that names the option, and for a queue that serves another destination or an inbox.
+ * @throws TypeError that names the option, or for a queue that already serves another destination or an inbox.
  * @example
  * const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: 'secret' })
  * await destination.track({ userId: 'user-1', event: 'Order Completed' })
@@ -161,7 +161,12 @@ class Outbox implements SyncTarget {
 
   async submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]> {
     if (!Array.isArray(submissions)) {
-      throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
+      throw invalidOption(
+        'submissions',
+        'must be a list',
+        kindOf(submissions),
+        'Pass a list, for example [{ message }].',
+      )
     }
     return this.push(
       submissions.map((submission) => composeSubmission(submission, this.clock)),
@@ -169,13 +174,13 @@ class Outbox implements SyncTarget {
     )
   }
 
-  /** Composes and queues one message. What `compose` throws is a rejection. */
+  /** Composes and queues one message. If `compose` throws, the promise rejects. */
   async pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
     const [result] = await this.push([compose()], options)
     return result as Queued // One result for each message.
   }
 
-  /** Queues messages that were composed by another clock. `at` is the time by the clock of this destination. */
+  /** Queues messages that were composed with another clock. `at` is the time on the clock of this destination. */
   pushAt(composed: readonly Composed[], at: number): Promise<readonly Queued[]> {
     return this.push(composed.map((each) => ({ ...each, at })))
   }
@@ -203,7 +208,7 @@ class Outbox implements SyncTarget {
   /**
    * Counts and reports a message that is not queued or not sent.
    *
-   * @param id Its id, if it was queued before.
+   * @param id The id of the message, if it was queued before.
    */
   skip({ message, at }: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id?: string): void {
     this.skipped[reason] += 1
@@ -211,7 +216,7 @@ class Outbox implements SyncTarget {
   }
 }
 
-/** @param composedAt The reference for the age of the message: one without a timestamp got this time as its own. */
+/** @param composedAt The time at which the age of the message is measured; a message without a timestamp got this time as its own. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
@@ -219,6 +224,6 @@ function findSkipReason(
 ): Exclude<SkipReason, 'filtered'> | undefined {
   if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
-  if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.
+  if (historicalAfterMs === undefined || type === 'delete') return undefined // A deletion request is new, whatever its timestamp.
   return composedAt - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
 }

@@ -82,7 +82,7 @@ function* inChunks(bytes: Uint8Array): Generator<Uint8Array> {
   yield bytes.subarray(middle)
 }
 
-/** Makes an object of names and values in turns. */
+/** Makes an object from alternating names and values. */
 function joinPairs(list: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string

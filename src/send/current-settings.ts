@@ -32,7 +32,7 @@ export function createCurrentSettings(options: DestinationOptions) {
     get transport(): Transport {
       return transport
     },
-    /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
+    /** Makes all of the changes, or none. Attempts under way end on the transport on which they began. */
     update(changes: DestinationChanges): void {
       const next = applyChanges(settings, changes)
       if (next.targets !== settings.targets || next.key !== settings.key) replaceTransport(next)

@@ -1,4 +1,4 @@
-/** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
+/** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or its four hours are over. */
 
 import type { Clock } from '../kit/clock.ts'
 import { RETRY_WINDOW_MS } from '../protocol/limits.ts'
@@ -31,7 +31,7 @@ interface DueRound {
   readonly signal: AbortSignal
 }
 
-/** A round is posted with the settings that are in force when it begins. What follows it is planned with those at its end. */
+/** A round is posted with the settings in force when it begins. What follows is planned with the settings in force when it ends. */
 export class JobHandler {
   readonly #current: CurrentSettings
   readonly #circuits: Circuits
@@ -70,7 +70,7 @@ export class JobHandler {
     return isTransformed ? this.#post(job, before, signal) : this.#transformAndPost(job, before, signal, save)
   }
 
-  /** Reports a job that the queue could not read, and made a dead letter. */
+  /** Reports a job that the queue could not read and made a dead letter. */
   endUnreadable(letter: DeadLetter): void {
     this.#report(letter, UNREADABLE)
     this.#observers.publish('deadLetter', letter)
@@ -154,14 +154,14 @@ export class JobHandler {
     return this.#circuits.areOpen ? 'circuit_open' : 'window_over'
   }
 
-  /** Holds a message while no URL that is due may be tried: until this time, or the last one at which a round may begin. */
+  /** Holds a message while no URL that is due may be tried: until the given time, but no later than the last start of a round. */
   #hold(job: ClaimedJob, before: RetryState, startedAt: number, until: number): Outcome {
     const retryAt = Math.min(until, startedAt + LAST_START_MS)
     if (before.rounds > 0) return retryUnchanged(job, retryAt)
     return { retryAt: new Date(retryAt), retryState: this.#writeState({ ...before, startedAt }) }
   }
 
-  /** Waits until the next URL is due. An update removed those whose turn it was from the settings. */
+  /** Waits until the next URL is due, after an update removed the URLs whose turn it was. */
   #waitForNextUrl(job: ClaimedJob, before: RetryState, now: number): Outcome {
     const at = findNextTime(this.#current.settings.targets, before, now)
     return at === undefined ? this.#fail(job, before, [], 'refused') : retryUnchanged(job, at)

@@ -20,9 +20,9 @@ export type SkipReason =
 export interface SkippedEvent {
   readonly message: Message
   readonly reason: SkipReason
-  /** When it was given to the destination, in milliseconds since the epoch, by its clock. */
+  /** When the message was given to the destination, in milliseconds since the epoch, on the destination's clock. */
   readonly at: number
-  /** Set for a message that was queued: a `filter` leaves it out. */
+  /** The id of the message; set only if it was queued before a `filter` left it out. */
   readonly id?: string
 }
 
@@ -49,7 +49,7 @@ export interface DeliveryReport {
   readonly message: Message
   /** The attempts of this round; empty when the message failed without another round. */
   readonly latest: readonly Attempt[]
-  /** All attempts since the message was queued, in order. Those of earlier rounds have no body and no reason. */
+  /** All attempts since the message was queued, in order. The attempts of earlier rounds have no body and no reason. */
   readonly attempts: readonly Attempt[]
   /** When the next round begins; set while `retrying`. */
   readonly retryAt?: Date
@@ -59,41 +59,44 @@ export interface DeliveryReport {
   readonly error?: unknown
 }
 
-/** The tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. It never fails: an attempt has its error as a field. */
+/**
+ * The tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. It never publishes `error`: an attempt has its
+ * error as a field.
+ */
 export interface DeliverEvent extends TracedEvent {
-  /** The webhook URL. Its query reads `?…`. */
+  /** The webhook URL. Its query is shown as `?…`. */
   readonly url: string
   /** The id that the destination gave the message; undefined for a message of a sender. */
   readonly id: string | undefined
-  /** Which attempt at this URL this is, from 1 on; of a sender always 1. */
+  /** The number of this attempt at the URL, counted from 1; always 1 for a sender. */
   readonly attempt: number
   /** The attempt that was made; set before `asyncEnd` is published. */
   readonly result?: Attempt
 }
 
-/** A message was queued: with a `db`, as far as your transaction commits. */
+/** A message was queued; with a `db`, only if your transaction commits. */
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
   /** The message as it was given, before `filter` and `transform`. */
   readonly bytes: Uint8Array
-  /** In milliseconds since the epoch, by the clock of the destination. */
+  /** When the message was given to the destination, in milliseconds since the epoch, on the destination's clock. */
   readonly at: number
 }
 
 /** A round ended, or the message failed without one. */
 export interface ObservedReport extends DeliveryReport {
-  /** The bytes that are signed and posted; the message as it was given when `filter` or `transform` failed. */
+  /** The bytes that are signed and posted, or the message as it was given if `filter` or `transform` failed. */
   readonly bytes: Uint8Array
 }
 
-/** Observes one destination. Each method is called at once: keep it short. What it throws becomes a process warning. */
+/** Observes one destination. Each method is called synchronously: keep it short. An error that it throws becomes a process warning. */
 export interface DestinationObserver {
   queued?(event: QueuedEvent): void
   skipped?(event: SkippedEvent): void
-  /** The report is the one of `onAttempt`: its `message` and `bytes` are getters, a copy by spread loses them. */
+  /** Receives the same report as `onAttempt`. Its `message` and `bytes` are getters, which a copy made by spreading loses. */
   attempted?(report: ObservedReport): void
   circuit?(event: CircuitEvent): void
-  /** `forget` was called: an observer forgets the messages of these users, too. */
+  /** `forget` was called: the observer must forget the messages of these users, too. */
   forgotten?(event: { readonly ids: string | readonly string[] }): void
 }

@@ -1,4 +1,4 @@
-/** Passes the events of a destination on: to diagnostics channels, callbacks and the log first, then to the observers of users. */
+/** Passes on the events of a destination: first to diagnostics channels, callbacks and the log, then to the observers of users. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -14,7 +14,7 @@ import type { DestinationSettings } from './destination-options.ts'
 import type { Attempt } from './sender-types.ts'
 import { readMessage } from './stored-submission.ts'
 
-/** The events of observers, and one that only the callback gets. */
+/** The events that observers get, and one that only a callback gets. */
 interface Events extends DestinationObserver {
   deadLetter?(letter: DeadLetter): void
 }
@@ -27,7 +27,7 @@ const skippedChannel = channel('hookline:skipped')
 
 /**
  * @param onDeadLetter Receives each dead letter as the queue stores it.
- * @param hasOtherUrls Returns whether a message goes to more than one URL now.
+ * @param hasOtherUrls Returns whether messages currently go to more than one URL.
  */
 export function createDestinationObservers(
   { clock, onAttempt, onCircuit, log }: DestinationSettings,
@@ -37,9 +37,9 @@ export function createDestinationObservers(
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
-  const failingUrls = new Set<string>() // They failed while another URL accepted, and have not accepted since.
+  const failingUrls = new Set<string>() // URLs that failed while another one accepted a message, and that have not accepted one since.
 
-  /** Writes that a URL misses messages when that begins, not for each message. */
+  /** Logs that a URL misses messages once, when that begins, not for each message. */
   function writeMissed(attempt: Attempt): void {
     const { url, ok, error } = attempt
     if (ok) failingUrls.delete(url)
@@ -70,7 +70,10 @@ export type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
 
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 
-/** Parses the message only when it is read. It is a class because an object literal with a getter cost a destination 8 % of its processor time. */
+/**
+ * Parses the message only when it is read. This is a class because an object literal with a getter cost a destination 8 % of its
+ * processor time.
+ */
 export class JobReport implements ObservedReport {
   readonly #body: Uint8Array
   readonly status: ReportDetails['status']
@@ -102,7 +105,7 @@ export class JobReport implements ObservedReport {
   }
 }
 
-/** Says of a failed round which message it was, what follows, and what each URL answered ("Outbound event delivery", Errors). */
+/** Describes a failed round: which message it was, what follows, and what each URL answered ("Outbound event delivery", Errors). */
 function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedReport): Line {
   const cause = error === undefined ? latest.map(describeAttempt).join('; ') : describeError(error)
   if (reason === undefined) {
@@ -118,7 +121,7 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }
 }
 
-/** A URL that fails is not tried again with a message that another URL accepted ("Outbound event delivery", Errors). */
+/** A message that another URL accepted is not retried at a URL that failed ("Outbound event delivery", Errors). */
 function missedLine(attempt: Attempt): Line {
   const { url } = attempt
   const text = `url_failed: ${url} does not get messages that another URL accepts. ${describeAttempt(attempt)}. To deliver to each URL, create a destination for each.`
@@ -134,7 +137,7 @@ function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: bo
   const at = probeAt?.toISOString()
   const follows = hasOthers
     ? 'It does not get messages that another URL accepts meanwhile. To deliver to each URL, create a destination for each.'
-    : 'When it accepts one within four hours, the others follow.'
+    : 'Once the URL accepts one within four hours, the others follow.'
   const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describeAttempt(cause)}. ${follows}`
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }

@@ -29,63 +29,73 @@ import { readWebhooks } from './webhooks.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
-  /** Whether the destination starts enabled, also after a restart: the queue does not store the switch. Default true. */
+  /** Whether the destination starts enabled, including after a restart: the queue does not store the switch. Default true. */
   readonly enabled?: boolean
   /**
-   * A message whose `timestamp` is more than so many milliseconds ago when it is submitted is historical: it is not queued
-   * ("Go client library", What the service does 7). A message without a timestamp is new, and a `delete` is queued whatever
-   * its timestamp. Default: none, which accepts messages of any age.
+   * The maximum age of the `timestamp` of a message when it is submitted, in milliseconds. An older message is historical and is not
+   * queued ("Go client library", What the service does 7). A message without a timestamp counts as new, and a `delete` is queued
+   * whatever its timestamp. Default: none, which accepts messages of any age.
    */
   readonly historicalAfterMs?: number
-  /** Stores messages until they are delivered; one queue serves one destination. Default: a `memoryQueue`, which ends with the process. */
+  /** Stores messages until they are delivered; one queue serves one destination. Default: a `memoryQueue`, lost when the process ends. */
   readonly queue?: Queue
-  /** The most messages that are posted at a time. A URL that does not respond holds a message for 5 seconds. Default 50. */
+  /** The maximum number of messages to post at a time. A message to a URL that does not respond counts for 5 seconds. Default 50. */
   readonly concurrency?: number
   /**
-   * The most posts a second to each URL, from this process, on average: a tenth of them may be posted at once. Default: no
-   * limit.
+   * The maximum number of posts per second from this process to each URL, on average: a tenth of them may be posted at once.
+   * Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
-   * When the circuit of a URL opens, which holds messages for a URL that fails, and how it probes. False never holds a message.
-   * Default: opens after 10 failures in a row, a 429 or a `Retry-After`, and probes after a second, up to every 30 seconds.
+   * When the circuit of a failing URL opens, which holds the messages for that URL, and how it probes. With false, no message is
+   * ever held. Default: opens after 10 failures in a row, a 429 or a `Retry-After`; probes after a second, then at growing intervals
+   * of up to 30 seconds.
    */
   readonly circuit?: CircuitOptions | false
   /**
-   * Whether messages are queued while the destination is off, and held for up to four hours; or not queued. Default `drop`.
+   * What happens to messages that are submitted while the destination is disabled: `hold` queues them and holds them for up to four
+   * hours, `drop` does not queue them. Default `drop`.
    */
   readonly whenDisabled?: 'drop' | 'hold'
   /**
-   * Returns whether a message is sent. It is called once, when the message is to be posted first, before `transform`; it may return a
-   * promise. What it throws makes the message a dead letter, `transform_failed`: a redrive calls it again.
+   * Returns whether to send a message. It is called once, before `transform`, when the message is about to be posted for the first
+   * time; it may return a promise. If it throws, the message becomes a dead letter with the reason `transform_failed`; a redrive
+   * calls it again.
    */
   readonly filter?: MessageFunctions['filter']
-  /** Returns the message to send in place of another, which it may change. Called as `filter` is: each attempt posts the same. */
+  /**
+   * Returns the message to send in place of the given one, which it may change. It is called under the same conditions as `filter`, and
+   * each attempt posts its result.
+   */
   readonly transform?: MessageFunctions['transform']
   /**
-   * Names the group of a message, such as its user. Gets the message as it was submitted. The messages of a group are posted one at a time, in the order of
-   * submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Names the group of a message, such as its user. It gets the message as it was submitted. The messages of a group are posted one at
+   * a time, in the order of submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`
+   * means no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
-  /** Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: it is stored as it is. */
+  /**
+   * Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: messages are stored
+   * unencrypted.
+   */
   readonly encryption?: EncryptionOptions
-  /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
+  /** The source of randomness for the schedule: returns a number of at least 0 and less than 1. Default `Math.random`. */
   readonly random?: () => number
   /**
-   * Receives a report after every round: delivered, retrying or failed, with all attempts so far. Not awaited. Default: prints
-   * a line for each failed round, see `logger`.
+   * Receives a report after every round: delivered, retrying or failed, with all attempts so far. It is not awaited. Default: prints
+   * a line for each failed round (see `logger`).
    */
   readonly onAttempt?: (report: DeliveryReport) => unknown
-  /** Receives each opening and each closing of a circuit. Not awaited. */
+  /** Receives an event each time a circuit opens or closes. It is not awaited. */
   readonly onCircuit?: (event: CircuitEvent) => unknown
   /**
-   * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
-   * before the queue has recorded it.
+   * Receives each new dead letter, for example to raise an alarm. It is not awaited. It is called once for each dead letter, or again
+   * if the process dies before the queue has recorded the dead letter.
    */
   readonly onDeadLetter?: (letter: DestinationDeadLetter) => unknown
   /**
-   * Receives the lines about failed rounds: pino, or any object of its shape. Default: the console, at most a few lines a
-   * minute; with `onAttempt` nothing, unless `console` is passed here.
+   * Receives the lines about failed rounds: pino, or any object of the same shape. Default: the console, with at most a few lines a
+   * minute; with `onAttempt`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
 }
@@ -129,7 +139,7 @@ const CHECKS: OptionChecks<DestinationOptions> = {
 
 function requireQueue(name: string, queue: unknown): void {
   if (hasMethods(queue, ['push', 'work'])) return
-  const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
+  const advice = "Pass a queue, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
   throw invalidOption(name, 'must be a queue', kindOf(queue), advice)
 }
 
@@ -182,7 +192,7 @@ function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
   return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
-/** Replaces a number outside the range, and NaN, with which a message would be retried at once or never. */
+/** Replaces NaN and any number outside the range, with which a message would be retried at once or never. */
 function readShare(share: number): number {
   return share >= 0 && share < 1 ? share : Math.random()
 }

@@ -17,29 +17,32 @@ export type Queued =
 /** A message to queue. */
 export interface Submission {
   readonly message: Message
-  /** Identifies the message to the caller: submitted again under the same key, it is queued once. Default: no key. */
+  /** Identifies the message to the caller: a message submitted again under the same key is queued only once. Default: no key. */
   readonly key?: string
-  /** Where it comes from, for `filter` and `transform`: stored with the message, and not sent. Default: unknown. */
+  /** Where the message comes from, for `filter` and `transform`: stored with the message but not sent. Default: unknown. */
   readonly source?: string
 }
 
 /** A message that failed and is not retried until it is redriven. */
 export interface DestinationDeadLetter {
   readonly id: string
-  /** As it was submitted. Undefined when the reason is `unreadable`. */
+  /** The message as it was submitted. Undefined when the reason is `unreadable`. */
   readonly message: Message | undefined
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
-  /** With `transform_failed`, the first 500 characters of what `filter` or `transform` threw, as text. With `unreadable`, why the queue cannot read it, where it says so. */
+  /**
+   * With `transform_failed`, the first 500 characters of what `filter` or `transform` threw, as text. With `unreadable`, why the queue
+   * cannot read the message, if the queue says so.
+   */
   readonly error?: string
-  /** The first 2 000 characters of its stack, if it has one. */
+  /** The first 2 000 characters of the stack of the thrown error, if it has one. */
   readonly stack?: string
 }
 
-/** Which dead letters of a destination are meant: those that match all that is given. */
+/** Selects the dead letters of a destination that match every given condition. */
 export interface DestinationLetterFilter extends LetterFilter<FailureReason> {
-  /** Selects the messages that were posted to this URL in vain. */
+  /** Selects the messages that were posted to this URL without success. */
   readonly url?: string
 }
 
@@ -51,41 +54,41 @@ export interface SyncOptions<Previous> {
 
 /** Options of {@link Destination.close}. */
 export interface DestinationCloseOptions {
-  /** How long rounds may still take, in milliseconds. Default 5000. */
+  /** How long rounds may still continue, in milliseconds. Default 5000. */
   readonly graceMs?: number
 }
 
 /** The health of a destination and its queue. */
 export interface DestinationHealth extends Health {
-  /** One for each URL, in the order of the webhooks. */
+  /** The health of each URL, in the order of the webhooks. */
   readonly urls: readonly UrlHealth[]
-  /** Messages that were not queued, or not sent, since the destination was created, by reason. */
+  /** How many messages were not queued or not sent since the destination was created, for each reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
-  /** How often `filter` or `transform` failed in this process, and its message became a dead letter. */
+  /** How often `filter` or `transform` failed in this process, each time making a message a dead letter. */
   readonly transformFailed: number
 }
 
 /** The settings that {@link Destination.update} changes. */
 export interface DestinationChanges {
-  /** The URLs from now on, one to five. */
+  /** The new URLs, one to five. */
   readonly webhooks?: readonly Webhook[]
   /**
-   * The shared secret from now on; null sends unsigned. The type admits undefined so that `process.env.X` compiles; a secret that is given as
-   * undefined or empty is a TypeError.
+   * The new shared secret; null sends requests unsigned. The type admits undefined so that `process.env.X` compiles; a secret that is
+   * undefined or empty throws a TypeError.
    */
   readonly sharedSecret?: string | null | undefined
   /** Whether messages are queued and sent from now on. */
   readonly enabled?: boolean
 }
 
-/** Queues messages, at once or in a transaction of yours, and delivers each at least once, or reports that it failed. */
+/** Queues messages, immediately or in a transaction of your own, and delivers each at least once or reports that it failed. */
 export interface Destination extends CallMethods<Queued, [options?: PushOptions]> {
   /** Whether messages are queued and sent. */
   readonly enabled: boolean
   /**
    * Queues a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
    *
-   * @throws TypeError (as a rejection) that names the field, or the option: also for a `db` while the queue has no transactions.
+   * @throws TypeError (as a rejection) that names the field or the option, including a `db` for a queue without transactions.
    * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
    */
   send(message: Message, options?: PushOptions): Promise<Queued>
@@ -94,7 +97,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /**
    * Queues an `identify` for each user who entered (true) or left (false) an audience since the previous sync; the first time,
    * for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full. While
-   * the destination is disabled nothing is queued, and the next sync makes up for it.
+   * the destination is disabled, nothing is queued, and the next sync makes up for it.
    *
    * @param name The name of the audience. The trait is its snake_case form.
    * @param members The user ids of all current members.
@@ -108,7 +111,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   ): Promise<ReadonlySet<string>>
   /**
    * Queues an `identify` for each user whose value of a computed trait changed since the previous sync, with null for a user who
-   * no longer has a value. Otherwise like {@link syncAudience}.
+   * no longer has a value. Otherwise it works like {@link syncAudience}.
    *
    * @param name The name of the trait. The key is its snake_case form.
    * @param values The value of each user id. Values are compared as JSON.
@@ -122,56 +125,60 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
-   * Disables the destination: messages are not queued, unless `whenDisabled` is `hold`, and queued ones are held, for four hours. Then
-   * they fail with `switched_off`. The queue does not store the switch: after a restart the option `enabled`
-   * decides, so keep the switch with your other settings and pass it.
+   * Disables the destination: new messages are not queued unless `whenDisabled` is `hold`, and queued ones are held for up to four
+   * hours, after which they fail with `switched_off`. The queue does not store the switch: after a restart, the option `enabled`
+   * decides, so keep its value with your other settings and pass it.
    */
   disable(): void
   /**
-   * Changes the URLs, the secret or the switch while the destination runs; those that are left out stay. Queued messages use the new
-   * settings from their next attempt on. An attempt under way ends with the settings that it began with, and counts.
+   * Changes the URLs, the secret or the switch while the destination runs; settings that are left out stay as they are. Queued messages
+   * use the new settings from their next attempt on. An attempt under way ends with the settings with which it began, and counts.
    *
-   * A message in retry keeps its four hours and its schedule. It goes to the URLs of that time, in any order: a new URL gets it,
-   * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
-   * fails with `refused`.
+   * A message in retry keeps its four hours and its schedule. It is posted to the URLs that are set when it is retried, whatever their
+   * order: a new URL gets it, a removed one does not, and one that gave a final response does not get it again. When only URLs that
+   * gave a final response are left, the message fails with `refused`.
    *
-   * @throws TypeError that names the option, as at creation. Nothing has changed then.
+   * @throws TypeError that names the option, as at creation. Nothing is changed in that case.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })
    */
   update(changes: DestinationChanges): void
   /**
-   * Calls the methods of `observer` with what happens at this one destination; the diagnostics channels are for all destinations of
-   * the process. There may be several observers. Returns what removes this one.
+   * Calls the methods of `observer` with what happens at this destination only; the diagnostics channels cover all destinations of
+   * the process. There may be several observers. Returns a function that removes this one.
    *
-   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   * @throws TypeError that names the method, if it is not a function or its name is unknown.
    */
   observe(observer: DestinationObserver): () => void
-  /** Reads the health of the destination and its queue. Never rejects, and takes a second at most. */
+  /** Reads the health of the destination and its queue. Never rejects, and takes at most a second. */
   health(): Promise<DestinationHealth>
-  /** Lists the messages that failed, the oldest first. */
+  /** Lists the messages that failed, oldest first. */
   deadLetters(page?: DeadLetterPage & DestinationLetterFilter): Promise<readonly DestinationDeadLetter[]>
-  /** Queues dead letters again, with four new hours: by their ids, all, or by a filter. Returns how many. */
+  /**
+   * Queues dead letters again, each with a new period of four hours: those with the given ids, all of them, or those that match a
+   * filter. Returns how many it queued.
+   */
   redrive(which: readonly string[] | 'all' | DestinationLetterFilter): Promise<number>
-  /** Counts those that a redrive would queue again, and changes nothing. */
+  /** Counts the dead letters that a redrive would queue again, and changes nothing. */
   redrive(
     which: readonly string[] | 'all' | DestinationLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  /** Deletes dead letters: those with the given ids, all of them, or those that match a filter. Returns how many it deleted. */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
   /**
-   * Deletes what is stored of a user: messages that wait and dead letters that were submitted with one of these as `userId`,
-   * `anonymousId` or, of an alias, previous id. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   * Deletes what is stored about a user: waiting messages and dead letters that were submitted with one of these ids as `userId`,
+   * as `anonymousId` or, for an alias, as the previous id. Keeps `delete` messages, which carry the deletion request. Reads every
+   * stored message once.
    *
-   * A message that is being posted at that moment is counted as `active`: when no URL takes it, it waits again, so call
+   * A message that is being posted at that moment is counted as `active`. If no URL accepts it, it waits again, so call
    * `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[]): Promise<Forgotten>
   /**
-   * Stops queueing messages and gives those that are due the grace to be delivered. Returns the undelivered messages that
-   * would be lost with this process; a durable queue loses none.
+   * Stops queueing messages, and gives those that are due until the end of the grace period to be delivered. Returns the undelivered
+   * messages that would be lost with this process; a durable queue loses none.
    */
   close(options?: DestinationCloseOptions): Promise<readonly Message[]>
 }

@@ -10,11 +10,11 @@ import { messageBytes, readMessage, readSource } from './stored-submission.ts'
 
 /** The second argument of `filter` and `transform`: facts about a message that are not among its fields. */
 export interface MessageContext {
-  /** The source of the collector that accepted it, or the `source` of its submission. */
+  /** The collector's source that recorded the message, or the `source` of its submission. */
   readonly source: string | undefined
 }
 
-/** Functions of a message, which get a copy each. They may return promises, for up to 5 seconds. */
+/** Functions that each get a copy of a message. They may return promises, which must settle within 5 seconds. */
 export interface MessageFunctions {
   /** Returns whether the message is sent. */
   readonly filter?: ((message: Message, context: MessageContext) => boolean | Promise<boolean>) | undefined
@@ -45,7 +45,7 @@ export function createFunctions({ filter, transform }: MessageFunctions, clock: 
       try {
         const result = await withTimeout(filterAndTransform(stored), RESPONSE_TIME_MS, clock)
         if (result !== TIMED_OUT) return result
-        throw new Error(`\`filter\` and \`transform\` did not end within ${RESPONSE_TIME_MS} ms.`)
+        throw new Error(`\`filter\` and \`transform\` did not finish within ${RESPONSE_TIME_MS} ms. Make them faster.`)
       } catch (error) {
         failures += 1
         throw error

@@ -15,17 +15,17 @@ export interface AttemptRequest extends Pick<PostRequest, 'headers' | 'body'> {
   readonly job?: PostedJob | undefined
 }
 
-/** A job as it was before it is posted. */
+/** A job before the round in which it is posted. */
 export interface PostedJob {
   readonly id: string
-  /** Its attempts of earlier rounds. */
+  /** The attempts of earlier rounds. */
   readonly attempts: readonly Attempt[]
 }
 
 const delivering = tracingChannel<unknown, DeliverEvent>('hookline:deliver')
 
 export interface Connection extends DispatcherLike {
-  /** Closes the connection. Its promise never rejects. */
+  /** Closes the connection. The promise never rejects. */
   destroy?(): Promise<void>
 }
 
@@ -55,12 +55,12 @@ export class OriginLimiter {
     const slot = this.#findSlot()
     if (slot === undefined) {
       const start = (free: Slot): void => this.#start(free, target, request, done)
-      // It starts when another attempt ends, but in the trace of its own caller.
+      // The attempt starts when another one ends, but in the trace of its own caller.
       this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
     } else this.#start(slot, target, request, done)
   }
 
-  /** Ends the attempts under way with the error `closed`. Attempts that wait begin afterwards. */
+  /** Ends the attempts under way with the error `closed`. Waiting attempts begin afterwards. */
   abort(): void {
     for (const { underWay } of this.#slots) underWay?.stop(CLOSED)
   }
@@ -103,18 +103,18 @@ export class OriginLimiter {
     })
   }
 
-  /** Replaces a connection after a failed attempt: it may be broken, and fail the next attempt, too. */
+  /** Replaces a connection after a failed attempt: it may be broken, and make the next attempt fail, too. */
   #dropConnection(slot: Slot): void {
     const { connection } = slot
     slot.connection = undefined
     queueMicrotask(() => void connection?.destroy?.()) // Later, because undici may call this in the middle of its work.
   }
 
-  /** Starts the attempt that waits longest, or puts the slot aside. */
+  /** Starts the attempt that has waited longest, or puts the slot aside. */
   #reuse(slot: Slot): void {
     const start = this.#waiting.shift()
     if (start !== undefined) {
-      queueMicrotask(() => start(slot)) // Later, for the same reason.
+      queueMicrotask(() => start(slot)) // Later, because undici may be in the middle of its work.
     } else {
       this.#idle.push(slot)
       if (this.#idle.length === this.#slots.length) for (const resolve of this.#drains.splice(0)) resolve()

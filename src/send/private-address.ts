@@ -12,7 +12,7 @@ type LookUpAll = (
 ) => void
 
 /**
- * Wraps a connector so that it refuses private addresses in URLs and destroys sockets that are connected to one. Names are
+ * Wraps a connector so that it refuses private addresses in URLs and destroys sockets that are connected to one. Host names are
  * checked before connecting by {@link createGuardedLookup}, which the connector must use.
  */
 export function guardConnector(connect: Connector): Connector {
@@ -42,13 +42,13 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
   }
 }
 
-/** A socket without an address was closed. */
+/** A socket without an address has been closed. */
 function closedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
 }
 
 function unresolvedError(): NodeJS.ErrnoException {
-  return Object.assign(new Error('no address'), { code: 'ENODATA' })
+  return Object.assign(new Error('the host name did not resolve to an address'), { code: 'ENODATA' })
 }
 
 /** Hides the address: a stranger who chose the URL should not learn it. */

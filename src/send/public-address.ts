@@ -9,7 +9,8 @@ interface Block {
 
 /**
  * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few that the registry calls
- * globally reachable (PCP, TURN, AS112, AMT) are anycast services: the nearest machine responds, which may be one of your own network.
+ * globally reachable (PCP, TURN, AS112, AMT) are included: they are anycast services, so the nearest machine responds, which may be one on
+ * your own network.
  */
 const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '0.0.0.0/8', // this network
@@ -17,7 +18,7 @@ const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '100.64.0.0/10', // carrier-grade NAT
   '127.0.0.0/8', // loopback
   '168.63.129.16/32', // not in the registry: the host of a virtual machine on Azure
-  '169.254.0.0/16', // link local, and with it the metadata services of clouds
+  '169.254.0.0/16', // link local, including the metadata services of clouds
   '172.16.0.0/12', // private use
   '192.0.0.0/24', // IETF protocol assignments
   '192.0.2.0/24', // documentation
@@ -36,7 +37,7 @@ const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
 /** The only block of IPv6 from which IANA allocates addresses of the public internet. */
 const GLOBAL_IPV6 = parseBlocks(parseIPv6, ['2000::/3'])
 
-/** The blocks within 2000::/3 of IANA's IPv6 Special-Purpose Address Registry as of 2025-10-09. */
+/** The blocks within 2000::/3 that IANA's IPv6 Special-Purpose Address Registry lists as of 2025-10-09. */
 const SPECIAL_IPV6 = parseBlocks(parseIPv6, [
   '2001::/23', // IETF protocol assignments: Teredo, ORCHID, benchmarking, anycast services
   '2001:db8::/32', // documentation
@@ -45,13 +46,13 @@ const SPECIAL_IPV6 = parseBlocks(parseIPv6, [
   '3fff::/20', // documentation
 ])
 
-/** Blocks whose addresses stand for the IPv4 address in their last 32 bits: IPv4-mapped, and NAT64 of the well-known prefix. */
+/** Blocks whose addresses stand for the IPv4 address in their last 32 bits: IPv4-mapped addresses, and NAT64 with the well-known prefix. */
 const TRANSLATED = parseBlocks(parseIPv6, ['::ffff:0:0/96', '64:ff9b::/96'])
 
 /** The 32 bits before the IPv4 address at the end of an ISATAP address (RFC 5214, section 6.1). */
 const ISATAP = [0x0000_5efen, 0x0200_5efen]
 
-/** Returns whether the text is a public address; false for text that is no address. */
+/** Returns whether the text is a public address; false for text that is not an address. */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return isPublicIPv4(parseIPv4(text))
   const address = text.replace(/%.*$/, '')
@@ -70,7 +71,7 @@ function isPublicIPv6(address: bigint): boolean {
   return !isTunnel || isPublicIPv4(last32)
 }
 
-/** Returns whether the first bits of an address of 32 or 128 bits are those of one of the blocks. */
+/** Returns whether an address of 32 or 128 bits lies in one of the blocks. */
 function isIn(list: readonly Block[], address: bigint, length: 32 | 128): boolean {
   return list.some(({ network, bits }) => (address ^ network) >> BigInt(length - bits) === 0n)
 }

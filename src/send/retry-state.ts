@@ -1,4 +1,4 @@
-/** The retry state of a destination: what the queue stores with a job between rounds, and its form there. */
+/** The retry state of a destination: what the queue stores with a job between rounds, and in which form. */
 
 import { describeError } from '../protocol/error.ts'
 import type { Attempt, AttemptError } from './sender-types.ts'
@@ -7,7 +7,10 @@ import type { Target } from './webhooks.ts'
 export interface RetryState {
   readonly rounds: number
   readonly attempts: readonly Attempt[]
-  /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
+  /**
+   * The earliest time of the next attempt at each target, in milliseconds since the epoch, or `never` after a final response; keyed by
+   * target id.
+   */
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours began, in milliseconds since the epoch; set for a message that was held before its first round. */
   readonly startedAt?: number | undefined
@@ -35,8 +38,8 @@ export function toStoredThrown(thrown: unknown): StoredThrown {
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
 /**
- * The JSON in the queue. It is compact, because it stays there for hours while an endpoint is unreachable. `kept` are the attempts.
- * Each names its URL by an index into `ids`: the settings may have other targets when the state is read.
+ * The JSON in the queue. It is compact, because it stays there for hours while an endpoint is unreachable. `kept` holds the attempts.
+ * Each names its URL by an index into `ids`, because the settings may have other targets when the state is read.
  */
 interface StoredState extends Omit<RetryState, 'attempts'> {
   readonly ids: readonly string[]
@@ -65,7 +68,7 @@ function writeAttempt(attempt: Attempt, targets: readonly Target[]): StoredAttem
   return [idIndex, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
 }
 
-/** Reads a stored state. A job with none, or with an unreadable one, is before its first round. */
+/** Reads a stored state. A job with no state, or with an unreadable one, counts as before its first round. */
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {

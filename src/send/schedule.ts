@@ -14,14 +14,15 @@ const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
 const MIN_DELAY_MS = 1_000
 
 /**
- * When the last round may begin, in milliseconds after the first attempt: its responses must come within the four
+ * The latest start of a round, in milliseconds after the first attempt: its responses must arrive within the four
  * hours, too ("Outbound event delivery", Errors).
  */
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
 
 /**
- * Returns how long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each
- * round up to 30 minutes, but at least a second. Shortens the last delay to fit into the four hours. Returns undefined after it.
+ * Returns how long to wait after a failed round: a random time of up to 10 seconds after the first round, a limit that doubles with
+ * each round up to 30 minutes, but at least a second. Shortens the last delay to fit into the four hours, and returns undefined
+ * after that.
  */
 export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
   const leftMs = LAST_START_MS - elapsedMs
@@ -36,7 +37,7 @@ interface AttemptEnd {
   readonly error?: string | undefined
 }
 
-/** Errors that the next attempt would meet again. */
+/** Errors that would recur at the next attempt. */
 const FINAL_ERRORS: readonly (string | undefined)[] = [
   'self_signed',
   'private_address',
@@ -79,13 +80,13 @@ interface FailedRound {
   readonly startedAt: number
   readonly now: number
   readonly random: number
-  /** The targets that were not tried although it was their turn: their circuits are open. Default: none. */
+  /** The targets that were not tried although it was their turn, because their circuits are open. Default: none. */
   readonly held?: readonly Target[]
 }
 
 /**
- * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the
- * schedule, or later if `Retry-After` asks for it, within the four hours. A URL that was held is tried at the time of the schedule.
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time, or later if
+ * `Retry-After` asks for it, within the four hours. A URL that was held is tried at the scheduled time.
  */
 export function planNextStep(round: FailedRound): NextStep {
   const { targets, before, chosen, attempts, startedAt, now, random, held = [] } = round

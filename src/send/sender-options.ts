@@ -24,27 +24,29 @@ export interface SenderOptions {
   /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each. */
   readonly webhooks: readonly Webhook[]
   /**
-   * Signs every request, as `X-Signature` ("Outbound event delivery", Authentication). Leave it out to send unsigned. The type
-   * admits undefined so that `process.env.X` compiles; a secret that is given as undefined or empty is a TypeError.
+   * The secret that signs every request, in the header `X-Signature` ("Outbound event delivery", Authentication). Omit it to send
+   * unsigned requests. The type admits undefined so that `process.env.X` compiles; a secret that is undefined or empty throws a
+   * TypeError.
    */
   readonly sharedSecret?: string | undefined
   /** The product token of the header `User-Agent`. Default `Hookline`, which sends `Hookline/1.0`. */
   readonly userAgent?: string
-  /** The timeout of an attempt, connecting included, in milliseconds: at most 5000. Default 5000. */
+  /** The timeout of an attempt, including connecting, in milliseconds: at most 5000. Default 5000. */
   readonly timeoutMs?: number
   /**
    * How long each address of a host may take to accept a connection before the next one is tried, in milliseconds: 10 to 5000, within
-   * `timeoutMs`. The last address gets the rest. Default 1000, or a fifth of a shorter `timeoutMs`: a link that takes most of a second
-   * connects, where Node would allow 250 ms, and up to four addresses may be dead, such as those of a broken IPv6.
+   * `timeoutMs`. The last address gets the remaining time. Default 1000, or a fifth of a shorter `timeoutMs`: a slow link that takes
+   * most of a second still connects, where Node would allow only 250 ms, and up to four addresses may be dead, such as those of a
+   * broken IPv6 network.
    */
   readonly addressTimeoutMs?: number
-  /** Certificates of a private authority (PEM), trusted instead of the public ones. */
+  /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
-  /** Whether to connect to private, loopback and other special addresses. Default true; pass false for URLs of strangers. */
+  /** Whether to connect to private, loopback and other special addresses. Default true; pass false for URLs that strangers choose. */
   readonly allowPrivateAddresses?: boolean
   /**
-   * A Dispatcher of undici that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
-   * certificates itself, as far as the environment allows it; `close` leaves it open. Default: up to 128 connections to each origin.
+   * An undici Dispatcher that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
+   * certificates itself, as far as the environment allows; `close` leaves it open. Default: up to 128 connections to each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -64,7 +66,7 @@ export interface SenderSettings {
   readonly clock: Clock
 }
 
-/** The most connections to one origin. Further attempts wait, and their timeout begins afterwards. */
+/** The maximum number of connections to one origin. Further attempts wait, and their timeout does not begin until they start. */
 const CONNECTIONS = 128
 
 export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
@@ -72,7 +74,7 @@ export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
   sharedSecret: anything,
   userAgent: requireProduct,
   timeoutMs: whole(1, RESPONSE_TIME_MS),
-  addressTimeoutMs: whole(10, RESPONSE_TIME_MS), // Node raises less to 10.
+  addressTimeoutMs: whole(10, RESPONSE_TIME_MS), // Node raises lower values to 10.
   ca: anything,
   allowPrivateAddresses: requireBoolean,
   dispatcher: anything,
@@ -85,7 +87,7 @@ function requireProduct(name: string, value: unknown): void {
   throw invalidOption(name, 'must be a product token', show(value), advice)
 }
 
-/** @param options Checked by {@link SENDER_CHECKS}. */
+/** @param options Options that {@link SENDER_CHECKS} has checked. */
 export function readSenderOptions(options: SenderOptions): SenderSettings {
   const { userAgent, timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
   const { ca, dispatcher, addressTimeoutMs, clock = systemClock } = options
@@ -96,7 +98,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   })
   return {
     targets: readWebhooks(options.webhooks),
-    // A secret that is given as undefined is a variable that is not set, and an error. To send unsigned, it is left out.
+    // A secret given as undefined comes from a variable that is not set, which is an error. To send unsigned, omit the option.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
@@ -109,7 +111,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @param unsigned How to send unsigned, for the error: `omit the option`. */
+/** @param unsigned How to send unsigned, for the error, such as `omit the option`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
   requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
   return createKeys(sharedSecret)[0]

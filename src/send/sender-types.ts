@@ -9,23 +9,23 @@ export type { AttemptError }
 
 /** One POST to one URL. */
 export interface Attempt {
-  /** The webhook URL. Its query reads `?…`, because it may hold a token. */
+  /** The webhook URL. Its query is shown as `?…`, because it may hold a token. */
   readonly url: string
   /** When the attempt began. */
   readonly at: Date
-  /** From connecting to the last byte, in milliseconds. */
+  /** The time from connecting to the last byte, in milliseconds. */
   readonly durationMs: number
-  /** Whether the endpoint accepted the message: any 2xx. */
+  /** Whether the endpoint accepted the message, with any 2xx status. */
   readonly ok: boolean
   /** The status of the response; absent when `error` is set. */
   readonly status?: number
   /** Why there was no complete response. */
   readonly error?: AttemptError
-  /** The error in words, for people: what must be so, what was found, what to do. */
+  /** The error in words, for people: what is required, what was found and what to do. */
   readonly reason?: string
   /** The first 256 bytes of the response body. */
   readonly body: string
-  /** How long `Retry-After` asks to wait, in milliseconds. */
+  /** The wait that `Retry-After` asks for, in milliseconds. */
   readonly retryAfterMs?: number
 }
 
@@ -39,7 +39,7 @@ export interface Round {
   readonly attempts: readonly Attempt[]
 }
 
-/** One method for each of the seven message types. `Options` are its arguments behind the call. */
+/** One method for each of the seven message types. `Options` are its arguments after the call. */
 export type CallMethods<Result, Options extends readonly unknown[] = []> = {
   readonly [Type in keyof Calls]: (call: Calls[Type], ...options: Options) => Promise<Result>
 }
@@ -56,7 +56,7 @@ export interface RequestOptions extends SendOptions {
   readonly webhook?: number
 }
 
-/** A request that is not sent: pass it to `fetch`, or its parts to another HTTP client. */
+/** A request that has not been sent: pass it to `fetch`, or its parts to another HTTP client. */
 export interface SenderRequest {
   readonly url: string
   readonly method: 'POST'

@@ -1,10 +1,13 @@
-/** Submits the same messages to several destinations, which share what is composed of them. */
+/** Submits the same messages to several destinations, which share the composed messages. */
 
 import type { Clock } from '../kit/clock.ts'
 import { type Composed, composeSubmission } from './compose-call.ts'
 import type { Destination, Queued, Submission } from './destination-types.ts'
 
-/** Functions that queue composed messages, by the `submit` of their destination. One whose `submit` was wrapped or replaced is not found. */
+/**
+ * Functions that queue composed messages, keyed by the `submit` of their destination. A destination whose `submit` was wrapped or replaced
+ * is not found.
+ */
 export const pushes: WeakMap<Destination['submit'], (composed: readonly Composed[]) => Promise<readonly Queued[]>> =
   new WeakMap()
 

@@ -1,4 +1,4 @@
-/** The job of a destination: the bytes of a message, below a line with the name of its source in quotes if it has one. */
+/** The body of a destination's job: the bytes of a message, after a line with the quoted name of its source if it has one. */
 
 import type { Message } from '../protocol/message.ts'
 import type { DeadLetter } from '../store/queue-types.ts'
@@ -29,8 +29,8 @@ export function messageBytes(stored: Uint8Array): Uint8Array {
 }
 
 /**
- * Parses the message, which was checked before it was queued. It is stored in the form in which it is sent: an alias has its `previousId` as
- * 'Previous ID' alone.
+ * Parses the message, which was checked before it was queued. It is stored in the form in which it is sent: an alias has its `previousId`
+ * only as 'Previous ID'.
  */
 export function readMessage(stored: Uint8Array): Message {
   const message = JSON.parse(decoder.decode(messageBytes(stored)))
@@ -72,7 +72,7 @@ export function isFailureReason(reason: string): reason is FailureReason {
   return REASONS.some((known) => known === reason)
 }
 
-/** Reads the reason of a dead letter. A reason that a destination does not give is the queue's own, for a job that it cannot read. */
+/** Reads the reason of a dead letter. A reason that no destination gives comes from the queue itself, for a job that it cannot read. */
 export function readReason(stored: string): FailureReason {
   return isFailureReason(stored) ? stored : 'unreadable'
 }

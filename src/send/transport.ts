@@ -27,7 +27,7 @@ export function createTransport(settings: SenderSettings) {
   const sign = (bytes: Uint8Array): string | undefined => key?.sign(bytes)
   const limiterOf = ({ origin }: Target): OriginLimiter => limiters.get(origin) as OriginLimiter
 
-  /** Returns the headers of a request: names and values in turns. */
+  /** Returns the headers of a request as alternating names and values. */
   function headersFor(target: Target, signature: string | undefined): readonly string[] {
     const headers = unsigned.get(target) as readonly string[]
     return signature === undefined ? headers : [...headers, 'X-Signature', signature]
@@ -36,7 +36,7 @@ export function createTransport(settings: SenderSettings) {
   return {
     headersFor,
     sign,
-    /** Signs the bytes once and posts them to one or more targets at once. Calls `done` after the last response, maybe inside undici. */
+    /** Signs the bytes once and posts them to one or more targets at once. Calls `done` after the last response, possibly from within undici. */
     postRound(
       bytes: Uint8Array,
       chosen: readonly Target[],
@@ -70,14 +70,14 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-/** Returns a connection over a dispatcher of the user, which the transport must not close. */
+/** Returns a connection over the user's dispatcher, which the transport must not close. */
 function withoutDestroy(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }
 
 /**
- * Returns a function that opens one connection. Hot path: a pool of undici would cost a turn of the event loop for each request, and search
- * all its connections for a free one.
+ * Returns a function that opens one connection. Hot path: an undici pool would cost a turn of the event loop for each request, and
+ * search all its connections for a free one.
  */
 function createOpener(origin: string, settings: SenderSettings): () => Connection {
   const { ca, allowPrivateAddresses, timeoutMs, addressTimeoutMs } = settings

@@ -7,7 +7,7 @@ import type { Target } from './webhooks.ts'
 
 const EXCERPT_BYTES = 256
 
-/** Makes an attempt of the outcome of a POST. Any 2xx is ok. */
+/** Makes an attempt from the outcome of a POST. Any 2xx status is ok. */
 export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durationMs: number): Attempt {
   const { status, retryAfterMs, error } = outcome
   const { shown: url } = target
@@ -18,7 +18,7 @@ export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durati
   return { url, at, durationMs, ok, status, retryAfterMs, body }
 }
 
-/** Classifies an error of a connection, and explains it without the query of the URL. */
+/** Classifies a connection error, and explains it without the query of the URL. */
 export function explainError(
   thrown: unknown,
   { path, shown }: Pick<Target, 'path' | 'shown'>,

@@ -13,7 +13,7 @@ export interface Webhook {
 }
 
 export interface Target {
-  /** A digest of the URL: stored in place of the URL, which may hold a token. */
+  /** A digest of the URL, stored in place of the URL, which may hold a token. */
   readonly id: string
   readonly url: string
   /** The URL with its query replaced by `?…`, for reports. */
@@ -86,15 +86,15 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
     checkHeader(name, header, value)
     const lower = header.toLowerCase()
     if (names.has(lower)) {
-      const found = 'the same name in upper and lower case'
-      throw invalidOption(`${name}.${header}`, 'must be given once', found, 'Remove one of them.')
+      const found = 'the same name again, in different case'
+      throw invalidOption(`${name}.${header}`, 'must be given only once', found, 'Remove one of them.')
     }
     names.add(lower)
   }
   return { ...headers }
 }
 
-/** Checks a header. The errors never show its value, which may be a token, nor a name that is invalid, which may be a value. */
+/** Checks a header. The errors show neither its value, which may be a token, nor an invalid name, which may be a value. */
 function checkHeader(name: string, header: string, value: unknown): void {
   if (!isToken(header)) {
     const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'
