@@ -5,42 +5,42 @@ import type { BufferedCall } from './recorded-call.ts'
 /**
  * Why calls were not delivered:
  *
- * - `batch_refused`: the answer to the batch was final, a 401 for example.
+ * - `batch_refused`: the answer to the batch was final, for example a 401.
  * - `out_of_retries`: every attempt failed in a way that allows another one.
  * - `call_refused`: the collection service took the batch, and listed this call as refused.
  * - `maybe_refused`: the collection service took the batch, and its answer does not say which of these calls it refused.
- *   Some of them may be delivered; the message counts the refused ones where the count is known.
- * - `queue_full`: the call was dropped, because the buffer was full.
+ *   Some of them may have been delivered; the message says how many were refused if that is known.
+ * - `queue_full`: the call was dropped because the buffer was full.
  */
 export type BatchErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'maybe_refused' | 'queue_full'
 
 /** Details of a {@link BatchError}. */
 export interface BatchErrorDetails {
-  /** Status of the last answer, if there was one. */
+  /** The status of the last answer, if there was one. */
   readonly status?: number
-  /** Number of attempts to post the batch. */
+  /** The number of attempts to post the batch. */
   readonly attempts?: number
-  /** Code that the collection service gave for a refused call. */
+  /** The code that the collection service gave for a refused call. */
   readonly code?: string
-  /** Field of a refused call that is at fault, as a dotted path. */
+  /** The field of a refused call that is at fault, as a dotted path. */
   readonly path?: string
 }
 
 /**
- * The error that `onError` gets with calls that were not delivered. Its message holds nothing of a call, of the text of an
+ * The error that `onError` gets with calls that were not delivered. Its message contains no part of a call, of the text of an
  * answer or of the write key, so it is safe to log.
  */
 export class BatchError extends Error {
   override readonly name = 'BatchError'
-  /** Names what happened. */
+  /** Why the calls were not delivered. */
   readonly reason: BatchErrorReason
-  /** Status of the last answer, if there was one. */
+  /** The status of the last answer, if there was one. */
   readonly status: number | undefined
-  /** Number of attempts to post the batch; 0 if it never was. */
+  /** The number of attempts to post the batch; 0 if it was never posted. */
   readonly attempts: number
-  /** Code that the collection service gave for a refused call. */
+  /** The code that the collection service gave for a refused call. */
   readonly code: string | undefined
-  /** Field of a refused call that is at fault, as a dotted path. */
+  /** The field of a refused call that is at fault, as a dotted path. */
   readonly path: string | undefined
 
   constructor(reason: BatchErrorReason, message: string, details: BatchErrorDetails = {}) {
@@ -61,7 +61,7 @@ export interface BatchFailure {
 /**
  * Reads which calls the answer to a batch lists as refused:
  * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
- * that many calls from its index on. Another collection service may answer anything else: then no call is refused. Only an answer
+ * that many calls from its index on. Another collection service may give any other answer, which refuses no call. Only an answer
  * that mentions refused calls and is cut off or broken is unreadable.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {

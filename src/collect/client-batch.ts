@@ -1,4 +1,4 @@
-/** Posts one batch of calls, again after failures, until it is delivered or given up. */
+/** Posts one batch of calls, and retries it after failures until it is delivered or given up. */
 
 import { backoff } from '../kit/backoff.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -14,18 +14,18 @@ export interface BatchRoute {
   readonly dispatcher: DispatcherLike
   readonly origin: string
   readonly path: string
-  /** Names and values in turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
   readonly timing: PostTiming
   readonly maxRetries: number
   readonly random: () => number
-  /** Waits between attempts, and does not keep the process alive. */
+  /** The clock for the waits between attempts, which do not keep the process alive. */
   readonly clock: Clock
 }
 
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 
-/** The longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
+/** The maximum `Retry-After` to follow, in milliseconds: a date far in the future must not hold the calls for a day. */
 const RETRY_AFTER_MS = 5 * 60_000
 
 /** Writes a batch. `calls` are joined with commas. */
@@ -33,7 +33,7 @@ function writeBatch(calls: string, sentAt: string): string {
   return `{"batch":[${calls}],"sentAt":"${sentAt}"}`
 }
 
-/** How many bytes of calls fit into a batch. A comma is counted with each call, also with the last one, which has none. */
+/** How many bytes of calls fit into a batch. A comma is counted with each call, including the last one, which has none. */
 export const CALLS_BYTES: number = BATCH_SENT_LIMIT - writeBatch('', '2026-01-15T09:30:00.000Z').length + 1
 
 const STOPPED = new Error('The client was closed.')
@@ -82,7 +82,7 @@ export function postBatch(
   function retry(retryAfterMs: number): void {
     const backoffMs = backoff(attempts, { ...BACKOFF, random: route.random() })
     const ms = Math.max(backoffMs, Math.min(retryAfterMs, RETRY_AFTER_MS))
-    if (log.enabled) log('%s: retried in %d ms', name, ms)
+    if (log.enabled) log('%s: retrying in %d ms', name, ms)
     timer = clock.setTimeout(startAttempt, ms)
   }
 

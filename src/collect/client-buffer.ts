@@ -1,4 +1,4 @@
-/** Buffers the recorded calls that are not delivered yet, and decides when they are flushed ("Go client library", Limits). */
+/** Buffers the recorded calls that are not yet delivered, and decides when they are flushed ("Go client library", Limits). */
 
 import { createFifo, type Fifo } from '../kit/fifo.ts'
 import { HooklineError } from '../protocol/error.ts'
@@ -27,9 +27,9 @@ export class CallBuffer {
   readonly #report: Report
   readonly #onEmpty: () => void
   readonly #waiting: Fifo<BufferedCall> = createFifo()
-  readonly #pending = new Set<PendingBatch>() // The oldest first.
+  readonly #pending = new Set<PendingBatch>() // Oldest first.
   #change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
-  #added = 0 // How many calls were added, which numbers them from 0.
+  #added = 0 // How many calls were added. Calls are numbered from 0 in this order.
   #dueBefore = 0 // Waiting calls with a lower number are due to be posted.
   #held = 0 // How many calls are waiting or pending.
   #heldBytes = 0
@@ -51,7 +51,7 @@ export class CallBuffer {
     return this.#held
   }
 
-  /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. @throws HooklineError `queue_full`. */
+  /** Adds a call, and flushes when `flushAt` calls are waiting. Returns whether it was added. @throws HooklineError `queue_full`. */
   add(call: BufferedCall): boolean {
     const dropped = this.#isFull(call) ? this.#makeRoom(call) : []
     const isAdded = !this.#isFull(call)
@@ -62,7 +62,7 @@ export class CallBuffer {
     return isAdded
   }
 
-  /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
+  /** Flushes. Resolves when every call added so far is delivered, given up or dropped. Never rejects. */
   async flush(): Promise<void> {
     const before = this.#added
     this.#startFlush()
@@ -76,7 +76,7 @@ export class CallBuffer {
     if (this.#waiting.size > 0) this.#startTimer()
   }
 
-  /** Stops posting, for good. Returns what was held, the oldest first. */
+  /** Stops posting permanently. Returns the calls that were held, oldest first. */
   abort(): readonly BufferedCall[] {
     const calls = this.#stopAll()
     this.#release(calls)
@@ -88,7 +88,7 @@ export class CallBuffer {
     return this.#held >= maxQueued || this.#heldBytes + bytes > maxQueuedBytes
   }
 
-  /** Drops waiting calls, the oldest first, until the new call fits. Pending calls cannot be dropped. */
+  /** Drops waiting calls, oldest first, until the new call fits. Pending calls cannot be dropped. */
   #makeRoom(call: BufferedCall): BufferedCall[] {
     // While a drop is reported, `onError` may record a call. Another drop for that call would be reported, too, without end.
     if (this.#settings.whenFull === 'throw' || this.#isReportingDrop) {
@@ -111,7 +111,7 @@ export class CallBuffer {
     this.#heldBytes += call.bytes
   }
 
-  /** Frees the room of calls that were delivered, given up, dropped or handed back. */
+  /** Frees the space of calls that were delivered, given up, dropped or handed back. */
   #release(calls: readonly BufferedCall[]): void {
     this.#held -= calls.length
     for (const { bytes } of calls) this.#heldBytes -= bytes
@@ -133,7 +133,7 @@ export class CallBuffer {
     else this.#startTimer()
   }
 
-  /** Flushes at the end of the interval. Intervals follow one another from the last flush on, also those without a call. */
+  /** Flushes at the end of the interval. Intervals follow one another from the last flush on, including those without a call. */
   #startTimer(): void {
     if (this.#timer !== undefined) return
     const { clock } = this.#route
@@ -190,7 +190,7 @@ export class CallBuffer {
     this.#postDue()
   }
 
-  /** Stops all pending batches, and empties the buffer. Returns the calls that it held, the oldest first. */
+  /** Stops all pending batches, and empties the buffer. Returns the calls that it held, oldest first. */
   #stopAll(): readonly BufferedCall[] {
     for (const batch of this.#pending) batch.stop()
     const calls = [...this.#pending].flatMap((batch) => batch.calls)
@@ -211,5 +211,5 @@ export class CallBuffer {
 }
 
 function fullMessage(held: number, bytes: number): string {
-  return `The buffer of the client is full. Got ${showCount(held, 'undelivered call')} (${bytes} bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
+  return `The buffer of the client is full: it holds ${showCount(held, 'undelivered call')} (${bytes} bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
 }

@@ -7,11 +7,11 @@ import { Pool } from '../kit/undici.ts'
 import { BATCH_RESPONSE_LIMIT } from '../protocol/limits.ts'
 import type { ClientSettings } from './client-options.ts'
 
-/** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than between two flushes. */
+/** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than the time between two flushes. */
 const KEEP_ALIVE_MS = 30_000
 
 export interface Connections extends DispatcherLike {
-  /** Ends all connections, also those that are being opened. A later request opens new ones. */
+  /** Ends all connections, including those that are being opened. A later request opens new ones. */
   closeAll(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings, sign
     connect(target, callback) {
       connect(target, (...[error, socket]) => {
         if (error !== null) return callback(error, null)
-        // Without its `ref`: undici calls that while it waits for an answer, and the socket would keep the process alive.
+        // Replaces `ref`: undici calls it while it waits for an answer, and the socket would keep the process alive.
         callback(null, Object.assign(socket.unref(), { ref: () => socket }))
       })
     },

@@ -32,48 +32,48 @@ export type WhenFull = 'throw' | 'drop_oldest'
 export interface ClientOptions {
   /** The full URL that batches are posted to, exactly as given: `https://analytics.example.com/v1/batch`. */
   readonly endpoint: string
-  /** Calls per batch; 1 posts each call alone. Default 20. */
+  /** The number of calls per batch; 1 posts each call alone. Default 20. */
   readonly flushAt?: number
-  /** Another name of `flushAt`. */
+  /** Another name for `flushAt`. */
   readonly size?: number
-  /** Time from one flush to the next, in milliseconds. Default 5000. */
+  /** The time from one flush to the next, in milliseconds. Default 5000. */
   readonly flushAfterMs?: number
-  /** Most calls that are recorded and not delivered yet, those being posted included. Default 10 000. */
+  /** The maximum number of calls that are recorded but not yet delivered, including those being posted. Default 10 000. */
   readonly maxQueued?: number
-  /** Most bytes of those calls, as JSON in UTF-8, at least the 32 KB of one call. Default 32 MiB. */
+  /** The maximum size of those calls in bytes, as JSON in UTF-8; at least 32 KB, the limit of one call. Default 32 MiB. */
   readonly maxQueuedBytes?: number
   /**
    * Decides what a method does while the buffer is full. `throw`: it throws a HooklineError `queue_full`. `drop_oldest`: it drops the
-   * oldest waiting calls, or the new one when all are being posted; `onError` gets them. Default `throw`.
+   * oldest waiting calls, or the new call when all others are being posted, and passes them to `onError`. Default `throw`.
    */
   readonly whenFull?: WhenFull
-  /** Most retries of a batch. Default 10, which take two to five minutes. */
+  /** The maximum number of retries of a batch. Default 10, which take two to five minutes. */
   readonly maxRetries?: number
-  /** Most batches that are posted at once, those waiting for a retry included. Default 4. */
+  /** The maximum number of batches to post at once, including those that wait for a retry. Default 4. */
   readonly maxInFlight?: number
-  /** Timeout of one request, connecting included, in milliseconds. Default 10 000. */
+  /** The timeout of one request, including connecting, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number
   /**
-   * Is called with the calls that could not be delivered, and the reason. `flush` and `close` wait for the promise that it
-   * returns, so it must not wait for them. When it fails, the process emits a warning. Default: prints how many calls, and the
-   * reason, see `logger`.
+   * Receives the calls that could not be delivered, and the reason. `flush` and `close` wait for the promise that it returns, so
+   * it must not wait for them. If it fails, the process emits a warning. Default: prints the number of calls and the reason (see
+   * `logger`).
    */
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
   /**
-   * Receives the lines about calls that could not be delivered: pino, or any object of its shape. Default: the console, at most
-   * a few lines of each reason a minute; with `onError` nothing, unless `console` is passed here.
+   * Receives the lines about calls that could not be delivered: pino, or any object of the same shape. Default: the console,
+   * with at most a few lines per reason a minute; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
-  /** Certificates of a private authority (PEM), trusted instead of the public ones. */
+  /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
-   * Posts the requests: any Dispatcher of undici, for example a ProxyAgent. It verifies certificates itself, as far as the
-   * environment allows it; `close` leaves it open. Default: a pool of its own.
+   * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, as far as the
+   * environment allows; `close` leaves it open. Default: a connection pool of the client's own.
    */
   readonly dispatcher?: DispatcherLike
-  /** The source of time. Default: the system's clock. */
+  /** The source of time. Default: the system clock. */
   readonly clock?: Clock
-  /** Spreads the retries: returns a number from 0 to below 1. Default: Math.random. */
+  /** Spreads the retries: returns a number of at least 0 and less than 1. Default: Math.random. */
   readonly random?: () => number
 }
 
@@ -132,7 +132,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   }
 }
 
-/** Makes the header of Basic authentication: the write key is the user name, which has no colon (RFC 7617); the password is empty. */
+/** Makes the header of Basic authentication: the user name is the write key, which must have no colon (RFC 7617); the password is empty. */
 function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnIfMisread('writeKey', writeKey)

@@ -5,8 +5,8 @@ import type { PageProperties } from '../protocol/message.ts'
 import type { CallType } from '../protocol/type-table.ts'
 
 /**
- * A user viewed a web page. Pass its properties as `properties`, or as `traits`, as the specification calls them; they are
- * sent as `properties`.
+ * A user viewed a web page. Pass its properties as `properties`, or as `traits`, their name in the specification; they
+ * are sent as `properties`.
  */
 export type ClientPageCall = CallOptions &
   CallActor & { readonly name?: string; readonly category?: string } & (
@@ -19,19 +19,19 @@ export interface ClientCalls extends Omit<Calls, 'page' | 'delete'> {
   readonly page: ClientPageCall
 }
 
-/** A complete call as it is posted: a copy of the one that was recorded. */
+/** A complete call as it is posted: a copy of the recorded one. */
 export type RecordedCall = {
   readonly [Type in CallType]: Calls[Type] & {
     readonly type: Type
     readonly messageId: string
-    /** Time of the event: ISO 8601 in UTC with milliseconds. */
+    /** The time of the event: ISO 8601 in UTC with milliseconds. */
     readonly timestamp: string
   }
 }[CallType]
 
 /** Options of `close`. */
 export interface CloseOptions {
-  /** How long to wait for calls that are not delivered yet, in milliseconds. Default 10 000; 0 gives up at once. */
+  /** How long to wait for calls that are not yet delivered, in milliseconds. Default 10 000; 0 gives up at once. */
   readonly timeoutMs?: number
 }
 
@@ -42,21 +42,22 @@ export interface CloseOptions {
  * Each method throws a TypeError that names the field for a call that is incomplete or cannot be written as JSON, and
  * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
  *
- * A process that exits on its own posts the rest first, for up to 10 seconds. Any other end loses it, so close the client before.
+ * A process that exits on its own first posts the remaining calls, for up to 10 seconds. In any other case they are lost, so close the
+ * client before the process ends.
  */
 export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void
 } & {
   /**
-   * Posts the buffered calls. Resolves when every call recorded before is delivered or given up, retries included, and the
+   * Posts the buffered calls. Resolves when every call recorded so far is delivered or given up, including retries, and the
    * promises that `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
    */
   flush(): Promise<void>
   /**
    * Records no more calls, posts the rest and closes the connections. Resolves to the calls that were neither delivered
-   * nor given up in time, in the order in which they were recorded. Later calls of `close` return the same promise.
+   * nor given up in time, in the order in which they were recorded. Later calls to `close` return the same promise.
    *
-   * @throws TypeError (as a rejection) for wrong options.
+   * @throws TypeError (as a rejection) for invalid options.
    */
   close(options?: CloseOptions): Promise<readonly RecordedCall[]>
 }

@@ -7,9 +7,9 @@ import { type Arrival, NESTING_LIMIT, nestsTooDeep, readCall, readFault } from '
 
 /** A call that was refused, as the answer lists it. */
 interface RefusedCall {
-  /** Index of the call in the batch. */
+  /** The index of the call in the batch. */
   readonly index: number
-  /** Number of calls from the index on that were refused together. Default: 1. */
+  /** The number of calls from this index on that were refused together. Default: 1. */
   readonly count?: number
   readonly messageId?: string | undefined
   readonly code: HooklineErrorCode
@@ -23,13 +23,13 @@ export interface SortedCalls {
   readonly refusedCount: number
 }
 
-/** The most calls of a batch. More than that cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
+/** The maximum number of calls in a batch. More cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
 const CALLS_LIMIT = 20_000
 
-/** The most calls of a batch that are refused one by one: a reason is longer than a small call, and costs as much work. */
+/** The maximum number of calls of a batch to refuse one by one: a reason is longer than a small call, and costs as much work. */
 const REFUSED_LIMIT = 500
 
-/** The most bytes of the context and the integrations of a batch, counted once for each of its calls. */
+/** The maximum size of the context and the integrations of a batch in bytes, counted once for each of its calls. */
 const SHARED_LIMIT = 2 * 1024 * 1024
 
 /** Reads a body that is one call. @throws HooklineError when it is refused. */
@@ -73,19 +73,19 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCa
   return { accepted, refused, refusedCount: refused.length }
 }
 
-/** Refuses the calls from an index on together. */
+/** Refuses all calls from an index on, as one item. */
 function refuseRest(index: number, count: number): RefusedCall {
   const fault = `More than ${REFUSED_LIMIT} calls of the batch would be refused.`
   const advice = 'Correct the refused calls before this index, and send the others in another batch.'
   return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
-/** Refuses a small request whose shared fields, repeated in each message, would fill the memory. */
+/** Refuses a small request whose shared fields would fill the memory when they are repeated in each message. */
 function checkShared(fields: Json, callCount: number): void {
   let bytes = 0
   for (const [field, value] of Object.entries(fields)) {
     if (nestsTooDeep({ value })) {
-      const rule = `must nest at most ${NESTING_LIMIT} levels deep`
+      const rule = `must be nested at most ${NESTING_LIMIT} levels deep`
       throw invalidField('call_invalid', field, rule, 'more levels', 'fewer levels')
     }
     bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * callCount

@@ -7,10 +7,10 @@ import { readCoding, readJson } from '../host/read-json.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { BATCH_LIMIT } from '../protocol/limits.ts'
 
-/** Pages post `text/plain`, because a browser sends it without a preflight request; RudderStack's client for Node says it is a form. */
+/** Pages post `text/plain`, because a browser sends it without a preflight request; RudderStack's client for Node declares a form. */
 const MEDIA_TYPES = ['application/json', 'text/plain', 'application/x-www-form-urlencoded']
 
-/** With `info`, zlib also returns the engine, whose `bytesWritten` is how many of the bytes it used. The types of Node leave this out. */
+/** With `info`, zlib also returns the engine, whose `bytesWritten` says how many of the bytes it used. Node's types leave this out. */
 type Inflate = (
   bytes: Uint8Array,
   options: ZlibOptions & { readonly info: true },
@@ -33,7 +33,7 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
 ])
 const ACCEPTED = { mediaTypes: MEDIA_TYPES, codings: ['identity', ...CODINGS.keys()] }
 
-/** Reads the JSON of a body: at most 500 KB as it is sent, and 500 KB inflated. */
+/** Reads the JSON of a body: at most 500 KB as it is sent, and at most 500 KB inflated. */
 export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
   const body = await readJson(request, BATCH_LIMIT, ACCEPTED)
   if (wasParsedAsForm(body)) throw parsedAsFormError()
@@ -41,17 +41,17 @@ export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
   return coding === undefined || wasInflated(body, coding) ? body.bytes : inflate(body.bytes, coding)
 }
 
-/** Returns whether a form parser read the body: it makes the whole JSON the name of a field, which begins with a brace. */
+/** Returns whether a form parser read the body: such a parser makes the whole JSON the name of a field, which begins with a brace. */
 function wasParsedAsForm({ source, bytes }: EndpointBody): boolean {
   return source === 'reserialised' && Buffer.from(bytes.subarray(0, 3)).toString() === '{"{'
 }
 
-/** Returns whether a parser read the body before and inflated it, as most parsers do. */
+/** Returns whether a parser has already read and inflated the body, as most parsers do. */
 function wasInflated({ source, bytes }: EndpointBody, { firstByte }: Coding): boolean {
   return source !== 'stream' && bytes[0] !== firstByte
 }
 
-/** Works in this thread: a body takes 0.02 to 1 ms, one made to be slow 30 ms. Passing either to another thread takes 0.1 ms. */
+/** Works in this thread: a body takes 0.02 to 1 ms, and one made to be slow takes 30 ms; passing it to another thread takes 0.1 ms. */
 function inflate(bytes: Uint8Array, coding: Coding): Uint8Array {
   let inflated: ReturnType<Inflate>
   try {
@@ -60,7 +60,8 @@ function inflate(bytes: Uint8Array, coding: Coding): Uint8Array {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(BATCH_LIMIT)
     throw notInflatableError('bytes that are damaged, cut off or not compressed')
   }
-  if (inflated.engine.bytesWritten !== bytes.length) throw notInflatableError('more bytes after their end')
+  if (inflated.engine.bytesWritten !== bytes.length)
+    throw notInflatableError('more bytes after the end of the compressed data')
   return inflated.buffer
 }
 

@@ -18,13 +18,13 @@ export interface Arrival {
   readonly now: number
   readonly receivedAt: string
   readonly ip: string | undefined
-  /** `context`, `integrations` and `sentAt` of the batch, for each call without its own. Empty for a call that came alone. */
+  /** `context`, `integrations` and `sentAt` of the batch, for each call without its own. Empty for a single call. */
   readonly batch: Json
 }
 
 /**
  * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends
- * the call again. The key is a digest of all fields that a client does not change then: a `messageId` alone can be guessed.
+ * the call again. The key is a digest of all fields that the client leaves unchanged, because a `messageId` alone can be guessed.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -45,8 +45,8 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
 }
 
 /**
- * Writes a call as JSON, whole and without the fields that analytics.js changes when it sends the call again: `sentAt`, and
- * `_metadata`, which counts the attempts.
+ * Writes a call as JSON twice: whole, and without the fields that analytics.js changes when it sends the call again, which are
+ * `sentAt` and `_metadata`, the count of attempts.
  */
 function writeJson(call: Json): { readonly json: string; readonly stableJson: string } {
   const { sentAt, _metadata } = call
@@ -58,9 +58,12 @@ function writeJson(call: Json): { readonly json: string; readonly stableJson: st
       return { json, stableJson: JSON.stringify({ ...call, sentAt: undefined, _metadata: undefined }) }
     }
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error // A RangeError: the call nests deeper than the stack allows.
+    if (!(error instanceof RangeError)) throw error // A RangeError means that the call is nested deeper than the stack allows.
   }
-  throw new HooklineError('call_invalid', `A call must nest at most ${NESTING_LIMIT} levels deep. Send fewer levels.`)
+  throw new HooklineError(
+    'call_invalid',
+    `A call must be nested at most ${NESTING_LIMIT} levels deep. Send fewer levels.`,
+  )
 }
 
 /** Hot path: measures only a call that may be too large. A character of a string is at most three bytes of UTF-8. */
@@ -118,7 +121,7 @@ function withoutRequestFields(call: Json): Json {
   return fields
 }
 
-/** Makes the traits of a page its properties ("Outbound event delivery", Delivered message fields). */
+/** Turns the traits of a page into its properties ("Outbound event delivery", Delivered message fields). */
 function withProperties(page: Json): Json {
   const { traits, properties = {}, ...rest } = page
   if (!isObject(traits) || !isObject(properties)) return page
@@ -130,7 +133,7 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
-/** The spelling of clients by that of messages. */
+/** The spelling of ids in calls, keyed by their spelling in messages. */
 const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
 export interface CallFault {
@@ -139,7 +142,7 @@ export interface CallFault {
   readonly detail: string
 }
 
-/** Describes an error of a message in the words of a call: the code `call_invalid`, and the field as the client spells it. */
+/** Describes an error of a message in terms of the call: the code `call_invalid`, and the field as the client spells it. */
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,
@@ -154,8 +157,8 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 }
 
 /**
- * The deepest nesting of a call: far more than calls have, and far less than the stack holds. JSON.parse reads any depth, but
- * JSON.stringify overflows the stack after some thousand levels. A message that does so whenever it is sent would be retried in vain.
+ * The maximum nesting depth of a call: far more than calls have, and far less than the stack holds. JSON.parse reads any depth, but
+ * JSON.stringify overflows the stack after a few thousand levels. A message that did so at every attempt would be retried in vain.
  */
 export const NESTING_LIMIT = 500
 

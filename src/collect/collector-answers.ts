@@ -8,7 +8,7 @@ import type { SortedCalls } from './collected-batch.ts'
 const cors = { 'access-control-allow-origin': '*' }
 
 export const preflight: EndpointAnswer = {
-  status: 200, // In Fetch, a 204 cannot have the empty text that is the body here.
+  status: 200, // In Fetch, a 204 response must have no body, not even the empty one below.
   headers: {
     ...cors,
     'access-control-allow-methods': 'POST',

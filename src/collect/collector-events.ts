@@ -5,9 +5,9 @@ import type { HooklineError } from '../protocol/error.ts'
 
 /** A request, without its body. */
 export interface CollectorRequest {
-  /** Relative to where the collector is mounted. */
+  /** The path, relative to where the collector is mounted. */
   readonly path: string
-  /** The headers of the request, names in lower case; without `authorization`, which has the write key. */
+  /** The headers of the request, with names in lower case and without `authorization`, which has the write key. */
   readonly headers: EndpointHeaders
   /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
@@ -16,25 +16,28 @@ export interface CollectorRequest {
 /** A request was answered. Preflight requests of browsers are left out. */
 export interface CollectedEvent {
   readonly request: CollectorRequest
-  /** The body, inflated, with the write key where the client puts it there; empty when none was read. */
+  /** The decompressed body, including the write key if the client puts it there; empty when no body was read. */
   readonly bytes: Uint8Array
   /** The name of the source; undefined when the write key is unknown. */
   readonly source: string | undefined
   readonly status: number
   /** Why the request failed as a whole. */
   readonly error: HooklineError | undefined
-  /** How many calls were accepted, and how many refused. */
+  /** How many calls were accepted, and how many were refused. */
   readonly accepted: number
   readonly refused: number
-  /** The ids of the messages that were made of the accepted calls, in their order. */
+  /** The ids of the messages that were made from the accepted calls, in the order of the calls. */
   readonly messageIds: readonly string[]
-  /** When the request arrived, in milliseconds since the epoch, by the clock of the collector. */
+  /** When the request arrived, in milliseconds since the epoch, on the collector's clock. */
   readonly at: number
-  /** From the arrival to the answer, in milliseconds. */
+  /** The time from the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
 }
 
-/** Observes one collector. Its method is called at once, before the answer goes out: keep it short. What it throws becomes a process warning. */
+/**
+ * Observes one collector. Its method is called synchronously, before the answer goes out: keep it short. An error that it throws becomes a
+ * process warning.
+ */
 export interface CollectorObserver {
   answered?(event: CollectedEvent): void
 }

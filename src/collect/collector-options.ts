@@ -26,24 +26,24 @@ export interface CollectorOptions {
   /** The sources of calls, and their destinations. */
   readonly sources: readonly Source[]
   /**
-   * The header in which your proxy writes the address of the client, such as `x-forwarded-for`. Of several addresses the
-   * last counts, which that proxy has added. Default: none, because a client that reaches the collector without the proxy
-   * can write any address.
+   * The header in which your proxy writes the address of the client, such as `x-forwarded-for`. If it lists several addresses,
+   * the last one counts, which that proxy has added. Default: none, because a client that reaches the collector without the
+   * proxy can write any address.
    */
   readonly ipHeader?: string
   /** How long a body may take to arrive, in milliseconds. Default 30 000. */
   readonly deadlineMs?: number
   /**
-   * Is called with every error that fails a whole request. Calls refused in a batch are listed in the answer only. Not
-   * awaited. Default: prints a line for each, see `logger`.
+   * Receives every error that fails a whole request. Refused calls of a batch are listed only in the answer. It is not
+   * awaited. Default: prints a line for each error (see `logger`).
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
   /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
+   * Receives the lines about errors: pino, or any object of the same shape. Default: the console, with at most a few lines per code
+   * a minute; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
-  /** The source of time. Default: the system's clock. */
+  /** The source of time. Default: the system clock. */
   readonly clock?: Clock
 }
 

@@ -22,7 +22,7 @@ export function readWriteKey(body: Uint8Array): string {
 
 /**
  * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes
- * an IPv4 address that is mapped to IPv6 as IPv4, and cuts off a port.
+ * an IPv4-mapped IPv6 address as IPv4, and cuts off a port.
  */
 export function readAddress(
   { headers, remoteAddress }: Pick<EndpointRequest, 'headers' | 'remoteAddress'>,
@@ -36,7 +36,7 @@ export function readAddress(
   return version === 4 ? address : normaliseIPv6(address)
 }
 
-/** Writes an IPv6 address in its one form (RFC 5952), without the zone, and an IPv4 address that is mapped to IPv6 as IPv4. */
+/** Writes an IPv6 address in its canonical form (RFC 5952), without the zone, and an IPv4-mapped one as IPv4. */
 function normaliseIPv6(entry: string): string {
   const address = entry.replace(/%.*$/, '')
   return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[\d.]+$)/, '')

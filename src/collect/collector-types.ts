@@ -12,20 +12,20 @@ export type SourceKind = 'web' | 'mobile' | 'server'
 
 /** Where calls come from: a site, an app, a server. */
 export interface Source {
-  /** Name of the source, for `delete`. */
+  /** The name of the source, for `delete`. */
   readonly name: string
   /**
-   * Identifies its clients, who send it as the user name of Basic authentication or as `writeKey` in the body. The type
-   * admits undefined so that `process.env.X` compiles; a missing or empty key is a TypeError.
+   * Identifies the clients of the source, which send it as the user name of Basic authentication or as `writeKey` in the body.
+   * The type admits undefined so that `process.env.X` compiles; a missing or empty key throws a TypeError.
    */
   readonly writeKey: string | undefined
   /**
-   * Whose address a connection has: for `web` and `mobile` that of the user, which is written to `context.ip` of a call
-   * without one; for `server` that of the server, which is not. Default: the user's when the request has an `Origin` header,
-   * as those of browsers have.
+   * Decides whose address a connection has: for `web` and `mobile`, the user's, which is written to the `context.ip` of a call
+   * that has none; for `server`, the server's, which is not written. Default: the user's if the request has an `Origin` header,
+   * as requests of browsers do.
    */
   readonly kind?: SourceKind
-  /** The destinations that get its calls. */
+  /** The destinations that get the calls of the source. */
   readonly destinations: readonly CollectorDestination[]
 }
 
@@ -37,47 +37,46 @@ export interface CollectorChanges {
 
 /** Options of `delete`. */
 export interface DeleteOptions {
-  /** Names of the affected sources. Default: all. */
+  /** The names of the affected sources. Default: all. */
   readonly sources?: readonly string[]
 }
 
 /** The result of a deletion for one source. */
 export interface QueuedDeletion {
   readonly source: string
-  /** Number of its destinations that queued the notification. Destinations that are off do not. */
+  /** The number of its destinations that queued the notification. Disabled destinations do not queue it. */
   readonly queued: number
 }
 
 /** Collects calls. Mount it with an adapter's `serve`. */
 export interface Collector extends Endpoint {
-  /** The paths that it answers: `/v1/batch` and others. */
+  /** The paths that the collector answers: `/v1/batch` and others. */
   readonly routes: readonly string[]
-  /** Answers a request. Adapters call it. Never rejects. */
+  /** Answers a request. Adapters call this method. It never rejects. */
   handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
   /**
-   * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions that have
-   * begun end with the sources that they began with; later ones have the new sources. Changes everything or, when it throws,
-   * nothing.
+   * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions under way end
+   * with the sources with which they began; later ones use the new sources. If it throws, nothing is changed.
    *
-   * @throws TypeError that names the option, as at creation, and for one that cannot change: `ipHeader`, `deadlineMs`, `onError`,
+   * @throws TypeError that names the option, as at creation, or one that cannot change: `ipHeader`, `deadlineMs`, `onError`,
    *   `clock`.
    * @example
    * collector.update({ sources: [{ name: 'shop', writeKey: 'a new key', destinations: [destination] }] })
    */
   update(changes: CollectorChanges): void
   /**
-   * Calls the methods of `observer` with each request that this one collector answers. There may be several observers. Returns
-   * what removes this one.
+   * Calls the methods of `observer` with each request that this collector answers. There may be several observers. Returns
+   * a function that removes this one.
    *
-   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   * @throws TypeError that names the method, if it is not a function or its name is unknown.
    */
   observe(observer: CollectorObserver): () => void
   /**
    * Requests the deletion of a user: queues one `delete` notification for each affected source, at each of its destinations
-   * that is on ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.
+   * that is enabled ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.
    *
-   * @throws HooklineError (as a rejection) `queue_full` and others, when a destination did not queue it. Others may have:
-   *   call it again, a second deletion does no harm.
+   * @throws HooklineError (as a rejection) `queue_full` and others, when a destination did not queue the notification. Other
+   *   destinations may have queued it: call `delete` again, because a second deletion does no harm.
    * @throws TypeError (as a rejection) for an empty `userId` and for an unknown source.
    */
   delete(userId: string, options?: DeleteOptions): Promise<readonly QueuedDeletion[]>

@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT_MS = 10_000
  *
  * @param writeKey The write key of the source; sent as the user name of Basic authentication. The type admits undefined so
  *   that `process.env.X` compiles.
- * @throws TypeError that names the option, also for a missing write key.
+ * @throws TypeError that names the option, including a missing write key.
  * @example
  * const client = createClient(process.env.WRITE_KEY, { endpoint: 'https://analytics.example.com/v1/batch' })
  * client.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 39.95 } })
@@ -61,7 +61,7 @@ class CallRecorder implements Undelivered {
       timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
       maxRetries,
       random,
-      clock: background, // A timer between attempts does not keep the process alive: that of `flush` does.
+      clock: background, // A timer between attempts does not keep the process alive: the timer of `flush` does.
     }
     this.#buffer = new CallBuffer(settings, route, this.#reports.report, () => unwatch(this))
   }
@@ -115,7 +115,7 @@ class CallRecorder implements Undelivered {
     await this.#reports.finish()
   }
 
-  /** Delivers all calls, also those that are recorded meanwhile. */
+  /** Delivers all calls, including those that are recorded meanwhile. */
   async #deliverAll(): Promise<void> {
     do await this.#deliver()
     while (this.#buffer.size > 0)

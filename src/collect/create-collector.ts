@@ -16,7 +16,7 @@ import type { ReadySource, Sources } from './sources.ts'
 import { requestDeletion, submitToAll } from './submit.ts'
 
 /**
- * Creates a collector: the collection API for the clients of its sources. It answers a request when every destination of
+ * Creates a collector: the collection API for the clients of its sources. It answers a request once every destination of
  * the source has queued each accepted call.
  *
  * @throws TypeError that names the option.
@@ -56,7 +56,7 @@ export function createCollector(options: CollectorOptions): Collector {
   }
 }
 
-/** Facts about a request, each from the step that finds it. Observers get them also when a later step fails. */
+/** Facts about a request, each set by the step that finds it. Observers get them even if a later step fails. */
 interface Progress {
   readonly at: number
   bytes: Uint8Array
@@ -100,11 +100,11 @@ class RequestCollector {
     return answer
   }
 
-  /** The order of the steps decides with which error a request with several faults is answered. */
+  /** The order of the steps decides which error answers a request with several faults. */
   async #collect(request: EndpointRequest, route: Route, progress: Progress): Promise<SortedCalls> {
     const { ipHeader, clock } = this.#settings
     const { at: now } = progress
-    const { withKey } = this.sources // An update while the body arrives is for later requests.
+    const { withKey } = this.sources // An update while the body arrives applies only to later requests.
     const userName = readUserName(request.headers)
     // A wrong key in the header is refused before the body is read.
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
@@ -149,6 +149,6 @@ function isConnectionOfUser({ kind }: ReadySource, { headers }: EndpointRequest)
 
 function toCollectorError(thrown: unknown): HooklineError {
   if (thrown instanceof HooklineError) return thrown
-  const message = 'The collector failed. See `cause` of this error in `onError`.'
+  const message = 'The collector failed. See the `cause` of this error in `onError`.'
   return new HooklineError('internal', message, { cause: thrown })
 }

@@ -1,15 +1,15 @@
-/** Posts undelivered calls when the process exits on its own, and counts on stderr those that are lost. */
+/** Posts undelivered calls when the process exits on its own, and reports on stderr how many are lost. */
 
 import { writeSync } from 'node:fs'
 import { showCount } from './batch-result.ts'
 
 export interface Undelivered {
   readonly size: number
-  /** Posts the calls, for a limited time, in which the process stays alive. Never rejects. */
+  /** Posts the calls for a limited time, during which the process stays alive. Never rejects. */
   post(): Promise<unknown>
 }
 
-/** The clients with undelivered calls, and whether they posted them because the process ends. */
+/** The clients with undelivered calls, and whether each has posted its calls because the process ends. */
 const watched = new Map<Undelivered, boolean>()
 
 /** Watches a client until {@link unwatch}: its calls are posted before the process ends. */
@@ -39,11 +39,11 @@ function postAll(): void {
 function reportLost(): void {
   let lost = 0
   for (const { size } of watched.keys()) lost += size
-  const advice = 'Call `await client.close()` first, also before process.exit().'
+  const advice = 'Call `await client.close()` before the process ends or calls process.exit().'
   try {
     writeSync(
       2,
-      `hookline: ${showCount(lost, 'call')} not delivered: The process ended with the client open. ${advice}\n`,
+      `hookline: ${showCount(lost, 'call')} not delivered: The process ended while the client was open. ${advice}\n`,
     )
   } catch {} // Stderr is closed or full.
 }

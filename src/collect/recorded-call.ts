@@ -43,7 +43,7 @@ export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json)
 }
 
-/** Creates a function that returns the time as text. It formats once a millisecond, because that costs as much as the rest of a call. */
+/** Creates a function that returns the time as text. It formats at most once a millisecond: formatting costs as much as the rest of a call. */
 function createNowReader(clock: Clock): () => string {
   let time = Number.NaN
   let text = ''
@@ -61,7 +61,7 @@ function createNowReader(clock: Clock): () => string {
 function copyCall(type: CallType, given: unknown): Record<string, unknown> {
   if (!isPlain(given)) {
     throw new TypeError(
-      `${type}: the call must be a plain object, not of a class. Got ${kindOf(given)}. Pass its fields, for example { userId: 'user-1' }.`,
+      `${type}: the call must be a plain object, not an instance of a class. Got ${kindOf(given)}. Pass its fields, for example { userId: 'user-1' }.`,
     )
   }
   try {
@@ -101,7 +101,7 @@ function requireText(type: CallType, call: Fields, field: string): void {
   if (!isText(call[field])) throw wrongField(type, field, TEXT, call[field], 'a string of at least one character')
 }
 
-/** Requires an id of an alias. The other spelling, which a delivered message has, may be there, too: empty, or with the same id. */
+/** Requires an id of an alias. The other spelling, which a delivered message has, may also be present if it is empty or has the same id. */
 function requireAliasId(call: Fields, spaced: string, plain: string): void {
   requireText('alias', call, plain)
   const other = call[spaced] ?? ''
@@ -121,11 +121,11 @@ function requireActor(type: CallType, call: Fields): void {
 
 function requireObject(type: CallType, field: string, value: unknown): void {
   if (!isPlain(value))
-    throw wrongField(type, field, 'must be a plain object, not of a class', value, 'an object literal')
+    throw wrongField(type, field, 'must be a plain object, not an instance of a class', value, 'an object literal')
   if (hasToJson(value)) throw wrongField(type, field, 'must not have a toJSON method', value, 'plain data')
 }
 
-/** Returns whether a value is an object, not a list, and of no class: JSON may leave out the contents of a class, such as a Map. */
+/** Returns whether a value is an object, but neither a list nor an instance of a class: JSON may omit its contents, as for a Map. */
 function isPlain(value: unknown): value is Fields {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)

@@ -29,15 +29,15 @@ export function createSources(given: unknown) {
   let find: FindSource | undefined
 
   return {
-    /** Finds the source of a write key, in a time that says nothing about the keys. */
+    /** Finds the source of a write key, in a time that reveals nothing about the keys. */
     withKey(writeKey: string): ReadySource | undefined {
-      find ??= indexKeys(sources) // At the first request: before that, workerd has no random values.
+      find ??= indexKeys(sources) // Created at the first request: before that, workerd has no random values.
       return find(writeKey)
     },
     /** Returns the sources with these names, by default all. @throws TypeError for an unknown name. */
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
-        throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
+        throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass the names of sources.')
       }
       return [...new Set(names)].map((name) => {
         const source = byName.get(name)
@@ -52,7 +52,7 @@ type FindSource = (writeKey: string) => ReadySource | undefined
 
 function indexKeys(sources: readonly ReadySource[]): FindSource {
   const salt = randomUUID()
-  // Keys are found by a digest: comparing the keys themselves would take longer the more of a guess is right.
+  // Keys are found by their digest: comparing the keys themselves would take longer for a guess that begins correctly.
   const digest = (writeKey: string): string => hash('sha256', salt + writeKey)
   const byDigest = new Map(sources.map((source) => [digest(source.writeKey), source]))
   return (writeKey) => byDigest.get(digest(writeKey))

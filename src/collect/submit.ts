@@ -30,7 +30,7 @@ function joinFailures(failures: readonly unknown[]): HooklineError {
   const found = failures.length === 1 ? '1 failure' : `${failures.length} failures`
   return new HooklineError(
     'internal',
-    `The destinations did not queue all messages. Got ${found}. See \`cause\` of this error in \`onError\`.`,
+    `The destinations did not queue all messages. Got ${found}. See the \`cause\` of this error in \`onError\`.`,
     { cause },
   )
 }

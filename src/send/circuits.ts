@@ -131,7 +131,7 @@ export class Circuits {
     return this.#offSince === undefined ? this.#byId.values() : []
   }
 
-  /** Returns when the four hours of the first held message may end. From then on, all held messages are claimed, so that each ends in time. */
+  /** Returns when the four hours of the first held message may end. From then on, all are claimed, so that each ends in time. */
   #sweepAt(): number {
     return (this.#heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }

@@ -36,7 +36,7 @@ export function createTransport(settings: SenderSettings) {
   return {
     headersFor,
     sign,
-    /** Signs the bytes once and posts them to one or more targets at once. Calls `done` after the last response, possibly from within undici. */
+    /** Signs the bytes once and posts them to all given targets at once. Calls `done` after the last response, possibly within undici. */
     postRound(
       bytes: Uint8Array,
       chosen: readonly Target[],

@@ -28,11 +28,11 @@ it('enqueued, flushed, answered, retried', async () => {
     `identify: enqueued, ${147 + manifest.version.length} bytes`,
     `batch 1: flushed, calls 2, bytes ${358 + 2 * manifest.version.length}`,
     'batch 1: attempt 1: status 503',
-    'batch 1: retried in 1000 ms',
+    'batch 1: retrying in 1000 ms',
     'batch 1: attempt 2: a network error',
-    'batch 1: retried in 2000 ms',
+    'batch 1: retrying in 2000 ms',
     'batch 1: attempt 3: no complete answer in time',
-    'batch 1: retried in 4000 ms',
+    'batch 1: retrying in 4000 ms',
     'batch 1: attempt 4: status 200',
   ])
 })

@@ -42,7 +42,7 @@ async function run(program: string, env: Readonly<Record<string, string>> = {}) 
 }
 
 const LOST =
-  'not delivered: The process ended with the client open. Call `await client.close()` first, also before process.exit().'
+  'not delivered: The process ended while the client was open. Call `await client.close()` before the process ends or calls process.exit().'
 
 describe('the process ends by itself', () => {
   it('with a client that was never used', async () => {
