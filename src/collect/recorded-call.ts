@@ -43,7 +43,7 @@ export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json)
 }
 
-/** Creates a function that returns the time as text. It formats at most once a millisecond: formatting costs as much as the rest of a call. */
+/** Creates a function that returns the time as text. It formats once a millisecond, because formatting costs as much as the rest of a call. */
 function createNowReader(clock: Clock): () => string {
   let time = Number.NaN
   let text = ''

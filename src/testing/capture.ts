@@ -1,4 +1,4 @@
-/** Replaces the network of a sender: records its requests, and responds by a script. */
+/** Replaces the network of a sender: records its requests, and responds according to a script. */
 
 import { isUint8Array } from 'node:util/types'
 import type { Dispatcher } from 'undici'
@@ -14,30 +14,30 @@ import { type Answer, createScript, type PlannedResponse, type Response, type Sc
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
-/** The response to one captured request. With an Error the connection fails; set its `code`. */
+/** The response to one captured request. With an Error, the connection fails with that error; set its `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
 
 /** Options of `capture`. */
 export interface CaptureOptions {
   /** One step for each request; the last is repeated. Default `[200]`. */
   readonly script?: Script<CapturedStep>
-  /** The time of `at`, `delayMs` and `dripMs`. Default: the machine's clock. */
+  /** The clock for `at`, `delayMs` and `dripMs`. Default: the machine's clock. */
   readonly clock?: Clock
 }
 
 /** The requests so far, including those that could not be sent. */
 export interface Capture extends Recorded {
   /**
-   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or of other users of undici 8.
-   * Node's own `fetch` uses an older undici: it fails with a TypeError.
+   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or to other users of undici 8.
+   * Node's own `fetch` uses an older undici, and fails with a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
-  /** Goes on with these steps instead of the rest of the script. */
+  /** Continues with these steps instead of the rest of the script. */
   script(steps: Script<CapturedStep>): void
 }
 
 /**
- * Captures what a sender or a destination sends, without a socket. Responds at once, or at the clock's time.
+ * Captures what a sender or a destination sends, without a socket. Responds at once or, if a step has a delay, at that time on the clock.
  *
  * @throws TypeError that names the option.
  * @example
@@ -84,11 +84,11 @@ export function capture(options: CaptureOptions = {}): Capture {
   }
 }
 
-/** Handlers of undici 7 and before have other methods: the request would never end. */
+/** Handlers of undici 7 and earlier have other methods: the request would never end. */
 function requireUndici8(handler: Dispatcher.DispatchHandler): void {
   if (typeof handler.onRequestStart === 'function') return
-  const advice = "Use the fetch of undici 8: Node's own brings an older undici."
-  throw invalidOption('handler', 'must be of undici 8', 'one without onRequestStart', advice)
+  const advice = "Use the fetch of undici 8: Node's own fetch uses an older undici."
+  throw invalidOption('handler', 'must be a handler of undici 8', 'one without onRequestStart', advice)
 }
 
 async function readBody(body: Dispatcher.DispatchOptions['body']): Promise<Buffer> {
@@ -98,7 +98,7 @@ async function readBody(body: Dispatcher.DispatchOptions['body']): Promise<Buffe
   for await (const chunk of body) {
     if (typeof chunk !== 'string' && !isUint8Array(chunk)) {
       const rule = 'must be text or bytes, or an iterable of them'
-      throw invalidOption('body', rule, `${kindOf(chunk)} in it`, 'Send text or bytes instead.')
+      throw invalidOption('body', rule, `an iterable with ${kindOf(chunk)} in it`, 'Send text or bytes instead.')
     }
     chunks.push(Buffer.from(chunk))
   }
@@ -117,7 +117,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The errors of undici for a reset. While it reads an answer, the error names what the answer lacks. */
+/** The errors of undici for a reset. While undici reads an answer, the error names what the answer lacks. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -209,7 +209,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
     else this.#timer = this.#clock.setTimeout(callback, ms)
   }
 
-  /** Runs a call of the handler. When the handler throws, the request ends, as in undici. */
+  /** Calls a method of the handler. If the method throws, the request ends, as in undici. */
   #callHandler(callback: () => void): void {
     if (this.#isOver) return
     try {

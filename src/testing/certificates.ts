@@ -17,13 +17,13 @@ import {
 
 /**
  * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority
- * that clients do not know. A client sees the fault of the last three when it trusts the authority.
+ * that clients do not know. A client finds a certificate expired or for another host only if it trusts the authority.
  */
 export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
 
 export const CERTIFICATE_FAULTS: readonly CertificateFault[] = ['self_signed', 'expired', 'wrong_name', 'private_ca']
 
-/** The certificate of a TLS server, and the one that a client must trust; PEM. */
+/** The certificate of a TLS server, and the one that a client must trust, both as PEM. */
 export interface ServerCertificate {
   readonly server: { readonly key: string; readonly cert: string }
   readonly ca: string
@@ -45,7 +45,7 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
   const ca =
     authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY })
   const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  // Servers often send a private authority along. Clients report such a chain with a code of its own.
+  // Servers often send the certificate of a private authority along. Clients report such a chain with a code of its own.
   return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }
 
@@ -61,9 +61,9 @@ function createParty(name: string): Party {
 
 const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
 
-/** RFC 5280, section 4.1. Valid for fixed times, so that a test may set the time of its machine. */
+/** Creates a certificate (RFC 5280, section 4.1). It is valid for fixed times, so that a test may set the time of its machine. */
 function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
-  const version3 = explicit(0, integer(2)) // The versions count from 0.
+  const version3 = explicit(0, integer(2)) // Versions are counted from 0.
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps it positive and 16 bytes long.
   const content = sequence(
     version3,

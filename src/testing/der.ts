@@ -16,7 +16,7 @@ export function sequence(...content: readonly Uint8Array[]): Buffer {
   return der(0x30, ...content)
 }
 
-/** A number of one byte, or the bytes of a longer one. The first bit is the sign. */
+/** Writes a number of one byte, or the bytes of a longer one. The first bit is the sign. */
 export function integer(value: number | Uint8Array): Buffer {
   return der(0x02, typeof value === 'number' ? Buffer.from([value]) : value)
 }
@@ -54,7 +54,7 @@ export function objectId(dotted: string): Buffer {
   return der(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))
 }
 
-/** Writes a number with seven bits a byte. All bytes but the last have the eighth bit set. */
+/** Writes a number with seven bits per byte. All bytes but the last have the eighth bit set. */
 function base128(value: number): number[] {
   const bytes = [value & 0x7f]
   for (let left = value >> 7; left > 0; left >>= 7) bytes.unshift((left & 0x7f) | 0x80)

@@ -1,7 +1,7 @@
 /** Services that send these messages: the form of their requests, as far as their documentation and code show it. */
 
 import { randomUUID } from 'node:crypto'
-import { invalidOption, kindOf, requireOneOf, requireSecret } from '../kit/checks.ts'
+import { invalidOption, requireOneOf, requireSecret, show } from '../kit/checks.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
 import { isObject, type Json } from '../protocol/parse.ts'
 import { sign } from '../protocol/signature.ts'
@@ -53,7 +53,7 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
 
 export const SENDER_NAMES: readonly KnownSender[] = Object.keys(KNOWN_SENDERS) as KnownSender[]
 
-/** Gives a message, or each message of a list, the form of a sender. Anything else is a body of the user, and stays as it is. */
+/** Gives a message, or each message of a list, the form of a sender. Anything else is the user's own body, and stays as it is. */
 export function toSenderForm(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {
   if (Array.isArray(value)) return value.map((each) => toSenderForm(each, form))
   const { fields } = form
@@ -76,11 +76,11 @@ export function createProof(body: string, secret: string, signs: SenderForm['sig
   return secret
 }
 
-/** Checks that a sender has this method. Default: the first one of the sender. */
+/** Checks that a sender has this method. Default: the first method of the sender. */
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
   if (method === undefined) return methods[0]
   const known = methods.find((each) => each === method)
   if (known !== undefined) return known
-  throw invalidOption(name, `must be one that ${as} sends`, kindOf(method), `Pass one of ${methods.join(', ')}.`)
+  throw invalidOption(name, `must be a method that ${as} sends`, show(method), `Pass one of ${methods.join(', ')}.`)
 }

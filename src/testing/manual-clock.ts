@@ -9,7 +9,7 @@ export interface ManualClock extends Clock {
   readonly timers: number
   /** When the next timer fires, in milliseconds since the epoch; undefined while none is set. */
   readonly nextTimerAt: number | undefined
-  /** Moves `ms` milliseconds on. Fires each timer at its time, and lets its effects take place before the next one. */
+  /** Moves the clock forward by `ms` milliseconds. Fires each timer at its time, and lets its effects take place before the next one. */
   advance(ms: number): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + Math.max(0, ms), callback }
-      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // Behind the timers of the same time.
+      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // After the timers with the same time.
       return timer
     },
     clearTimeout(timer: Timer) {
@@ -68,7 +68,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
   }
 }
 
-/** Two turns of the event loop: code that yields for one turn goes on in the second. */
+/** Two turns of the event loop: code that yields for one turn continues in the second. */
 async function runTurns(): Promise<void> {
   await nextTurn()
   await nextTurn()

@@ -21,11 +21,11 @@ export class RecordedRequest implements RequestParts {
   readonly url: string
   /** The path and the query of the URL. */
   readonly path: string
-  /** By name in lower case; repeated ones are joined with a comma. */
+  /** The headers, keyed by name in lower case; repeated headers are joined with a comma. */
   readonly headers: Readonly<Record<string, string | undefined>>
   /** The exact bytes of the body. */
   readonly bytes: Buffer
-  /** When it was read to its end. */
+  /** When the request was read to its end. */
   readonly at: Date
   #message: Message | undefined
 
@@ -39,7 +39,7 @@ export class RecordedRequest implements RequestParts {
   }
 
   /**
-   * The body as a message. Does not check the signature: `verify` does that.
+   * The body as a message. This does not check the signature: `verify` does.
    *
    * @throws HooklineError for a body that is not a message.
    */
@@ -51,10 +51,10 @@ export class RecordedRequest implements RequestParts {
 
 /** Recorded requests. */
 export interface Recorded {
-  /** Every request so far, the oldest first. */
+  /** Every request so far, oldest first. */
   readonly requests: readonly RecordedRequest[]
   /**
-   * The messages of the requests of a sender or a destination: each holds one. Requests of a client hold batches; read their
+   * The messages that a sender or a destination sent, one in each request. The requests of a client hold batches: read their
    * `bytes`.
    *
    * @throws HooklineError when one of the bodies is not a message.
@@ -64,7 +64,7 @@ export interface Recorded {
    * Waits for this many requests, answered or not. Resolves to them.
    *
    * @param options `timeoutMs`: how long to wait, in real milliseconds. Default 5000.
-   * @throws Error (as a rejection) with the number of requests when the time is over.
+   * @throws Error (as a rejection) with the number of requests when the timeout expires.
    * @throws TypeError (as a rejection) that names the argument.
    */
   received(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly RecordedRequest[]>
@@ -111,7 +111,7 @@ export function createRecorder(): Recorder {
   }
 }
 
-/** Joins names and values in turns into an object by lower-case names. */
+/** Joins alternating names and values into an object that is keyed by lower-case names. */
 export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string[]>()
   for (let index = 0; index + 1 < list.length; index += 2) {

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import type { Response } from './script.ts'
 
 /**
- * Answers, or fails to. Does nothing when the connection has ended: a function of the script may take longer than a client.
+ * Answers, or ends the connection. Does nothing if it has already ended: a function of the script may take longer than a client waits.
  *
  * @param reset Ends the connection with RST.
  * @throws TypeError (as a rejection) for headers that exclude one another.
@@ -38,7 +38,7 @@ async function sendAnswer(step: Extract<Response, { kind: 'answer' }>, response:
   else dripForever(response, dripMs)
 }
 
-/** Waits. When the connection ends before that, the timer is cleared and the promise never settles. */
+/** Waits. If the connection ends first, the timer is cleared and the promise never settles. */
 function waitWhileOpen(response: ServerResponse, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, delayMs)
@@ -46,7 +46,7 @@ function waitWhileOpen(response: ServerResponse, delayMs: number): Promise<void>
   })
 }
 
-/** Sends a dot each `dripMs` in place of a body, until the connection ends. */
+/** Sends a dot every `dripMs` milliseconds in place of a body, until the connection ends. */
 function dripForever(response: ServerResponse, dripMs: number): void {
   response.flushHeaders()
   const interval = setInterval(() => response.write('.'), dripMs)

@@ -7,22 +7,22 @@ import type { RecordedRequest } from './recorder.ts'
 
 /** An answer in full. */
 export interface ScriptedAnswer {
-  /** 200 to 599. Default 200. */
+  /** The status, from 200 to 599. Default 200. */
   readonly status?: number
-  /** Example: `{ 'Retry-After': '120' }`. Default: none. */
+  /** The headers, for example `{ 'Retry-After': '120' }`. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Default: empty. */
+  /** The body. Default: empty. */
   readonly body?: string | Uint8Array
   /** How long the answer is held back, in milliseconds. Default 0. */
   readonly delayMs?: number
-  /** Sends one byte each time this many milliseconds have passed, without end, instead of a body. */
+  /** Sends one byte each time this many milliseconds pass, endlessly, instead of a body. */
   readonly dripMs?: number
 }
 
 /** Ends the connection with RST. */
 export interface ScriptedReset {
   /**
-   * When: after the headers of the request; after the whole request; after the first half of an answer; after the first
+   * When it happens: after the headers of the request; after the whole request; after the first half of an answer; after the first
    * chunk of an answer without a length.
    */
   readonly reset: 'headers' | 'body' | 'answer' | 'chunk'
@@ -31,10 +31,10 @@ export interface ScriptedReset {
 /**
  * The response to one request: a status; an answer in full; or
  *
- * - `hang`: it is read and never answered;
- * - `drip`: the headers of an answer, then a byte each 100 ms, without end;
- * - `reset`: the connection ends with RST once the request was read;
- * - `close`: the connection ends in order (FIN), without an answer;
+ * - `hang`: the request is read but never answered;
+ * - `drip`: the headers of an answer, then a byte every 100 ms, endlessly;
+ * - `reset`: the connection ends with RST once the request has been read;
+ * - `close`: the connection ends properly (FIN), without an answer;
  * - `garbage`: the answer is not HTTP.
  */
 export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | 'reset' | 'close' | 'garbage'
@@ -59,14 +59,14 @@ export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<
 
 export interface ActiveScript {
   next(): PlannedResponse
-  /** Goes on with these steps instead. @throws TypeError that names the step. */
+  /** Continues with these steps instead. @throws TypeError that names the step. */
   replace(script: readonly unknown[]): void
 }
 
-/** Reads a step that only one kind of endpoint has; undefined for any other step. */
+/** Reads a step that only one kind of endpoint has; returns undefined for any other step. */
 export type ReadExtraStep = (step: unknown) => Response | undefined
 
-/** Holds the steps of an endpoint and repeats the last one without end. @throws TypeError that names the step. */
+/** Holds the steps of an endpoint and repeats the last one endlessly. @throws TypeError that names the step. */
 export function createScript(
   script: readonly unknown[] = [200],
   readExtra: ReadExtraStep = () => undefined,
@@ -92,7 +92,7 @@ export function createScript(
   return active
 }
 
-/** Checks a step now; a step that a function returns, with each request. */
+/** Checks a step now or, if a function returns it, at each request. */
 function planStep(step: unknown, name: string, readExtra: ReadExtraStep): PlannedResponse {
   if (typeof step !== 'function') return readStep(step, name, readExtra)
   return async (request) => readStep(await step(request), `${name}(request)`, readExtra)
@@ -141,14 +141,19 @@ function readAnswer(step: ScriptedAnswer, name: string): Response {
   requireInteger(`${name}.delayMs`, delayMs, 0)
   if (dripMs !== undefined) requireInteger(`${name}.dripMs`, dripMs, 1)
   if (dripMs !== undefined && body !== '') {
-    throw invalidOption(`${name}.dripMs`, 'must stand alone', undefined, 'Remove `body` or `dripMs`.')
+    throw invalidOption(`${name}.dripMs`, 'cannot be combined with `body`', undefined, 'Remove `body` or `dripMs`.')
   }
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
 }
 
 function requireHeaders(name: string, headers: unknown): void {
   if (typeof headers !== 'object' || headers === null || !Object.values(headers).every((x) => typeof x === 'string')) {
-    throw invalidOption(name, 'must be an object of strings', show(headers), "Pass { 'Retry-After': '120' }.")
+    throw invalidOption(
+      name,
+      'must be an object of strings',
+      show(headers),
+      "Pass, for example, { 'Retry-After': '120' }.",
+    )
   }
   for (const [header, value] of Object.entries(headers)) {
     try {

@@ -1,4 +1,4 @@
-/** A webhook endpoint on a real socket that responds by a script. */
+/** A webhook endpoint on a real socket that responds according to a script. */
 
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
@@ -18,7 +18,7 @@ export interface EndpointOptions {
   readonly path?: string
   /** The port, for example that of a closed endpoint, to start it again. Default 0: any free port. */
   readonly port?: number
-  /** Listens on https, with a certificate that has this fault. Default: http. */
+  /** Listens for https, with a certificate that has this fault. Default: http. */
   readonly tls?: CertificateFault
 }
 
@@ -28,9 +28,9 @@ export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
   readonly url: string
   /** How many connections were opened so far, including those whose TLS handshake failed. */
   readonly connections: number
-  /** How many bytes were received so far, of whole requests or not; over TLS the decrypted ones. */
+  /** How many bytes were received so far, including those of incomplete requests; over TLS, the decrypted bytes. */
   readonly bytesReceived: number
-  /** Goes on with these steps instead of the rest of the script. */
+  /** Continues with these steps instead of the rest of the script. */
   script(steps: Script): void
   /**
    * Ends every connection and stops listening.
@@ -51,7 +51,7 @@ export interface SecureEndpoint extends ScriptedEndpoint {
  * Starts an endpoint on this machine.
  *
  * @throws TypeError (as a rejection) that names the option.
- * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
+ * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is already in use.
  * @example
  * const endpoint = await startEndpoint({ script: [500, 'hang', 200] })
  * // … the code under test posts to endpoint.url …
@@ -73,7 +73,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   const faults: unknown[] = []
   const certificate = tls === undefined ? undefined : createCertificate(tls)
   const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
-  server.keepAliveTimeout = 0 // Connections end by the script only.
+  server.keepAliveTimeout = 0 // Only the script ends connections.
   const connections = watchConnections(server)
 
   server.on('request', async (request, response) => {
@@ -121,7 +121,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   return certificate === undefined ? endpoint : Object.assign(endpoint, { ca: certificate.ca })
 }
 
-/** Reads a request to its end. Returns undefined when the connection ends before. */
+/** Reads a request to its end. Returns undefined when the connection ends before that. */
 async function readParts(request: IncomingMessage, origin: string): Promise<RequestParts | undefined> {
   const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
   if (body === undefined) return undefined

@@ -12,10 +12,10 @@ export interface Listening {
 }
 
 /**
- * Starts to listen.
+ * Starts listening.
  *
- * @param port 0: any free one.
- * @throws Error (as a rejection) with the code of Node, such as `EADDRINUSE`.
+ * @param port 0 means any free port.
+ * @throws Error (as a rejection) with Node's code, such as `EADDRINUSE`.
  */
 export async function listen(server: Server, port: number, host = '127.0.0.1'): Promise<Listening> {
   server.listen(port, host)
@@ -36,7 +36,7 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
 
 /** Counts the connections of a server and their bytes, and ends them. */
 export function watchConnections(server: Server) {
-  // By remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same port.
+  // Keyed by remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same port.
   const sockets = new Map<number | undefined, Socket>()
   let [count, bytes] = [0, 0]
 
@@ -62,7 +62,7 @@ export function watchConnections(server: Server) {
     },
     /** Ends the connection of a socket with RST. */
     reset: ({ remotePort }: Socket): void => void sockets.get(remotePort)?.resetAndDestroy(),
-    /** Ends all connections, also those whose TLS handshake has not ended. */
+    /** Ends all connections, including those whose TLS handshake has not ended. */
     destroyConnections(): void {
       for (const socket of sockets.values()) socket.destroy()
     },

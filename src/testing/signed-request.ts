@@ -17,15 +17,15 @@ import {
 /** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /**
-   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, which is that of the
-   * specification.
+   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, whose form is that of
+   * the specification.
    */
   readonly as?: KnownSender
   /** One of the methods of the service. Default `POST`. */
   readonly method?: DeliveryMethod
 }
 
-/** With `as: 'rudderstack'`, which does not sign. */
+/** Options of `signedRequest` with `as: 'rudderstack'`, which does not sign. */
 export interface HeaderRequestOptions extends Pick<SignedRequestOptions, 'method'> {
   /** The service that sends the secret as a header. */
   readonly as: 'rudderstack'
@@ -51,9 +51,10 @@ export interface SignedRequest {
 /**
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch as a whole.
  *
- * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body. A message without a `messageId`
- *   gets a new one: else a receiver that knows duplicates would take the next request for a copy. A text is sent as it is.
- * @param secret The shared secret of the endpoint; of `rudderstack`, the value of the header.
+ * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body. A message without a
+ *   `messageId` gets a new one: otherwise a receiver that recognizes duplicates would take the next request for a copy. A text is sent
+ *   as it is.
+ * @param secret The shared secret of the endpoint; for `rudderstack`, the value of the header.
  * @throws TypeError for an empty secret.
  * @example
  * await fetch('http://localhost:3000/webhooks', signedRequest(fixtures.track, secret))
@@ -99,7 +100,7 @@ function requireKeyHeader(header: unknown, { signs }: SenderForm): void {
   if (isFree && signs === 'header') return
   const rule = isFree
     ? 'needs a sender that does not sign'
-    : 'must be the name of a header that the request does not have'
-  const advice = `Pass for example { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`
-  throw invalidOption('signedRequest: header', rule, show(header), advice)
+    : 'must be the name of a header that the request does not already have'
+  const advice = `Pass, for example, { as: 'rudderstack', header: '${KNOWN_SENDERS.rudderstack.proofHeader}' }.`
+  throw invalidOption('signedRequest: header', rule, isFree ? undefined : show(header), advice)
 }

@@ -53,7 +53,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
-    Error.captureStackTrace(failure, delivered) // The stack begins in the test, also after the waits below.
+    Error.captureStackTrace(failure, delivered) // The stack begins in the test, even after the waits below.
     const waitMs = checkDelivered(pattern, options, timeoutMs)
     const found = await findDelivered(log, activity, pattern, waitMs)
     if (found !== undefined) return found as never // Its type is the type in the pattern.
@@ -141,8 +141,8 @@ function checkDelivered(pattern: unknown, options: { readonly timeoutMs?: number
 }
 
 /**
- * Waits for the first message that matches and was delivered. Gives up, and returns undefined, when the time is over, or when
- * messages match and nothing is under way: then none of them is delivered before the clock moves.
+ * Waits for the first message that matches and was delivered. Gives up and returns undefined when the timeout expires, or when
+ * messages match but nothing is under way: then none of them is delivered before the clock moves.
  */
 async function findDelivered(
   log: CallLog,
@@ -250,7 +250,7 @@ class Activity {
     }
   }
 
-  /** Resolves when all work and its effects have ended. Work that has taken this many milliseconds is not waited for. */
+  /** Resolves when all work and its effects have ended. Does not wait for work that has already taken this many milliseconds. */
   async calm(timeoutMs: number): Promise<void> {
     for (let turns = 0; turns < CALM_TURNS; turns += 1) {
       const now = machineClock.monotonic()
@@ -265,7 +265,7 @@ class Activity {
   }
 }
 
-/** The real clock, also in a test that replaces the global timers: sockets follow the real time. */
+/** The real clock, even in a test that replaces the global timers: sockets follow the real time. */
 const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [
@@ -282,9 +282,9 @@ const OPTIONS = [
 const FIXED: Readonly<Record<string, string>> = {
   webhooks: 'Pass the URLs as `to`.',
   sharedSecret: 'Pass it as `secret`.',
-  queue: 'The platform has a queue in memory.',
-  sources: 'The platform has one source.',
-  clock: 'The platform has its own clock: move it by `advance`.',
+  queue: 'Omit it: the platform has a queue in memory.',
+  sources: 'Omit it: the platform has one source.',
+  clock: 'Omit it: the platform has its own clock, which `advance` moves.',
 }
 
 /** Checks the options that the platform itself reads. @throws TypeError that names the option. */
@@ -314,5 +314,5 @@ function readTo(to: unknown, name: string): Webhook {
     return { url: String(to) }
   }
   if (typeof to === 'object' && to !== null) return to as Webhook
-  throw invalidOption(name, 'must be a URL', kindOf(to), "Pass one, for example 'http://localhost:3000/webhooks'.")
+  throw invalidOption(name, 'must be a URL', kindOf(to), "Pass a URL, for example 'http://localhost:3000/webhooks'.")
 }

@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
   unreadable: 'failed: the stored job cannot be read.',
   not_selected: 'was not sent: its `integrations` exclude Webhooks.',
   historical: 'was not sent: it is older than `historicalAfterMs`.',
-  filtered: 'was not sent: a `filter` leaves it out.',
+  filtered: 'was not sent: a `filter` left it out.',
   transform_failed: 'failed: its `filter` or `transform` threw.',
 }
 
@@ -65,7 +65,7 @@ function titleOf({ message }: PlatformMessage): string {
 
 function describeMessage(message: PlatformMessage, state: PlatformState): string {
   const { status, attempts } = message
-  if (status === 'delivered') return 'was delivered.' // After the wait for it, before this text.
+  if (status === 'delivered') return 'was delivered.' // It was delivered after the wait, but before this text was written.
   const last = attempts.at(-1)
   const latest = attempts.filter(({ at }) => at.getTime() === last?.at.getTime()) // One for each URL.
   const count = attempts.length > latest.length ? [`${attempts.length} attempts, the last:`] : []
@@ -78,7 +78,7 @@ function explainStatus({ retryAt, reason }: PlatformMessage, { now, isBusy, isEn
   if (leftMs > 0) return `waits to be retried: call platform.advance(${leftMs}).`
   if (isBusy) return 'has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).'
   if (!isEnabled) return 'waits: the destination is disabled.'
-  return 'waits: the circuit of its URL is open, which is probed every 30 seconds. Call platform.advance(30000).'
+  return 'waits: the circuit of its URL is open, and is probed every 30 seconds. Call platform.advance(30000).'
 }
 
 function describeAttempt({ url, status, error, reason, body }: Attempt): string {
@@ -102,7 +102,7 @@ function show(value: unknown): string {
     const text = replaced === value ? (JSON.stringify(value, replace) ?? String(value)) : String(replaced)
     return escaped(shorten(text))
   } catch {
-    return escaped(shorten(inspect(value))) // The value holds itself.
+    return escaped(shorten(inspect(value))) // The value contains itself.
   }
 }
 
@@ -111,7 +111,7 @@ function shorten(text: string): string {
 }
 
 interface Difference {
-  /** `properties.items.0.sku`; empty for the value itself. */
+  /** The path of the field, such as `properties.items.0.sku`; empty for the value itself. */
   readonly path: string
   readonly found: unknown
   readonly expected: unknown

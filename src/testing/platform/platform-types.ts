@@ -12,11 +12,11 @@ import type { Webhook } from '../../send/webhooks.ts'
 
 /** Options of `startPlatform`. */
 export interface PlatformOptions {
-  /** Where messages are delivered: the URL of your endpoint, or up to five. A `Webhook` has static headers. */
+  /** Where messages are delivered: the URL of your endpoint, or up to five URLs. A `Webhook` may have static headers. */
   readonly to: string | URL | Webhook | readonly (string | URL | Webhook)[]
   /**
-   * The shared secret, which signs every request. Leave it out to send unsigned. The type admits undefined so that `process.env.X`
-   * compiles; a secret that is given as undefined or empty is a TypeError.
+   * The shared secret, which signs every request. Omit it to send unsigned requests. The type admits undefined so that
+   * `process.env.X` compiles; a secret that is undefined or empty throws a TypeError.
    */
   readonly secret?: string | undefined
   /** The write key of the clients. Default: `test-write-key`. */
@@ -24,7 +24,7 @@ export interface PlatformOptions {
   /** The port of the collector. Default 0: any free port. */
   readonly port?: number
   /**
-   * How long `delivered` waits for a call to come and for an endpoint to respond, in milliseconds of the machine's clock. Default
+   * How long `delivered` waits for a call to arrive and for an endpoint to respond, in milliseconds of the machine's clock. Default
    * 4000: less than the five seconds after which most test runners end a test without its message.
    */
   readonly timeoutMs?: number
@@ -34,7 +34,10 @@ export interface PlatformOptions {
   readonly collector?: Omit<CollectorOptions, 'sources' | 'clock'>
 }
 
-/** Part of a message: the fields that must be equal, also in objects inside. Asymmetric matchers, as `expect.any(Number)`, match too. */
+/**
+ * Part of a message: the fields that must be equal, including those of nested objects. Asymmetric matchers such as `expect.any(Number)`
+ * work, too.
+ */
 export type MessagePattern<Type extends MessageType = MessageType> = { readonly type?: Type } & {
   readonly [field: string]: unknown
 }
@@ -46,14 +49,14 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
   readonly message: Extract<Message, { readonly type: Type }>
   /**
    * - `waiting`: it is being posted, or waits until the clock moves.
-   * - `delivered`: a URL took it.
+   * - `delivered`: a URL accepted it.
    * - `failed`: it is a dead letter, for `reason`.
    * - `skipped`: the destination did not queue it, for `reason`.
    */
   readonly status: 'waiting' | 'delivered' | 'failed' | 'skipped'
   /** Every attempt, in order, with the beginning of the response. */
   readonly attempts: readonly Attempt[]
-  /** When it is retried, on the platform's clock; set after an attempt that failed for now. */
+  /** When the message is retried, on the platform's clock; set after a failed attempt that is retried. */
   readonly retryAt?: Date
   readonly reason?: FailureReason | SkipReason
 }
@@ -66,13 +69,13 @@ export interface RefusedCall {
   readonly code: string
   /** Says what is wrong and what to do. */
   readonly detail: string
-  /** Index of the call in its batch; absent when the request was refused as a whole. */
+  /** The index of the call in its batch; absent when the request was refused as a whole. */
   readonly index?: number
 }
 
 /** Options of {@link Platform.delivered}. */
 export interface DeliveredOptions {
-  /** As the option of the platform, for this call. */
+  /** The same as the option of the platform, but only for this call. */
   readonly timeoutMs?: number
 }
 
@@ -80,25 +83,25 @@ export interface DeliveredOptions {
 export interface Platform extends AsyncDisposable {
   /** Where clients post batches: `http://127.0.0.1:<port>/v1/batch`. */
   readonly endpoint: string
-  /** The same without a path, for clients that add their own. */
+  /** The same URL without a path, for clients that add their own. */
   readonly host: string
   readonly writeKey: string
   /** Every message that was collected, in order. */
   readonly messages: readonly PlatformMessage[]
   /** Every request and call that the collector refused, in order. */
   readonly refused: readonly RefusedCall[]
-  /** The platform's time, which begins now and stands still until {@link advance}. Give it to what should share it. */
+  /** The platform's time, which begins now and stands still until {@link advance}. Pass it to everything that should share it. */
   readonly clock: Clock
-  /** Does what the platform does not: `collector.delete('user-1')`. */
+  /** Does what the platform itself does not, such as `collector.delete('user-1')`. */
   readonly collector: Collector
-  /** Does what the platform does not: `destination.disable()`, `redrive`, `syncAudience`. */
+  /** Does what the platform itself does not, such as `destination.disable()`, `redrive` and `syncAudience`. */
   readonly destination: Destination
   /**
    * Resolves to the first message that matches and was delivered, before this call or after it. Waits while a call or an attempt
-   * is under way, and for a call that has not come, until `timeoutMs`. Does not move the clock.
+   * is under way, and for a call that has not arrived, up to `timeoutMs`. Does not move the clock.
    *
    * @param pattern Fields that must be equal. Default: any message.
-   * @throws Error (as a rejection) that lists what did arrive, and why the rest did not: at once when matching messages failed, or
+   * @throws Error (as a rejection) that lists what arrived, and why it was not delivered; at once when matching messages failed or
    *   wait for the clock.
    * @example
    * const { message, attempts } = await platform.delivered({ type: 'track', event: 'Order Completed' })
@@ -108,8 +111,8 @@ export interface Platform extends AsyncDisposable {
     options?: DeliveredOptions,
   ): Promise<PlatformMessage<Type>>
   /**
-   * Moves the clock, and the retries with it. Each attempt is a real request: the clock waits for its response before it moves on, at
-   * most `timeoutMs`, after which the attempt runs into the destination's own timeout.
+   * Moves the clock, and the retries with it. Each attempt is a real request: the clock waits for its response before it moves on, for
+   * at most `timeoutMs`, after which the attempt runs into the destination's own timeout.
    */
   advance(ms: number): Promise<void>
   /** Ends attempts under way and stops listening. */

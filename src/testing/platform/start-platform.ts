@@ -4,10 +4,10 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
 
 /**
  * Starts a collector on a free port of 127.0.0.1, with one source and one destination, which delivers to your endpoint with the
- * schedule, the signatures and the rules of the real one. Time stands still until you move it.
+ * schedule, the signatures and the rules of the real platform. Time stands still until you move it.
  *
  * @throws TypeError (as a rejection) that names the option.
- * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
+ * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is already in use.
  * @example
  * const platform = await startPlatform({ to: 'http://localhost:3000/webhooks', secret })
  * const client = createClient(platform.writeKey, { endpoint: platform.endpoint })
@@ -17,6 +17,6 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
  * await platform.close()
  */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { createPlatform } = await import('./create-platform.ts') // Loaded when needed: it loads the HTTP client, which the other tools do without.
+  const { createPlatform } = await import('./create-platform.ts') // Loaded when needed: it loads the HTTP client, which the other tools do not need.
   return createPlatform(options)
 }

@@ -26,7 +26,7 @@ export const closeCases: Cases = {
     deepEqual(await closing.waitForEnd(), [])
   },
 
-  'close: aborts the signal when the grace is over, and records the outcome of a handler that obeys': async (
+  'close: aborts the signal when the grace expires, and records the outcome of a handler that obeys': async (
     context,
   ) => {
     const { queue, advance, isDurable, work, run, begin, expectCounts } = context
@@ -92,14 +92,10 @@ export const closeCases: Cases = {
     await claimed(seen, 3)
     const closing = begin(queue.close({ graceMs: 1000 }))
     await advance(1000)
-    deepEqual(
-      await closing.waitForEnd(),
-      isDurable ? [] : jobs.slice(1),
-      'jobs that can be pushed again, the oldest first',
-    )
+    deepEqual(await closing.waitForEnd(), isDurable ? [] : jobs.slice(1), 'jobs that can be pushed again, oldest first')
   },
 
-  'close: goes on with what is due during the grace when it would be lost': async (context) => {
+  'close: continues with due jobs during the grace if they would be lost': async (context) => {
     const { queue, advance, isDurable, hold, run, begin } = context
     const { seen, end } = hold(1)
     await run(seen, 'a')
@@ -120,7 +116,7 @@ export const closeCases: Cases = {
     deepEqual(bodiesOf(await queue.close({ graceMs: 0 })), isDurable ? [] : ['ignores its signal'])
   },
 
-  'close: each later call but drain and close is refused with shutting_down': async ({ queue }) => {
+  'close: every later call except drain and close is refused with shutting_down': async ({ queue }) => {
     await queue.close({ graceMs: 0 })
     for (const call of CALLS) {
       await rejects(call(queue), { code: 'shutting_down', status: 503 }, `${call} must be refused after close()`)

@@ -12,7 +12,7 @@ import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/que
 export interface TestQueueOptions {
   /** Whether the jobs are still there when the process has ended. Default true. When false, no test is named `durable: …`. */
   readonly isDurable?: boolean
-  /** How long a claim lasts that is not renewed, in milliseconds. Default: for ever, and no test is named `lease: …`. */
+  /** How long a claim that is not renewed lasts, in milliseconds. Default: for ever, and no test is named `lease: …`. */
   readonly leaseMs?: number
   /** Whether the queue has a log. Default false, and no test is named `log: …`. */
   readonly hasLog?: boolean
@@ -33,10 +33,10 @@ export interface TestedQueue {
   readonly dedupeWindowMs: number
   /**
    * Whether jobs are claimed in the exact order in which they came due. Default true. When false, the tests expect the order of
-   * the pushes from jobs that were due when they were pushed, one after the other.
+   * the pushes only for jobs that were due when they were pushed one after the other.
    */
   readonly exactOrder?: boolean
-  /** How long a test waits for one thing to happen, in milliseconds of real time, and 50 turns in any case. Default 4000. */
+  /** How long a test waits for one thing to happen, in milliseconds of real time, but at least 200 turns of the event loop. Default 4000. */
   readonly timeoutMs?: number
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
@@ -45,23 +45,23 @@ export interface TestedQueue {
    * a clock of its own that stands still. Required with `leaseMs`.
    */
   stalled?(): Queue | Promise<Queue>
-  /** Makes queues that poll by a manual clock look for jobs that another queue pushed. */
+  /** Makes queues that poll with a manual clock look for jobs that another queue pushed. */
   tick?(): Promise<void>
   /** Makes the next `counts()` current, for an engine that caches its counts. */
   refresh?(): Promise<void>
-  /** Releases what `create` set up. Called when the queues are closed. */
+  /** Releases what `create` set up. Called after the queues are closed. */
   dispose?(): Promise<void>
 }
 
 /** One test, for any test runner. */
 export interface QueueTest {
-  /** The rule of the contract that it checks. */
+  /** The rule of the contract that the test checks. */
   readonly name: string
   /** Rejects with an AssertionError when the queue breaks the rule. */
   run(): Promise<void>
 }
 
-/** Tests by their names, which say the rule. A failed assertion shows what was found instead. */
+/** Tests, keyed by their names, which state the rule. A failed assertion shows what was found instead. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
 
 export type Decide = (...claimed: Parameters<HandleJob>) => Outcome | Promise<Outcome>
@@ -91,11 +91,11 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** A wait checks this often in a row, whatever the time. Then it pauses, to leave the processor to the awaited work. */
+/** A wait checks this many times in a row, however long that takes. Then it pauses, to leave the processor to the awaited work. */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
 
-/** Runs a test with a new queue. Closes all queues that the test opened, and disposes of the queue, also when it fails. */
+/** Runs a test with a new queue. Closes all queues that the test opened, and disposes of the queue, even when the test fails. */
 export async function runCase(
   create: () => TestedQueue | Promise<TestedQueue>,
   check: (context: TestContext) => Promise<void>,
@@ -137,8 +137,8 @@ async function until(
   }
 }
 
-/** Watches a promise that must settle. `end` waits until it has, and resolves or rejects as it did. */
-function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'It did not end.') {
+/** Watches a promise that must settle. `waitForEnd` waits until it has, and resolves or rejects as it did. */
+function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'The promise did not settle.') {
   let isOver = false
   const ended = Promise.allSettled([work]).then(() => {
     isOver = true
@@ -188,7 +188,7 @@ export class TestContext {
     this.#opened = opened
   }
 
-  /** Gives a queue a handler. Returns the jobs that it has seen so far. */
+  /** Gives a queue a handler. Returns the jobs that the handler has seen so far. */
   readonly work = (decide: Decide = complete, concurrency = 10, queue: Queue = this.queue): Seen => {
     const seen: ClaimedJob[] = []
     const handle: HandleJob = (...claimed) => {
@@ -205,13 +205,13 @@ export class TestContext {
     return { seen: this.work(() => promise, concurrency, queue), end: resolve }
   }
 
-  /** Pushes a job, and waits until the handler that saw nothing so far has it. */
+  /** Pushes a job, and waits until the handler, which has seen nothing so far, has it. */
   readonly run = async (seen: Seen, body = 'running'): Promise<void> => {
     await this.queue.push([jobOf(body)])
     await this.claimed(seen, 1)
   }
 
-  /** Pushes jobs one by one, each when the one before has been handled, a moment apart. */
+  /** Pushes jobs one by one, each a moment after the previous one has been handled. */
   readonly pushEach = async (jobs: readonly Job[]): Promise<void> => {
     for (const job of jobs) {
       await this.queue.push([job])
@@ -220,14 +220,14 @@ export class TestContext {
     }
   }
 
-  /** Waits until it is true. `proceed` runs between two checks: `tick`, for example. */
+  /** Waits until `isTrue` returns true. `proceed` runs between two checks: `tick`, for example. */
   readonly until = (
     isTrue: () => boolean | Promise<boolean>,
     explain: () => string,
     proceed?: () => Promise<void>,
   ): Promise<void> => until(isTrue, explain, proceed, this.#tested.timeoutMs)
 
-  /** Waits until a handler has seen so many jobs, and no more. */
+  /** Waits until a handler has seen this many jobs, and checks that it has seen no more. */
   readonly claimed = async (seen: Seen, count: number, proceed?: () => Promise<void>): Promise<void> => {
     const explain = () => `${count} claims were expected. Got ${seen.length}.`
     await this.until(() => seen.length >= count, explain, proceed)
@@ -246,7 +246,7 @@ export class TestContext {
     return queue.counts()
   }
 
-  /** Compares the counts that are given, but `retrying` only if the engine counts it. Default: nothing waits, runs or has failed. */
+  /** Compares the given counts, but `retrying` only if the engine counts it. Default: nothing waits, runs or has failed. */
   readonly expectCounts = async (
     expected: Partial<QueueCounts> = { waiting: 0, active: 0, deadLetters: 0 },
     queue?: Queue,

@@ -6,7 +6,7 @@ import type { ClaimedJob, Outcome, StoredJob } from '../../store/queue-types.ts'
 import { bodiesOf, bytes, type Cases, complete, jobOf, large, partsOf, type TestContext, text } from './context.ts'
 
 export const deadLetterCases: Cases = {
-  'dead letters: are listed with body, reason, retryState and time, the oldest first': async (context) => {
+  'dead letters: are listed with body, reason, retryState and time, oldest first': async (context) => {
     const { queue, now, expectCounts } = context
     const { ids } = await failJobs(context, ['a', 'b'])
     const letters = await queue.deadLetters()
@@ -17,7 +17,8 @@ export const deadLetterCases: Cases = {
         [ids[1], 'b', 'b failed', 'why'],
       ],
     )
-    for (const { failedAt } of letters) ok(Math.abs(now() - failedAt.getTime()) < 60_000, 'failedAt must be its time')
+    for (const { failedAt } of letters)
+      ok(Math.abs(now() - failedAt.getTime()) < 60_000, 'failedAt must be the time of the failure')
     await expectCounts({ waiting: 0, active: 0, deadLetters: 2 })
   },
 
@@ -33,13 +34,13 @@ export const deadLetterCases: Cases = {
     )
   },
 
-  'dead letters: are not claimed again by themselves': async (context) => {
+  'dead letters: are not claimed again on their own': async (context) => {
     const { seen } = await failJobs(context, ['a'])
     await context.advance(2 * 60_000)
     equal(seen.length, 1)
   },
 
-  'dead letters: come in pages, and after one that is not listed any more from the oldest on': async (context) => {
+  'dead letters: come in pages; after one that is no longer listed, a page begins with the oldest': async (context) => {
     const { queue } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c', 'd', 'e'])
     const [, b = '', , d = '', e = ''] = ids
@@ -54,7 +55,7 @@ export const deadLetterCases: Cases = {
     await expectPage({ after: b }, ['a', 'c', 'd', 'e'])
   },
 
-  'dead letters: end a page before it has more than maxBytes, but not before its first one': async (context) => {
+  'dead letters: a page ends before it exceeds maxBytes, but has at least one': async (context) => {
     const { queue } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'].map(large))
     const expectPage = async (page: Parameters<typeof queue.deadLetters>[0], expected: readonly string[]) =>
@@ -65,7 +66,7 @@ export const deadLetterCases: Cases = {
     await expectPage({ maxBytes: 25_000, newestFirst: true }, ['c', 'b'])
   },
 
-  'dead letters: come from the newest on when asked': async (context) => {
+  'dead letters: come newest first on request': async (context) => {
     const { queue } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'])
     const [, b = '', c = ''] = ids
@@ -102,7 +103,7 @@ export const deadLetterCases: Cases = {
     await expectCounts({ waiting: 0, active: 0, deadLetters: 1 })
   },
 
-  'redrive: takes all': async (context) => {
+  'redrive: takes all dead letters': async (context) => {
     const { queue, drain } = context
     const { seen, decide } = await failJobs(context, ['a', 'b', 'c'])
     decide(complete)
@@ -120,7 +121,7 @@ export const deadLetterCases: Cases = {
     deepEqual(bodiesOf(await queue.deadLetters()), ['b', 'a'])
   },
 
-  'drop: takes dead letters by age, by reason, and by both': async (context) => {
+  'drop: takes dead letters by age, by reason or by both': async (context) => {
     const { queue, now, advance, pushEach } = context
     const { decide } = await failJobs(context, ['a', 'b'])
     await advance(5000)
@@ -156,7 +157,7 @@ export const deadLetterCases: Cases = {
     deepEqual(await queue.forget(() => true), { deleted: 0, active: 0 })
   },
 
-  'forget: deletes what matches of the jobs that wait, due or not, and of the dead letters': async (context) => {
+  'forget: deletes matching dead letters and waiting jobs, due or not': async (context) => {
     const { queue, now, advance, work, pushEach, claimed, drain, expectCounts } = context
     const decide = ({ body }: StoredJob): Outcome => {
       if (text(body)?.endsWith('fails')) return { deadLetter: 'no' }
@@ -205,14 +206,14 @@ export const deadLetterCases: Cases = {
     await expectCounts()
   },
 
-  'forget: finds what matches among many': async ({ queue, expectCounts }) => {
+  'forget: finds matching jobs among many': async ({ queue, expectCounts }) => {
     const bodies = Array.from({ length: 1_200 }, (_, index) => (index % 400 === 399 ? `ada ${index}` : `bob ${index}`))
     await queue.push(bodies.map((body) => jobOf(body)))
     deepEqual(await queue.forget(isOfAda), { deleted: 3, active: 0 })
     await expectCounts({ waiting: 1_197 })
   },
 
-  'forget: a drain does not wait for what was forgotten': async ({ queue, advance, begin }) => {
+  'forget: a drain does not wait for forgotten jobs': async ({ queue, advance, begin }) => {
     await queue.push([jobOf('ada')])
     const draining = begin(queue.drain())
     await advance(0)

@@ -1,4 +1,4 @@
-/** The promises of a durable queue: jobs outlive the process, and of processes that share them, one handles each. */
+/** The promises of a durable queue: jobs outlive the process, and only one of the processes that share them handles each. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -6,11 +6,11 @@ import type { ClaimedJob, Outcome } from '../../store/queue-types.ts'
 import { bodiesOf, bytes, type Cases, complete, type Decide, jobOf, never, partsOf, text } from './context.ts'
 
 export const durableCases: Cases = {
-  'durable: jobs outlive their process, those that wait for their time too': async (context) => {
+  'durable: jobs outlive their process, including those that wait for their time': async (context) => {
     const { queue, now, advance, tick, work, claimed, expectCounts, openAnother } = context
     await queue.push([jobOf('later', { notBefore: new Date(now() + 5000) })])
     await queue.push([jobOf('a')])
-    await advance(1) // An engine may claim jobs of one time in any order.
+    await advance(1) // An engine may claim jobs that are due at the same time in any order.
     await queue.push([jobOf('b')])
     deepEqual(await queue.close({ graceMs: 0 }), [])
     const next = await openAnother()
@@ -30,7 +30,7 @@ export const durableCases: Cases = {
     for (let round = 0; round < 12; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      // A queue claims once it knows its marks. It is closed at another moment each time: before its claim, during it, and after it.
+      // A queue claims once it knows its marks. It is closed at a different moment each time: before its claim, during it, and after it.
       if (round % 4 === 3) await closing.counts()
       else for (let turns = 0; turns < 2 * round; turns += 1) await Promise.resolve()
       await closing.close({ graceMs: 0 })
@@ -102,9 +102,7 @@ export const durableCases: Cases = {
     await expectCounts(undefined, next)
   },
 
-  'durable: a state that was saved outlives a claim without an outcome, and an outcome replaces it': async (
-    context,
-  ) => {
+  'durable: a saved state outlives a claim without an outcome, and an outcome replaces it': async (context) => {
     const { queue, tick, work, claimed, now, openAnother } = context
     const isSaved = Promise.withResolvers<void>()
     await queue.push([jobOf('job')])
@@ -140,7 +138,7 @@ export const durableCases: Cases = {
     await claimed(seen, 2, tick)
   },
 
-  'durable: of two queues that share jobs, one handles each job': async (context) => {
+  'durable: only one of two queues that share jobs handles each job': async (context) => {
     const { queue, tick, work, claimed, drain, openAnother } = context
     const other = await openAnother()
     const handled: ClaimedJob[] = []
@@ -158,7 +156,11 @@ export const durableCases: Cases = {
     deepEqual(handled.map(({ id }) => id).sort(), jobs.map(({ id }) => id).sort())
   },
 
-  'durable: of many copies that are pushed at once, one is stored': async ({ queue, expectCounts, openAnother }) => {
+  'durable: only one of many copies that are pushed at once is stored': async ({
+    queue,
+    expectCounts,
+    openAnother,
+  }) => {
     const other = await openAnother()
     const job = jobOf('copy')
     await Promise.all(Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? queue : other).push([job])))
@@ -199,7 +201,7 @@ export const durableCases: Cases = {
 }
 
 export const leaseCases: Cases = {
-  'lease: a state that was saved is there when the lease is over': async (context) => {
+  'lease: a saved state is kept when the lease is over': async (context) => {
     const { queue, advance, leaseMs, work, claimed, drain, openStalled } = context
     await queue.push([jobOf('slow')])
     const isSaved = Promise.withResolvers<void>()

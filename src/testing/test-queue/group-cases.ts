@@ -1,4 +1,4 @@
-/** The promises of a queue with groups: of each group one job is claimed at a time, in the order of the pushes. */
+/** The promises of a queue with groups: one job of each group is claimed at a time, in the order of the pushes. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
@@ -7,14 +7,14 @@ import { bodiesOf, bytes, type Cases, complete, jobOf, type TestContext, text } 
 const LATER_MS = 5_000
 
 export const groupCases: Cases = {
-  'groups: of one, one job is claimed at a time, in the order of the pushes': async (context) => {
+  'groups: one job of each group is claimed at a time, in the order of the pushes': async (context) => {
     const { queue, drain, expectCounts } = context
     const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2 b1 a3 c1 b2 - -'))
     await context.claimed(seen, 5)
     deepEqual(running(), ['-', '-', 'a1', 'b1', 'c1'])
     await expectCounts({ waiting: 3, active: 5, deadLetters: 0 })
-    await context.advance(1) // An engine may claim jobs of one time in any order.
+    await context.advance(1) // An engine may claim jobs that are due at the same time in any order.
     await queue.push(jobsOf('a4'))
     for (const [body, count] of [
       ['b1', 6],
@@ -34,7 +34,7 @@ export const groupCases: Cases = {
     await expectCounts()
   },
 
-  'groups: the next one keeps its place among the others': async (context) => {
+  'groups: the next job keeps its place among the others': async (context) => {
     const { queue, advance, drain, exactOrder } = context
     const seen: (string | undefined)[] = []
     void queue.pause()
@@ -55,7 +55,7 @@ export const groupCases: Cases = {
     deepEqual(seen.filter(isCompared), ['a1', 'a2', '-', 'a3'].filter(isCompared))
   },
 
-  'groups: a retry holds the others, and none of another group': async (context) => {
+  'groups: a retry holds the other jobs of its group, but not those of another group': async (context) => {
     const { queue, now, advance, expectCounts } = context
     const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
@@ -74,7 +74,7 @@ export const groupCases: Cases = {
     deepEqual(running(), ['a2', 'b1'])
   },
 
-  'groups: the next one goes when the one that is retried is forgotten': async (context) => {
+  'groups: the next job is claimed when the one that is retried is forgotten': async (context) => {
     const { queue, now } = context
     const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
@@ -87,7 +87,7 @@ export const groupCases: Cases = {
     deepEqual(running(), ['a2', 'b1'])
   },
 
-  'groups: a retry at once stays the first': async (context) => {
+  'groups: a job that is retried at once stays first': async (context) => {
     const { queue, now } = context
     const { seen, running, endJob: end } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
@@ -125,7 +125,7 @@ export const groupCases: Cases = {
     deepEqual(running(), ['a1'])
   },
 
-  'groups: the next one goes when the first one is forgotten': async (context) => {
+  'groups: the next job is claimed when the first one is forgotten': async (context) => {
     const { queue } = context
     const { seen, running, endJob: end } = handleByHand(context)
     void queue.pause()
@@ -142,7 +142,7 @@ export const groupCases: Cases = {
 }
 
 export const durableGroupCases: Cases = {
-  'durable: groups: processes handle one job of each at a time': async (context) => {
+  'durable: groups: processes handle one job of each group at a time': async (context) => {
     const { queue, tick, until, openAnother } = context
     const groups = ['a', 'b', 'c', 'd', 'e', 'f']
     const names = groups.flatMap((group) => Array.from({ length: 8 }, (_, index) => `${group}${index}`))
@@ -179,7 +179,7 @@ export const durableGroupCases: Cases = {
     }
   },
 
-  'durable: groups: what a process leaves is the first one': async (context) => {
+  'durable: groups: a job that a process leaves unfinished comes first': async (context) => {
     const { queue, advance, tick, openAnother } = context
     const { seen } = handleByHand(context)
     await queue.push(jobsOf('a1 a2'))
@@ -193,12 +193,12 @@ export const durableGroupCases: Cases = {
   },
 }
 
-/** Makes a job of each word. The first letter of a word names its group; `-` has none. */
+/** Makes a job from each word. The first letter of a word names its group; `-` has none. */
 function jobsOf(bodies: string): Job[] {
   return bodies.split(' ').map((body) => jobOf(body, { group: body === '-' ? undefined : body[0] }))
 }
 
-/** Gives a queue a handler that holds each job until `end` ends it. */
+/** Gives a queue a handler that holds each job until `endJob` ends it. */
 function handleByHand(context: TestContext, queue = context.queue) {
   const seen: ClaimedJob[] = []
   const held: { readonly body: string; readonly resolve: (outcome: Outcome) => void }[] = []
@@ -212,7 +212,7 @@ function handleByHand(context: TestContext, queue = context.queue) {
   return {
     seen,
     running: () => held.map(({ body }) => body).sort(),
-    /** Ends a job, and waits until so many have been claimed. */
+    /** Ends a job, and waits until `count` jobs have been claimed. */
     async endJob(body: string, count: number, outcome = complete()): Promise<void> {
       const index = held.findIndex((each) => each.body === body)
       held.splice(index, 1)[0]?.resolve(outcome)

@@ -1,4 +1,4 @@
-/** The promises about a log: it has the jobs whose outcomes say so, in its sequence, and loses only old ones. */
+/** The promises about a log: it has the jobs whose outcomes say so, in sequence, and loses only old ones. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import type { ClaimedJob, LogEntry, LogPage, Outcome, Queue, QueueLog, WorkOptions } from '../../store/queue-types.ts'
@@ -16,11 +16,12 @@ export const logCases: Cases = {
         [jobs[2]?.id, 'retried b', 'retried b noted'],
       ],
     )
-    for (const { handledAt } of found) ok(Math.abs(now() - handledAt.getTime()) < 60_000, 'handledAt must be its time')
+    for (const { handledAt } of found)
+      ok(Math.abs(now() - handledAt.getTime()) < 60_000, 'handledAt must be the time at which the job was handled')
     await expectCounts()
   },
 
-  'log: an empty note is one': async (context) => {
+  'log: an empty note counts as a note': async (context) => {
     const { queue, work, drain } = context
     work(() => ({ complete: true, log: new Uint8Array() }))
     await queue.push([jobOf('a')])
@@ -31,7 +32,7 @@ export const logCases: Cases = {
     )
   },
 
-  'log: has many jobs that are complete at once, each once': async (context) => {
+  'log: has each of many jobs that are completed at once exactly once': async (context) => {
     const { queue, work, drain } = context
     work(() => ({ complete: true, log: bytes('noted') }), 50)
     const bodies = Array.from({ length: 120 }, (_, index) => `${index}`)
@@ -43,7 +44,7 @@ export const logCases: Cases = {
     )
   },
 
-  'log: ends a page before it has more than maxBytes, but not before its first one': async (context) => {
+  'log: a page ends before it exceeds maxBytes, but has at least one entry': async (context) => {
     const { log } = await handleJobs(context, ['a', 'b', 'c'].map(large))
     const page = await log.list({ maxBytes: 25_000 })
     deepEqual(bodiesOf(page.slice(0, 2)), ['a', 'b'].map(large))
@@ -51,7 +52,7 @@ export const logCases: Cases = {
     deepEqual(bodiesOf(await log.list({ maxBytes: 25_000, after: page[1]?.cursor })), [large('c')])
   },
 
-  'log: comes in pages, also after one that is gone, and of a time': async (context) => {
+  'log: comes in pages, including after an entry that is gone, and for a span of time': async (context) => {
     const { queue } = context
     const { log } = await handleJobs(context, ['a', 'b', 'c', 'd'])
     const [a, b, c, d] = (await log.list()) as [LogEntry, LogEntry, LogEntry, LogEntry]
@@ -69,7 +70,7 @@ export const logCases: Cases = {
     await expectPage({}, ['a', 'c', 'd'])
   },
 
-  'log: an id is known in the dedupe window, and no longer': async (context) => {
+  'log: an id is known for the dedupe window, and no longer': async (context) => {
     const { queue, advance, dedupeWindowMs, drain } = context
     const { jobs, seen, log } = await handleJobs(context, ['a'])
     await queue.push(jobs)
@@ -82,14 +83,16 @@ export const logCases: Cases = {
     deepEqual(bodiesOf(await log.list()), ['a', 'a'])
   },
 
-  'log: what is older than its age is dropped, and its id is known in the dedupe window': async (context) => {
+  'log: entries beyond the maximum age are dropped, and their ids stay known for the dedupe window': async (
+    context,
+  ) => {
     const { queue, advance, until, drain, expectCounts } = context
     const { jobs, log, seen } = await handleJobs(context, ['a', 'b'], { history: { maxAgeMs: 5_000 } })
     await advance(7_000)
     await advance(0)
     await until(
       async () => (await log.list()).length === 0,
-      () => 'What is older than its age must be dropped.',
+      () => 'Entries beyond the maximum age must be dropped.',
       () => advance(1_000),
     )
     await queue.push(jobs)
@@ -98,26 +101,26 @@ export const logCases: Cases = {
     await expectCounts()
   },
 
-  'log: the oldest is dropped while it has more than maxBytes': async (context) => {
+  'log: the oldest entries are dropped while it exceeds maxBytes': async (context) => {
     const { advance, until } = context
     const history = { maxAgeMs: 3_600_000, maxBytes: 25_000 }
     const { log } = await handleJobs(context, ['a', 'b', 'c', 'd'].map(large), { history })
     await until(
       async () => (await log.list()).length < 4,
-      () => 'What is beyond maxBytes must be dropped.',
+      () => 'Entries beyond maxBytes must be dropped.',
       () => advance(60_000),
     )
     deepEqual(bodiesOf(await log.list()), ['c', 'd'].map(large))
   },
 
-  'log: forget deletes from it, and no other job': async (context) => {
+  'log: forget deletes matching entries, and no others': async (context) => {
     const { queue } = context
     const { log } = await handleJobs(context, ['ada 1', 'bob 1', 'ada 2'])
     deepEqual(await queue.forget(({ body }) => text(body)?.startsWith('ada') === true), { deleted: 2, active: 0 })
     deepEqual(bodiesOf(await log.list()), ['bob 1'])
   },
 
-  'log: a wrong argument is refused': async (context) => {
+  'log: an invalid argument is refused': async (context) => {
     const { log } = await handleJobs(context, ['a'])
     await rejects(log.list({ after: 'what' }), TypeError)
     await rejects(log.list({ since: new Date(Number.NaN) }), TypeError)

@@ -21,7 +21,7 @@ export const markCases: Cases = {
     deepEqual(KEYS.filter(marks.has), [])
   },
 
-  'marks: there may be thousands, for ever': async ({ queue }) => {
+  'marks: thousands of keys may be set for ever': async ({ queue }) => {
     const marks = marksOf(queue)
     const keys = Array.from({ length: 1_200 }, (_, index) => `${index}`)
     await marks.set([...keys, ...keys], new Date(8.64e15))
@@ -42,7 +42,7 @@ export const markCases: Cases = {
     equal((await health()).paused, undefined)
   },
 
-  'marks: a wrong argument is refused': async ({ queue, now }) => {
+  'marks: an invalid argument is refused': async ({ queue, now }) => {
     const marks = marksOf(queue)
     await rejects(marks.set('a' as never, new Date(now())), TypeError)
     await rejects(marks.set([''], new Date(now())), TypeError)
@@ -74,7 +74,7 @@ export const durableMarkCases: Cases = {
     equal(wasSet, true)
   },
 
-  'durable: each process that works knows what others set and unset, also at once': async (context) => {
+  'durable: each process that works knows what others set and unset, even at the same time': async (context) => {
     const { queue, now, advance, until, work, openAnother } = context
     const others = [await openAnother(), await openAnother()]
     const marks = marksOf(queue)

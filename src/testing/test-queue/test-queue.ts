@@ -19,7 +19,7 @@ const OPTIONS = [
 ] as const satisfies (keyof TestQueueOptions)[]
 
 /**
- * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
+ * Returns the tests that a queue has to pass: what the contract requires of it, and nothing more. Every test opens its own queue.
  *
  * @param create Opens a new, empty queue. A test fails when the queue breaks the rule that the test is named after.
  * @throws TypeError that names the option.

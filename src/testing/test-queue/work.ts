@@ -23,7 +23,7 @@ interface KnownState {
   readonly rule: string
   /** Brings the only job into the state. Resolves to the jobs that a handler has seen. */
   readonly reach: (context: TestContext) => Promise<Seen>
-  /** Whether the id is known also after the dedupe window. */
+  /** Whether the id is still known after the dedupe window. */
   readonly isKnownForever: boolean
 }
 
@@ -91,7 +91,11 @@ export const pushCases: Cases = {
       deepEqual([...claimed.body], [...body])
       deepEqual([claimed.claimCount, claimed.retryState], [1, undefined])
       const times = [before, dueAt?.getTime() ?? 0, firstAt.getTime(), now()]
-      deepEqual(times, times.toSorted(), 'it must be due at its push, and firstAt be the time of the first claim')
+      deepEqual(
+        times,
+        times.toSorted(),
+        'a job must be due at its push, and firstAt must be the time of its first claim',
+      )
     }
   },
 
@@ -100,7 +104,7 @@ export const pushCases: Cases = {
     await expectCounts()
   },
 
-  'push: what is no transaction is refused with a TypeError, and nothing is stored': async (context) => {
+  'push: anything that is not a transaction is refused with a TypeError, and nothing is stored': async (context) => {
     for (const db of [undefined, null, 'postgres://localhost', {}]) {
       await rejects(
         context.queue.push([jobOf('outside')], { db } as never),
@@ -119,7 +123,7 @@ export const pushCases: Cases = {
     deepEqual(bodiesOf(seen).sort(), ['a', 'b'])
   },
 
-  'push: an id twice in one call is stored once, the first of the two': async ({ queue, work, drain }) => {
+  'push: when an id occurs twice in one call, only the first job is stored': async ({ queue, work, drain }) => {
     const job = jobOf('first')
     await queue.push([job, { ...job, body: bytes('second') }])
     const seen = work()
@@ -187,7 +191,7 @@ export const workCases: Cases = {
     await expectCounts()
   },
 
-  'work: jobs are claimed about the oldest first': async ({ queue, work, drain }) => {
+  'work: jobs are claimed roughly oldest first': async ({ queue, work, drain }) => {
     for (const body of ['a', 'b', 'c', 'd', 'e']) await queue.push([jobOf(body)])
     const seen = work(complete, 1)
     await drain()
@@ -306,7 +310,7 @@ function expectOrder({ exactOrder }: TestContext, seen: Seen, bodies: readonly s
   deepEqual(exactOrder ? found : found.sort(), exactOrder ? bodies : bodies.toSorted())
 }
 
-/** A job that is claimed so often in one turn of the event loop is claimed without end. */
+/** A job that is claimed this many times in one turn of the event loop is claimed endlessly. */
 const MANY = 10_000
 
 /** Handlers that return no outcome. */
@@ -377,7 +381,7 @@ export const retryCases: Cases = {
     expectOrder(context, seen, ['a', 'b', 'c', 'a'])
   },
 
-  'retry: a job that is retried at once for ever leaves the process its turn': async ({ queue, now, work, drain }) => {
+  'retry: a job that is retried at once for ever leaves the process its turns': async ({ queue, now, work, drain }) => {
     let isOver = false
     const seen = work(() => (isOver || seen.length === MANY ? complete() : { retryAt: new Date(now()) }))
     await queue.push([jobOf('stubborn')])
