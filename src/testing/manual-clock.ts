@@ -31,7 +31,7 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
   return createManualClock(start, runTurns)
 }
 
-/** Creates a manual clock. It waits for `runEffects` before it moves and after each timer, so that their effects take place at their time. */
+/** Creates a manual clock. It waits for `runEffects` before it moves and after each timer, so that effects take place at their time. */
 export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
   const timers: Timer[] = []

@@ -17,7 +17,7 @@ import {
 /** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /**
-   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, whose form is that of
+   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, with the form of
    * the specification.
    */
   readonly as?: KnownSender

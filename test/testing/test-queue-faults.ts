@@ -243,7 +243,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     body: bytes(text(job.body) ?? ''),
   })),
   'push: an empty list stores nothing': inQueue('push', (push) => (jobs) => push(jobs.length > 0 ? jobs : [jobOf('')])),
-  'push: what is no transaction is refused with a TypeError, and nothing is stored': inStore(
+  'push: anything that is not a transaction is refused with a TypeError, and nothing is stored': inStore(
     'hasTransactions',
     () => true,
   ),
@@ -252,7 +252,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     void queue.forget(() => true).then(queue.resume)
     return work(handle, how)
   }),
-  'push: an id twice in one call is stored once, the first of the two': inQueue(
+  'push: when an id occurs twice in one call, only the first job is stored': inQueue(
     'push',
     (push) => (jobs) => push(jobs.toReversed()),
   ),
@@ -275,7 +275,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'push: an id is known for the dedupe window, and accepted again after it': { memory: { dedupeWindowMs: 1e9 } },
 
   'work: as many jobs run at a time as the concurrency says': inStore('claim', (claim) => (limit) => claim(limit + 1)),
-  'work: jobs are claimed about the oldest first': claimsBy((_, place) => -place),
+  'work: jobs are claimed roughly oldest first': claimsBy((_, place) => -place),
   'work: an engine with an exact order claims jobs in the order in which they came due': claimsBy(
     ({ dueAt }) => -Number(dueAt),
   ),
@@ -312,7 +312,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ({ retryAt }) => ({ retryAt }),
   ),
   'retry: a time in the past means now, behind the jobs that are due': claimsBy(({ claimCount }) => -claimCount),
-  'retry: a job that is retried at once for ever leaves the process its turn': inQueue(
+  'retry: a job that is retried at once for ever leaves the process its turns': inQueue(
     'work',
     (work) => (handle, how) =>
       work(async (...claimed) => {
@@ -330,26 +330,26 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ]),
   ),
 
-  'dead letters: are listed with body, reason, retryState and time, the oldest first': buries(({ deadLetter }) => ({
+  'dead letters: are listed with body, reason, retryState and time, oldest first': buries(({ deadLetter }) => ({
     deadLetter,
   })),
   'dead letters: have no retryState when their outcome had none': buries((outcome, { retryState }) => ({
     ...(retryState && { retryState }),
     ...outcome,
   })),
-  'dead letters: are not claimed again by themselves': buries((_, __, now) => ({ retryAt: new Date(now + 60_000) })),
-  'dead letters: come in pages, and after one that is not listed any more from the oldest on': inStore(
+  'dead letters: are not claimed again on their own': buries((_, __, now) => ({ retryAt: new Date(now + 60_000) })),
+  'dead letters: come in pages; after one that is no longer listed, a page begins with the oldest': inStore(
     'deadLetters',
     (list) => async (page) => {
       const isListed = (await list(ALL)).some(({ id }) => id === page.after)
       return page.after === undefined || isListed ? list(page) : []
     },
   ),
-  'dead letters: end a page before it has more than maxBytes, but not before its first one': inStore(
+  'dead letters: a page ends before it exceeds maxBytes, but has at least one': inStore(
     'deadLetters',
     (list) => (page) => list({ ...page, maxBytes: 1e9 }),
   ),
-  'dead letters: come from the newest on when asked': inStore('deadLetters', (list) => async (page) => {
+  'dead letters: come newest first on request': inStore('deadLetters', (list) => async (page) => {
     const found = await list({ ...page, newestFirst: false })
     return page.newestFirst ? found.toReversed() : found
   }),
@@ -360,7 +360,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'redrive: a dead letter becomes a new job, with its retry state': claimsAs(({ claimCount, retryState }) => ({
     retryState: claimCount === 1 ? undefined : retryState,
   })),
-  'redrive: takes all': inQueue(
+  'redrive: takes all dead letters': inQueue(
     'redrive',
     (redrive, { deadLetters }) =>
       async (which) =>
@@ -372,7 +372,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
       return (await deadLetters(page)).toSorted((a, b) => place.indexOf(a.id) - place.indexOf(b.id))
     },
   })),
-  'drop: takes dead letters by age, by reason, and by both': inQueue(
+  'drop: takes dead letters by age, by reason or by both': inQueue(
     'drop',
     (drop) => (which) =>
       drop(typeof which === 'object' && 'olderThan' in which ? { olderThan: which.olderThan as Date } : which),
@@ -382,9 +382,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     'remove',
     (remove) => (ids) => (ids.length > 0 ? remove(ids) : Number.NaN),
   ),
-  'forget: deletes what matches of the jobs that wait, due or not, and of the dead letters': sees(
-    ({ dueAt }, _, now) => dueAt <= now,
-  ),
+  'forget: deletes matching dead letters and waiting jobs, due or not': sees(({ dueAt }, _, now) => dueAt <= now),
   'forget: matches by id, and a forgotten id is accepted again': knowsAfter('remove'),
   'forget: leaves a claimed job to its handler, and deletes it when it waits again': inStore(
     'remove',
@@ -395,8 +393,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
         return held.length + (await remove(ids))
       },
   ),
-  'forget: finds what matches among many': sees((_, index) => index < 1_000),
-  'forget: a drain does not wait for what was forgotten': inQueue(
+  'forget: finds matching jobs among many': sees((_, index) => index < 1_000),
+  'forget: a drain does not wait for forgotten jobs': inQueue(
     'forget',
     (_, __, ___, { all, remove }) =>
       async (matches) => ({ deleted: await remove(all().flatMap((job) => (matches(job) ? job.id : []))), active: 0 }),
@@ -410,7 +408,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     'close',
     (close) => () => close({ graceMs: 0 }),
   ),
-  'close: aborts the signal when the grace is over, and records the outcome of a handler that obeys': NEVER_ABORTS,
+  'close: aborts the signal when the grace expires, and records the outcome of a handler that obeys': NEVER_ABORTS,
   'close: aborts at once without a grace': NEVER_ABORTS,
   'close: claims nothing afterwards': inQueue('close', () => async () => []),
   'close: pushes and redrives are refused as soon as it begins': inQueue('close', (close) => async (how) => {
@@ -422,7 +420,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     (close) => async (how) => (how?.graceMs === 0 ? [] : close(how)),
   ),
   'close: returns exactly the jobs that would be lost with the process': inStore('close', (_, { all }) => all),
-  'close: goes on with what is due during the grace when it would be lost': inStore('isDurable', () => false),
+  'close: continues with due jobs during the grace if they would be lost': inStore('isDurable', () => false),
   'close: an outcome after the end changes nothing': {
     isDurable: false,
     queue(queue) {
@@ -433,12 +431,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
       }
     },
   },
-  'close: each later call but drain and close is refused with shutting_down': inQueue(
+  'close: every later call except drain and close is refused with shutting_down': inQueue(
     'push',
     (push) => async (jobs) => (jobs.length > 0 ? push(jobs) : []),
   ),
 
-  'durable: jobs outlive their process, those that wait for their time too': inStore(
+  'durable: jobs outlive their process, including those that wait for their time': inStore(
     'close',
     (_, { all, remove }, { now }) =>
       async () => {
@@ -457,9 +455,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     deadLetters: async (page) => (await deadLetters(page)).filter(({ id }) => own.has(id)),
   })),
   'durable: the dedupe window outlives the process': KNOWS_ITS_OWN,
-  'durable: a state that was saved outlives a claim without an outcome, and an outcome replaces it': SAVES_NOTHING,
+  'durable: a saved state outlives a claim without an outcome, and an outcome replaces it': SAVES_NOTHING,
   'durable: a queue handles what another one pushed': { pollMs: 1e9 },
-  'durable: of two queues that share jobs, one handles each job': remembers(({ claim, release }, seen) => ({
+  'durable: only one of two queues that share jobs handles each job': remembers(({ claim, release }, seen) => ({
     async claim(limit) {
       const claims = await claim(limit)
       await release(
@@ -469,18 +467,22 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
       return claims
     },
   })),
-  'durable: of many copies that are pushed at once, one is stored': inStore('push', (push, { all }) => async (jobs) => {
-    const stored = all().map(({ body }) => text(body))
-    await nextTurn()
-    return push(jobs.flatMap((job) => (stored.includes(text(job.body)) ? [] : { ...job, id: randomUUID() })))
-  }),
+  'durable: only one of many copies that are pushed at once is stored': inStore(
+    'push',
+    (push, { all }) =>
+      async (jobs) => {
+        const stored = all().map(({ body }) => text(body))
+        await nextTurn()
+        return push(jobs.flatMap((job) => (stored.includes(text(job.body)) ? [] : { ...job, id: randomUUID() })))
+      },
+  ),
   'durable: a queue knows the ids that another one completed': KNOWS_ITS_OWN,
   'durable: a job that still runs when its queue closes is released, and its late outcome changes nothing': inStore(
     'release',
     () => () => {},
   ),
 
-  'lease: a state that was saved is there when the lease is over': SAVES_NOTHING,
+  'lease: a saved state is kept when the lease is over': SAVES_NOTHING,
   'lease: an outcome after the lease is over changes nothing': inStore(
     'finish',
     (finish, { claims }) =>
@@ -492,30 +494,30 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     log: bytes('noted'),
     ...outcome,
   })),
-  'log: an empty note is one': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
-  'log: has many jobs that are complete at once, each once': finishes('complete', (outcome, { body }) =>
+  'log: an empty note counts as a note': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
+  'log: has each of many jobs that are completed at once exactly once': finishes('complete', (outcome, { body }) =>
     text(body) === '7' ? complete() : outcome,
   ),
-  'log: ends a page before it has more than maxBytes, but not before its first one': inLog(({ list }) => ({
+  'log: a page ends before it exceeds maxBytes, but has at least one entry': inLog(({ list }) => ({
     list: (page) => list({ ...page, maxBytes: 1e9 }),
   })),
-  'log: comes in pages, also after one that is gone, and of a time': inLog(({ list }) => ({
+  'log: comes in pages, including after an entry that is gone, and for a span of time': inLog(({ list }) => ({
     list: (page) => list({ ...page, until: page.until && new Date(Number(page.until) + 1) }),
   })),
-  'log: an id is known in the dedupe window, and no longer': inStore('push', (push, { log }) => async (jobs) => {
+  'log: an id is known for the dedupe window, and no longer': inStore('push', (push, { log }) => async (jobs) => {
     const logged = (await log.list({ limit: 1e6, maxBytes: 1e9 })).map(({ id }) => id)
     return push(jobs.filter(({ id }) => !logged.includes(id)))
   }),
-  'log: what is older than its age is dropped, and its id is known in the dedupe window': {
+  'log: entries beyond the maximum age are dropped, and their ids stay known for the dedupe window': {
     memory: { dedupeWindowMs: 0 },
   },
-  'log: the oldest is dropped while it has more than maxBytes': inLog(({ trim }) => ({
+  'log: the oldest entries are dropped while it exceeds maxBytes': inLog(({ trim }) => ({
     trim: (which) => trim({ ...which, maxBytes: 1e9 }),
   })),
-  'log: forget deletes from it, and no other job': inLog(({ remove }) => ({
+  'log: forget deletes matching entries, and no others': inLog(({ remove }) => ({
     remove: (cursors) => remove(cursors.slice(1)),
   })),
-  'log: a wrong argument is refused': inQueue('log', (log) => ({ list: async () => log?.list() ?? [] })),
+  'log: an invalid argument is refused': inQueue('log', (log) => ({ list: async () => log?.list() ?? [] })),
   'durable: a log outlives the process': inStore('close', (close, { log }) => async () => {
     await log.trim({ before: new Date(8e15), maxBytes: 0, limit: 1e6 })
     return close()
@@ -524,9 +526,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     list: async (page) => (await list(page)).filter(({ body }) => text(body) !== '7'),
   })),
 
-  'groups: of one, one job is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
-  'groups: the next one keeps its place among the others': claimsBy(({ entry }) => Number(entry.group !== undefined)),
-  'groups: a retry at once stays the first': retries((outcome) => ({
+  'groups: one job of each group is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
+  'groups: the next job keeps its place among the others': claimsBy(({ entry }) => Number(entry.group !== undefined)),
+  'groups: a job that is retried at once stays first': retries((outcome) => ({
     ...outcome,
     retryAt: new Date(Number(outcome.retryAt) + 1),
   })),
@@ -540,13 +542,17 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await store.push(found.map(({ id, body }) => ({ id, body })))
     return found.length
   }),
-  'groups: the next one goes when the first one is forgotten': FORGETS_THE_LINE,
-  'groups: a retry holds the others, and none of another group': IGNORES_GROUPS,
-  'groups: the next one goes when the one that is retried is forgotten': FORGETS_THE_LINE,
-  'durable: groups: processes handle one job of each at a time': IGNORES_GROUPS,
-  'durable: groups: what a process leaves is the first one': inStore('release', (_, { finish }) => async (claims) => {
-    for (const claim of claims) await finish(claim, { deadLetter: 'left' })
-  }),
+  'groups: the next job is claimed when the first one is forgotten': FORGETS_THE_LINE,
+  'groups: a retry holds the other jobs of its group, but not those of another group': IGNORES_GROUPS,
+  'groups: the next job is claimed when the one that is retried is forgotten': FORGETS_THE_LINE,
+  'durable: groups: processes handle one job of each group at a time': IGNORES_GROUPS,
+  'durable: groups: a job that a process leaves unfinished comes first': inStore(
+    'release',
+    (_, { finish }) =>
+      async (claims) => {
+        for (const claim of claims) await finish(claim, { deadLetter: 'left' })
+      },
+  ),
 
   'marks: a key is set until its time, and until it is unset': inMarks(({ set }) => ({
     set: (marks, before) =>
@@ -555,9 +561,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
         before,
       ),
   })),
-  'marks: there may be thousands, for ever': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
+  'marks: thousands of keys may be set for ever': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
   'marks: a paused queue claims nothing until it is resumed': inMarks(() => ({ list: () => [] })),
-  'marks: a wrong argument is refused': inQueue('marks', (marks) => ({
+  'marks: an invalid argument is refused': inQueue('marks', (marks) => ({
     ...KNOWS_NONE,
     has: () => marks === undefined,
   })),
@@ -569,7 +575,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
         return close()
       },
   ),
-  'durable: each process that works knows what others set and unset, also at once': inMarks(({ list }) => ({
+  'durable: each process that works knows what others set and unset, even at the same time': inMarks(({ list }) => ({
     list: async (version, limit) => (await list(version, limit)).slice(1),
   })),
 }

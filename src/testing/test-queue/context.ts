@@ -36,7 +36,7 @@ export interface TestedQueue {
    * the pushes only for jobs that were due when they were pushed one after the other.
    */
   readonly exactOrder?: boolean
-  /** How long a test waits for one thing to happen, in milliseconds of real time, but at least 200 turns of the event loop. Default 4000. */
+  /** How long a test waits for an event, in milliseconds of real time, and at least 200 turns of the loop. Default 4000. */
   readonly timeoutMs?: number
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
