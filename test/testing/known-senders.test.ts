@@ -100,7 +100,11 @@ describe('a request in the form of a sender', () => {
     ['a method that the sender has not', { as: 'rudderstack', method: 'DELETE' }, 'Pass one of POST, PUT, PATCH.'],
     ['a method of the default', { method: 'PUT' }, 'Pass one of POST.'],
     ['a header for a sender that signs', { header: 'x-key' }, 'needs a sender that does not sign'],
-    ['a header that the request has', { as: 'rudderstack', header: 'Content-Type' }, 'that the request does not already have'],
+    [
+      'a header that the request has',
+      { as: 'rudderstack', header: 'Content-Type' },
+      'that the request does not already have',
+    ],
   ])('%s: a TypeError', (_what, options, text) => {
     expect(() => signedRequest(fixtures.track, secret, options as { as: 'rudderstack' })).toThrow(text)
   })
