@@ -7,8 +7,8 @@ import type { BufferedCall } from './recorded-call.ts'
  *
  * - `batch_refused`: the answer to the batch was final, for example a 401.
  * - `out_of_retries`: every attempt failed in a way that allows another one.
- * - `call_refused`: the collection service took the batch, and listed this call as refused.
- * - `maybe_refused`: the collection service took the batch, and its answer does not say which of these calls it refused.
+ * - `call_refused`: the collection service accepted the batch, but listed this call as refused.
+ * - `maybe_refused`: the collection service accepted the batch, but its answer does not say which of these calls it refused.
  *   Some of them may have been delivered; the message says how many were refused if that is known.
  * - `queue_full`: the call was dropped because the buffer was full.
  */

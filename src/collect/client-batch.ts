@@ -43,7 +43,7 @@ const STOPPED = new Error('The client was closed.')
  *
  * @param name Names the batch in the debug log.
  * @param done Receives the calls that were not delivered: none after a success.
- * @returns A function that stops posting. Afterwards `done` is not called.
+ * @returns A function that stops posting. `done` is not called afterwards.
  */
 export function postBatch(
   route: BatchRoute,

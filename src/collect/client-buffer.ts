@@ -90,7 +90,7 @@ export class CallBuffer {
 
   /** Drops waiting calls, oldest first, until the new call fits. Pending calls cannot be dropped. */
   #makeRoom(call: BufferedCall): BufferedCall[] {
-    // While a drop is reported, `onError` may record a call. Another drop for that call would be reported, too, without end.
+    // While a drop is reported, `onError` may record a call. If that call dropped another one, that drop would be reported, too, and so on endlessly.
     if (this.#settings.whenFull === 'throw' || this.#isReportingDrop) {
       throw new HooklineError('queue_full', fullMessage(this.#held, this.#heldBytes))
     }

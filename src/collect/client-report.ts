@@ -1,4 +1,4 @@
-/** Reports calls that were not delivered to `onError` and the log. Everything else is written to the debug log. */
+/** Reports undelivered calls to `onError` and the log. Everything else is written to the debug log. */
 
 import debug from 'debug'
 import { notify } from '../kit/callbacks.ts'

@@ -23,7 +23,7 @@ export interface SortedCalls {
   readonly refusedCount: number
 }
 
-/** The maximum number of calls in a batch. More cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
+/** The maximum number of calls in a batch. More than that cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
 const CALLS_LIMIT = 20_000
 
 /** The maximum number of calls of a batch to refuse one by one: a reason is longer than a small call, and costs as much work. */

@@ -7,7 +7,7 @@ import { readCoding, readJson } from '../host/read-json.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { BATCH_LIMIT } from '../protocol/limits.ts'
 
-/** Pages post `text/plain`, because a browser sends it without a preflight request; RudderStack's client for Node declares a form. */
+/** Pages post `text/plain`, which a browser sends without a preflight request; RudderStack's Node client declares its JSON as a form. */
 const MEDIA_TYPES = ['application/json', 'text/plain', 'application/x-www-form-urlencoded']
 
 /** With `info`, zlib also returns the engine, whose `bytesWritten` says how many of the bytes it used. Node's types leave this out. */
@@ -18,7 +18,7 @@ type Inflate = (
 
 const { gunzipSync, inflateSync } = zlib as unknown as Readonly<Record<'gunzipSync' | 'inflateSync', Inflate>>
 
-/** A content coding (RFC 9110, section 8.4.1). No JSON begins with its first byte. */
+/** A content coding (RFC 9110, section 8.4.1). No JSON text begins with its first byte. */
 interface Coding {
   readonly inflate: Inflate
   readonly firstByte: number

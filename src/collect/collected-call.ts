@@ -114,7 +114,7 @@ function toMessage(type: CallType, call: Json, { now, receivedAt, ip, batch }: A
   return compose(type, message, now)
 }
 
-/** Leaves out the fields that are about the request. Hot path: few calls have them, and a copy without fields is slow. */
+/** Leaves out the fields that are about the request. Hot path: few calls have them, and copying without them is slow. */
 function withoutRequestFields(call: Json): Json {
   if (call.writeKey === undefined && call.sentAt === undefined) return call
   const { writeKey: _, sentAt: __, ...fields } = call

@@ -13,7 +13,7 @@ export interface CollectorRequest {
   readonly remoteAddress: string | undefined
 }
 
-/** A request was answered. Preflight requests of browsers are left out. */
+/** A request was answered. Preflight requests of browsers are not reported. */
 export interface CollectedEvent {
   readonly request: CollectorRequest
   /** The decompressed body, including the write key if the client puts it there; empty when no body was read. */

@@ -10,7 +10,7 @@ export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<De
 /** Whether calls are recorded by browsers, by apps on devices, or by your servers. */
 export type SourceKind = 'web' | 'mobile' | 'server'
 
-/** Where calls come from: a site, an app, a server. */
+/** Where calls come from: a site, an app or a server. */
 export interface Source {
   /** The name of the source, for `delete`. */
   readonly name: string

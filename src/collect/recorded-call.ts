@@ -43,7 +43,7 @@ export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json)
 }
 
-/** Creates a function that returns the time as text. It formats once a millisecond, because formatting costs as much as the rest of a call. */
+/** Creates a function that returns the time as text. It formats once per millisecond: formatting costs as much as the rest of a call. */
 function createNowReader(clock: Clock): () => string {
   let time = Number.NaN
   let text = ''
@@ -125,7 +125,7 @@ function requireObject(type: CallType, field: string, value: unknown): void {
   if (hasToJson(value)) throw wrongField(type, field, 'must not have a toJSON method', value, 'plain data')
 }
 
-/** Returns whether a value is an object, but neither a list nor an instance of a class: JSON may omit its contents, as for a Map. */
+/** Returns whether a value is an object, but neither a list nor an instance of a class: JSON omits the contents of a Map, for example. */
 function isPlain(value: unknown): value is Fields {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)

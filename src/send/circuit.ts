@@ -1,6 +1,6 @@
 /**
  * The circuit of a URL: while closed, it sends; while open, it holds; while half-open, it probes with one message. After a successful
- * probe, it lets one attempt run at a time, and raises this limit by one after as many successes as the limit.
+ * probe, it lets one attempt run at a time; whenever as many attempts have succeeded as may run at a time, it allows one more.
  */
 
 import { backoff } from '../kit/backoff.ts'
@@ -35,7 +35,7 @@ export interface UrlHealth extends CircuitTimes {
   readonly lastFailure?: Pick<Attempt, 'at' | 'status' | 'error' | 'reason'>
 }
 
-/** `hookline:circuit`, and what `onCircuit` receives: a circuit opened or closed. */
+/** The event of `hookline:circuit` and `onCircuit`: a circuit opened or closed. */
 export interface CircuitEvent extends CircuitTimes {
   readonly state: CircuitState
   /** The attempt that opened or closed the circuit. */
@@ -131,7 +131,7 @@ export class Circuit {
   #record(attempt: Attempt, now: number): void {
     const { status, error } = attempt
     if (error === 'closed') {
-      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended shows nothing: another one follows.
+      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended shows nothing about the URL: another one follows.
     } else if (status === undefined || isTransient(status)) this.#recordFailure(attempt, now)
     else this.#recordSuccess()
   }

@@ -9,7 +9,7 @@ import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
-/** The delay of the four hours of a held message, in milliseconds: a URL that recovers just before they end is noticed in time. */
+/** How much later the four hours of a held message begin, in milliseconds: a URL that recovers just before they end is noticed in time. */
 const NOTICE_MS = 60_000
 
 const MIN_HOLD_MS = 10_000
@@ -89,7 +89,7 @@ export class Circuits {
     return Math.max(afterArrival, this.#toDate(heldSince).getTime() + NOTICE_MS)
   }
 
-  /** Returns whether a message whose four hours end gets a last attempt although no URL may be tried; limits how many do per second. */
+  /** Admits a message whose four hours end to a last attempt although no URL may be tried, but only a limited number per second. */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
     const isAdmitted = this.#lastAttempts.count(now) > 0
@@ -99,7 +99,7 @@ export class Circuits {
 
   /**
    * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the switch was turned off, or since
-   * the circuit of the last of these URLs opened.
+   * the last of the circuits of these URLs opened.
    */
   holdMs(targets: readonly Target[]): number {
     const now = this.#clock.monotonic()

@@ -27,7 +27,7 @@ const EXAMPLE_SOURCE = 'shop'
 
 /**
  * Composes the message of a call. A call without a timestamp gets the time of the clock. A `delete` gets a time that no other
- * `delete` of its user has: nothing else distinguishes them, and a receiver takes two with the same bytes for one message.
+ * `delete` of its user has: nothing else distinguishes them, and a receiver treats two with the same bytes as one message.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {

@@ -107,7 +107,7 @@ export function createDestination(options: DestinationOptions): Destination {
   return destination
 }
 
-/** Says how the dead letters of a destination are read and filtered. */
+/** Describes how the dead letters of a destination are read and filtered. */
 function describeLetters(current: CurrentSettings): LettersOwner<DestinationDeadLetter> {
   return {
     readLetter: (letter) => readDeadLetter(letter, current.settings.targets),

@@ -1,4 +1,4 @@
-/** createSender(): one message, one round, now. */
+/** createSender(): posts each message in one round, immediately. */
 
 import { Readable } from 'node:stream'
 import { checkOptions, refuseUnknown, requireInteger, warnIfMisread } from '../kit/checks.ts'
@@ -12,7 +12,7 @@ import { createTransport } from './transport.ts'
 import type { Target } from './webhooks.ts'
 
 /**
- * Creates a sender ("Outbound event delivery", Outbound delivery): each message is one signed POST to every URL at once,
+ * Creates a sender ("Outbound event delivery", Outbound delivery): each message is posted, signed, to every URL at once,
  * with 5 seconds for each response. The round holds the results; failed attempts never throw.
  *
  * @throws TypeError that names the option.
@@ -28,7 +28,7 @@ export function createSender(options: SenderOptions): Sender {
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
-  /** Hot path: one promise for a message, which rejects with what `compose` throws. */
+  /** Hot path: one promise per message, which rejects with whatever `compose` throws. */
   function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
     return new Promise((resolve, reject) => {
       if (options !== undefined) refuseUnknown(options, ['tamper'])

@@ -13,7 +13,7 @@ export type SkipReason =
   | 'not_selected'
   /** The message is older than `historicalAfterMs`. */
   | 'historical'
-  /** A `filter` leaves it out. */
+  /** A `filter` left the message out. */
   | 'filtered'
 
 /** `hookline:skipped`: a destination did not queue or did not send a message. */
@@ -34,9 +34,9 @@ export type FailureReason =
   | 'window_over'
   /** The destination was disabled when the four hours ended. */
   | 'switched_off'
-  /** The circuits of its URLs were open when its four hours ended. */
+  /** The circuits of the message's URLs were open when the four hours ended. */
   | 'circuit_open'
-  /** A `filter` or `transform` threw. The dead letter has the message as it was given. */
+  /** A `filter` or `transform` threw. The dead letter has the message as it was submitted. */
   | 'transform_failed'
   /** The stored job was lost or changed in the queue, so it cannot be sent. */
   | 'unreadable'

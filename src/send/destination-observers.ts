@@ -151,7 +151,7 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   unreadable: 'it is not a message of a destination',
 }
 
-/** Shows neither the response body nor the query of the URL, which may hold secrets. */
+/** Describes an attempt without the response body and the query of the URL, which may hold secrets. */
 function describeAttempt({ url, status, error, reason, durationMs }: Attempt): string {
   const outcome = status === undefined ? `${error} (${reason})` : `status ${status}`
   return `POST ${url}: ${outcome} after ${durationMs} ms`

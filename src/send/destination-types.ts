@@ -177,8 +177,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    */
   forget(ids: string | readonly string[]): Promise<Forgotten>
   /**
-   * Stops queueing messages, and gives those that are due until the end of the grace period to be delivered. Returns the undelivered
-   * messages that would be lost with this process; a durable queue loses none.
+   * Stops queueing messages, and gives the due ones a grace period in which to be delivered. Returns the undelivered messages that
+   * would be lost with this process; a durable queue loses none.
    */
   close(options?: DestinationCloseOptions): Promise<readonly Message[]>
 }

@@ -16,9 +16,9 @@ export interface MessageContext {
 
 /** Functions that each get a copy of a message. They may return promises, which must settle within 5 seconds. */
 export interface MessageFunctions {
-  /** Returns whether the message is sent. */
+  /** Returns whether to send the message. */
   readonly filter?: ((message: Message, context: MessageContext) => boolean | Promise<boolean>) | undefined
-  /** Returns the message to send in its place. */
+  /** Returns the message to send in place of the given one. */
   readonly transform?: ((message: Message, context: MessageContext) => Message | Promise<Message>) | undefined
 }
 

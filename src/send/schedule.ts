@@ -20,9 +20,8 @@ const MIN_DELAY_MS = 1_000
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
 
 /**
- * Returns how long to wait after a failed round: a random time of up to 10 seconds after the first round, a limit that doubles with
- * each round up to 30 minutes, but at least a second. Shortens the last delay to fit into the four hours, and returns undefined
- * after that.
+ * Returns how long to wait after a failed round: a random time of at least a second, and at most 10 seconds after the first round. The
+ * maximum doubles with each round, up to 30 minutes. Shortens the last delay to fit into the four hours. After that, returns undefined.
  */
 export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
   const leftMs = LAST_START_MS - elapsedMs

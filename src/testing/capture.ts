@@ -37,7 +37,8 @@ export interface Capture extends Recorded {
 }
 
 /**
- * Captures what a sender or a destination sends, without a socket. Responds at once or, if a step has a delay, at that time on the clock.
+ * Captures what a sender or a destination sends, without a socket. Responds at once or, after the delay of a step, when the clock
+ * reaches that time.
  *
  * @throws TypeError that names the option.
  * @example

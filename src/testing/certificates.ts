@@ -17,7 +17,8 @@ import {
 
 /**
  * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority
- * that clients do not know. A client finds a certificate expired or for another host only if it trusts the authority.
+ * that clients do not know. A client notices that a certificate is expired or for another host only if it
+ * trusts the authority.
  */
 export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
 

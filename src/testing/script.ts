@@ -15,7 +15,7 @@ export interface ScriptedAnswer {
   readonly body?: string | Uint8Array
   /** How long the answer is held back, in milliseconds. Default 0. */
   readonly delayMs?: number
-  /** Sends one byte each time this many milliseconds pass, endlessly, instead of a body. */
+  /** Sends one byte after every interval of this many milliseconds, endlessly, instead of a body. */
   readonly dripMs?: number
 }
 

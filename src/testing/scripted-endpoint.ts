@@ -18,7 +18,7 @@ export interface EndpointOptions {
   readonly path?: string
   /** The port, for example that of a closed endpoint, to start it again. Default 0: any free port. */
   readonly port?: number
-  /** Listens for https, with a certificate that has this fault. Default: http. */
+  /** Serves https, with a certificate that has this fault. Default: http. */
   readonly tls?: CertificateFault
 }
 
@@ -43,7 +43,7 @@ export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
 
 /** An endpoint with a certificate. */
 export interface SecureEndpoint extends ScriptedEndpoint {
-  /** The certificate that a client must trust, PEM: the authority, or the endpoint's own when it is self-signed. */
+  /** The certificate that a client must trust, as PEM: the authority's, or the endpoint's own when it is self-signed. */
   readonly ca: string
 }
 

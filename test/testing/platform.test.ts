@@ -155,7 +155,7 @@ describe('what was not delivered', () => {
     const { endpoint, platform } = await start([{ status: 401, body }])
     await post(platform, [track('A')])
     expect(await failureOf(platform.delivered({ type: 'track' }))).toBe(
-      `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, so it is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
+      `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, so the message is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
     )
   })
 

@@ -22,7 +22,7 @@ const MAX_LINES = 10
 const MAX_CHARACTERS = 120
 
 const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
-  refused: 'failed: the response is final, so it is not sent again.',
+  refused: 'failed: the response is final, so the message is not sent again.',
   window_over: 'failed: its four hours are over.',
   switched_off: 'was not sent: the destination is disabled.',
   circuit_open: 'failed: the circuits of its URLs were open when its four hours ended.',
@@ -77,7 +77,7 @@ function explainStatus({ retryAt, reason }: PlatformMessage, { now, isBusy, isEn
   const leftMs = retryAt === undefined ? 0 : retryAt.getTime() - now
   if (leftMs > 0) return `waits to be retried: call platform.advance(${leftMs}).`
   if (isBusy) return 'has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).'
-  if (!isEnabled) return 'waits: the destination is disabled.'
+  if (!isEnabled) return 'waits: the destination is disabled. Call platform.destination.enable().'
   return 'waits: the circuit of its URL is open, and is probed every 30 seconds. Call platform.advance(30000).'
 }
 

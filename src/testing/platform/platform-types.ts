@@ -61,7 +61,7 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
   readonly reason?: FailureReason | SkipReason
 }
 
-/** A request that the collector refused, or one call of a request. */
+/** A request that the collector refused, or one refused call of a request. */
 export interface RefusedCall {
   readonly path: string
   /** The status of the answer: 200 when other calls of a batch were accepted. */
@@ -90,7 +90,7 @@ export interface Platform extends AsyncDisposable {
   readonly messages: readonly PlatformMessage[]
   /** Every request and call that the collector refused, in order. */
   readonly refused: readonly RefusedCall[]
-  /** The platform's time, which begins now and stands still until {@link advance}. Pass it to everything that should share it. */
+  /** The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to whatever should share it. */
   readonly clock: Clock
   /** Does what the platform itself does not, such as `collector.delete('user-1')`. */
   readonly collector: Collector

@@ -16,7 +16,7 @@ export interface TestQueueOptions {
   readonly leaseMs?: number
   /** Whether the queue has a log. Default false, and no test is named `log: …`. */
   readonly hasLog?: boolean
-  /** Whether the queue takes groups. Default false, and no test is named `groups: …`. */
+  /** Whether the queue supports groups. Default false, and no test is named `groups: …`. */
   readonly hasGroups?: boolean
   /** Whether the queue has marks. Default false, and no test is named `marks: …`. */
   readonly hasMarks?: boolean
@@ -36,7 +36,7 @@ export interface TestedQueue {
    * the pushes only for jobs that were due when they were pushed one after the other.
    */
   readonly exactOrder?: boolean
-  /** How long a test waits for an event, in milliseconds of real time, and at least 200 turns of the loop. Default 4000. */
+  /** How long a test waits for an event, in milliseconds of real time, but at least 200 turns of the event loop. Default 4000. */
   readonly timeoutMs?: number
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
@@ -193,7 +193,7 @@ export class TestContext {
     const seen: ClaimedJob[] = []
     const handle: HandleJob = (...claimed) => {
       seen.push(claimed[0])
-      return Promise.resolve(decide(...claimed)) // When `decide` throws, so does the handler, as one that is not async.
+      return Promise.resolve(decide(...claimed)) // When `decide` throws, so does the handler, as a handler that is not async would.
     }
     queue.work(handle, { concurrency })
     return seen
