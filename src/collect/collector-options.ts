@@ -34,8 +34,8 @@ export interface CollectorOptions {
   /** How long a body may take to arrive, in milliseconds. Default 30 000. */
   readonly deadlineMs?: number
   /**
-   * Receives every error that fails a whole request. Refused calls of a batch are listed only in the answer. It is not
-   * awaited. Default: prints a line for each error (see `logger`).
+   * Receives every error that fails a whole request. Refused calls of a batch are listed only in the answer. Its
+   * result is not awaited. Default: prints a line for each error (see `logger`).
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
   /**

@@ -10,7 +10,7 @@ import { messageBytes, readMessage, readSource } from './stored-submission.ts'
 
 /** The second argument of `filter` and `transform`: facts about a message that are not among its fields. */
 export interface MessageContext {
-  /** The collector's source that recorded the message, or the `source` of its submission. */
+  /** The name of the collector's source that accepted the message, or the `source` of its submission. */
   readonly source: string | undefined
 }
 
