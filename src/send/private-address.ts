@@ -44,11 +44,11 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
 
 /** A socket without an address has been closed. */
 function closedError(): NodeJS.ErrnoException {
-  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
+  return Object.assign(new Error('a connection that was closed'), { code: 'ECONNRESET' })
 }
 
 function unresolvedError(): NodeJS.ErrnoException {
-  return Object.assign(new Error('the host name did not resolve to an address'), { code: 'ENODATA' })
+  return Object.assign(new Error('a host name that does not resolve to an address'), { code: 'ENODATA' })
 }
 
 /** Hides the address: a stranger who chose the URL should not learn it. */
