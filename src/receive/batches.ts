@@ -14,7 +14,7 @@ export interface Incoming {
   readonly parse: () => ReceivedMessage
 }
 
-/** Splits a batch into its elements. A body that is no array, or a batch that is refused as a whole, stays one message. */
+/** Splits a batch into its elements. A body that is not an array, or a batch that is refused as a whole, stays one message. */
 export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): Incoming | Incoming[] {
   try {
     const value = parseJson(parts.bytes)
@@ -34,7 +34,7 @@ function toIncoming(element: unknown, parts: DeliveryParts, takesCustom: boolean
     const bytes = Buffer.from(JSON.stringify(element))
     return { parts: { ...parts, bytes }, parse: () => checkReceived(element, takesCustom) }
   } catch {
-    const text = 'The element of a batch nests too deeply to be written as JSON again. Send it alone.'
+    const text = 'The element of the batch is nested too deeply to be written as JSON again. Send it as a message of its own.'
     // The element has no bytes: the bytes of the batch are not its own.
     return {
       parts: { ...parts, bytes: new Uint8Array() },

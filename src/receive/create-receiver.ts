@@ -77,8 +77,8 @@ export function createReceiver<
     },
     start() {
       const startedInbox = requireHandling('start')
-      if (handling === 'started') throw new TypeError('`start` was called before. Call it once.')
-      if (handling !== undefined) throw new TypeError(`\`start\` ${NOT_BOTH}`)
+      if (handling === 'started') throw new TypeError('`start` was already called. Call it only once.')
+      if (handling !== undefined) throw new TypeError(`\`start\` cannot be combined with \`work\`, ${NOT_BOTH}`)
       startedInbox.start()
       handlers.start()
       handling = 'started'
@@ -86,8 +86,8 @@ export function createReceiver<
     work: async (options) => {
       const checked = readWorkOptions(options)
       const workedInbox = requireHandling('work')
-      if (handling === 'started') throw new TypeError(`\`work\` ${NOT_BOTH}`)
-      if (handling === 'working') throw new TypeError('`work` is running. Await the previous call first.')
+      if (handling === 'started') throw new TypeError(`\`work\` cannot be combined with \`start\`, ${NOT_BOTH}`)
+      if (handling === 'working') throw new TypeError('`work` is already running. Await the previous call first.')
       handlers.start()
       handling = 'working'
       try {
@@ -134,7 +134,7 @@ export function createReceiver<
     throw new TypeError(`\`${call}\` needs an inbox. Pass \`inbox\` to createReceiver.`)
   }
 
-  /** Returns the inbox, for what handles its messages. */
+  /** Returns the inbox, for the calls that handle its messages. */
   function requireHandling(call: string): Inbox {
     if (closed !== undefined) {
       throw new TypeError(`\`${call}\` needs an open receiver. This one is closed. Create a new receiver.`)
@@ -159,8 +159,8 @@ export function createReceiver<
 
 const GRACE_MS = 10_000
 const NOT_BOTH =
-  'cannot be combined with the other of `start` and `work`, which was called before. Remove one of the two calls.'
-/** How long requests under way may still take when the grace is shorter. */
+  'which was already called. Remove one of the two calls.'
+/** How long requests in progress may still take when the grace period is shorter. */
 const ANSWERS_MS = 300
 
 function readReceiveOptions(options: ReceiveOptions = {}) {

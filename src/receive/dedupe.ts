@@ -10,8 +10,8 @@ export type Claim =
   | 'done'
 
 /**
- * A claim that holds a key. It ends with its lease, also when its process dies. Only the first call of confirm or release
- * has an effect.
+ * A claim that holds a key. It ends when its lease expires, even if its process has died. Only the first call of confirm or release has an
+ * effect.
  */
 export interface Claimed {
   /** Marks the key as done for the dedupe window. Has no effect once the lease has expired and another claim holds the key. */
@@ -23,11 +23,11 @@ export interface Claimed {
 /** Remembers keys of handled messages. When a call throws or rejects, the message is not handled and the sender retries. */
 export interface Dedupe {
   /**
-   * Claims a key. One of many concurrent claims gets it.
+   * Claims a key. Of several concurrent claims, only one gets it.
    *
-   * @param key From a receiver, a UUID.
+   * @param key A UUID, when a receiver makes the claim.
    */
   claim(key: string): Claim | Promise<Claim>
-  /** Closes the store. A receiver calls it when it is closed. */
+  /** Closes the store. Called when the receiver is closed. */
   close(): void | Promise<void>
 }

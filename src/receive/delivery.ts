@@ -8,17 +8,20 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 /** The method of a request that carries a message. */
 export type DeliveryMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
+/** How a message arrived. Some fields are computed when they are read: pass the object itself on, because a spread copy loses them. */
 export interface Delivery {
   /**
-   * Identifies the delivery and every retry of it, in an inbox and as a dead letter, too: a UUID. It is made of your `key`, if
-   * `inbox` or `dedupe` has one. Otherwise it is made of the signature that the last of your secrets makes of the bytes, and of the name of
-   * the source, if there is one: a retry has the same bytes, so it has the same id. An unsigned delivery has an id made of its bytes; an
-   * element of a batch, of the id of the batch and its place. Use the id, not `messageId`, to recognise duplicates: a `messageId` can be
-   * guessed.
+   * A UUID that identifies the delivery and every retry of it, including in an inbox and as a dead letter. It is derived from your `key`,
+   * if `inbox` or `dedupe` has one. Otherwise it is derived from the signature of the bytes with the last of your secrets, and from the
+   * name of the source, if there is one: a retry has the same bytes, so it has the same id. The id of an unsigned delivery is derived from
+   * its bytes; that of an element of a batch, from the id of the batch and the index of the element. Use the id, not `messageId`, to
+   * recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
-  /** The exact bytes of the body; of an element of a batch, its JSON, written anew. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */
+  /**
+   * The exact bytes of the body; for an element of a batch, the element written as JSON again. `JSON.stringify(delivery)` shows them as
+   * text, and leaves out the headers.
+   */
   readonly bytes: Uint8Array
   /** Where the body was found: `stream` unless a parser ran first. */
   readonly bodySource: BodySource
@@ -26,29 +29,30 @@ export interface Delivery {
   readonly receivedAt: Date
   /** The method of the request; `POST` for a call of `receive`. No signature covers it. */
   readonly method: DeliveryMethod
-  /** The headers of the request, names in lower case. */
+  /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** The proof that was checked: the signature of the request, or its `header`. False under `allowUnsigned`. */
+  /** The proof that was checked: the signature of the request, or its `header`. False with `allowUnsigned`. */
   readonly verified: 'signature' | 'header' | false
-  /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
+  /** The source whose secret made the signature, when the receiver has several; undefined otherwise. */
   readonly source: string | undefined
-  /** Which of your secrets made the signature of the request, or which value its header has, counted from 0; undefined when unsigned. */
+  /** The index of the secret that made the signature of the request, or of the value that its header has; undefined when unsigned. */
   readonly secretIndex: number | undefined
   /**
-   * Fires at the deadline, when the sender is answered that it should retry: unfinished work can stop. From an inbox: after
-   * `timeoutMs`, or when the grace of `close` is over; the message is handled again.
+   * Fires at the deadline, when the sender is told to retry, so that unfinished work can stop. For a message from an inbox, it fires after
+   * `timeoutMs`, or when the grace period of `close` ends; the message is then handled again.
    */
   readonly signal: AbortSignal
-  /** The replay whose copy this is; undefined for a message as it arrived. */
+  /** The replay that made this copy; undefined for a message that arrived itself. */
   readonly replay: DeliveryReplay | undefined
   /**
-   * With `inbox.transactional`: a client of `pg` in a transaction, which Hookline commits after the handlers, with the completion of the
-   * message. A handler must not end it. It refuses queries after the end of the handlers. Undefined otherwise, and in a batch, which has it itself.
+   * With `inbox.transactional`, a client of `pg` in a transaction, which Hookline commits after the handlers, together with the completion
+   * of the message. A handler must not end the transaction. The client refuses queries once the handlers have finished. Undefined
+   * otherwise, and in a batch: use `db` of the batch there.
    */
   readonly db: TransactionClient | undefined
 }
 
-/** A client of `pg` in a transaction, as far as it is typed here. For a library, cast it to the `PoolClient` of `pg`. */
+/** The typed part of a `pg` client in a transaction. To pass it to a library, cast it to the `PoolClient` of `pg`. */
 export interface TransactionClient {
   query<Row = Record<string, unknown>>(
     text: string,
@@ -62,7 +66,7 @@ export interface DeliveryReplay {
   readonly id: string
   /** When the message was handled before. */
   readonly handledAt: Date
-  /** The names of the handlers that it is for; undefined for all. */
+  /** The names of the handlers that the replay is for; undefined for all. */
   readonly handlers: readonly string[] | undefined
 }
 
@@ -71,7 +75,10 @@ export type ReceivedElement<M extends ReceivedMessage = ReceivedMessage> =
   | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
   | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }
 
-/** The named handlers of a message in an inbox: those that are done, and those that failed in the last attempt. The empty name stands for all without one. */
+/**
+ * The named handlers of a message in an inbox: those that are done, and those that failed in the last attempt. The empty name stands for
+ * all handlers without a name.
+ */
 export interface HandlerNames {
   readonly done: readonly string[]
   readonly failed: readonly string[]

@@ -9,7 +9,7 @@ import type { DeadLetterMessage } from './stored-message.ts'
 
 /** The request that an error is about. Holds no body, because the body may not be authentic. */
 export interface FailedRequest {
-  /** The headers of the request, names in lower case. */
+  /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
   /** The path that the endpoint saw; undefined for a message from an inbox. */
   readonly path: string | undefined
@@ -19,7 +19,7 @@ export interface FailedRequest {
 
 /** A request, without its body. */
 export interface AnsweredRequest extends FailedRequest {
-  /** In upper case; undefined for one that was passed to `receive`. */
+  /** The method in upper case; undefined for a request that was passed to `receive`. */
   readonly method: string | undefined
 }
 
@@ -35,15 +35,15 @@ export interface RefusedEvent {
   readonly request: FailedRequest
 }
 
-/** An authentic message is valid, and its event has no schema in `events`. Only for receivers with that option. */
+/** An authentic message is valid, but its event has no schema in `events`. Only for receivers with that option. */
 export interface UnplannedEvent {
   readonly message: TrackMessage
   readonly delivery: Delivery
-  /** How many of its event there have been since the receiver was created. */
+  /** The number of messages of its event since the receiver was created. */
   readonly count: number
 }
 
-/** A message is in the inbox, as safe as its queue stores it, or was there already. */
+/** A message is in the inbox, stored as durably as its queue allows, or was already there. */
 export interface StoredEvent {
   /** Undefined for an authentic message that is invalid: it becomes a dead letter. */
   readonly message: ReceivedMessage | undefined
@@ -56,17 +56,20 @@ export interface StoredEvent {
 export interface IgnoredEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
-  /** Whether it is in the inbox. */
+  /** Whether the message is in the inbox. */
   readonly isStored: boolean
 }
 
-/** The tracing channel `hookline:handle`: handlers of a message are called; ends with `hookline:handled`, `hookline:failed`, or a release by `close`. */
+/**
+ * The tracing channel `hookline:handle`: the handlers of a message are called. The trace ends with `hookline:handled`, `hookline:failed`,
+ * or a release by `close`.
+ */
 export interface HandleEvent extends TracedEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
-  /** Which attempt this is, from 1 on; without an inbox always 1. */
+  /** The number of this attempt, counted from 1; always 1 without an inbox. */
   readonly attempt: number
-  /** Whether it is in the inbox. */
+  /** Whether the message is in the inbox. */
   readonly isStored: boolean
   /** Why the attempt failed; set before `error` is published. */
   readonly error?: HooklineError
@@ -76,9 +79,9 @@ export interface HandleEvent extends TracedEvent {
 export interface HandlerRun {
   /** The messages that it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
-  /** The name that it was registered with, else that of the function; empty without both. */
+  /** The name that the handler was registered with, or else the name of the function; empty if it has neither. */
   readonly name: string
-  /** In milliseconds. */
+  /** How long the handler took, in milliseconds. */
   readonly durationMs: number
   /** The value that it threw; undefined when it succeeded. */
   readonly error?: unknown
@@ -88,13 +91,13 @@ export interface HandlerRun {
 export interface HandledEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
-  /** Which attempt this was, from 1 on; without an inbox always 1. */
+  /** The number of this attempt, counted from 1; always 1 without an inbox. */
   readonly attempt: number
   /** How long the handlers took, in milliseconds. */
   readonly durationMs: number
-  /** One for each handler that ran, in the order of their ends. */
+  /** One for each handler that ran, in the order in which they finished. */
   readonly runs: readonly HandlerRun[]
-  /** Whether it is in the inbox. */
+  /** Whether the message is in the inbox. */
   readonly isStored: boolean
 }
 
@@ -103,8 +106,8 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
   /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
   readonly message: ReceivedMessage | undefined
   /**
-   * Which attempt this was, from 1 on; without an inbox always 1. For a message that is unreadable or
-   * whose claims were lost too often: how many attempts there were, 0 for none.
+   * The number of this attempt, counted from 1; always 1 without an inbox. For a message that is unreadable or whose claims were lost too
+   * often, the number of attempts so far, which may be 0.
    */
   readonly attempt: number
   readonly error: HooklineError
@@ -124,22 +127,22 @@ export interface AnsweredEvent {
   readonly status: number
   /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
   readonly error: HooklineError | undefined
-  /** From the arrival of the request to its answer, in milliseconds. */
+  /** The time from the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
-  /** The result of each element of a batch, in their order. Empty for a message that arrived alone. */
+  /** The result of each element of a batch, in order. Empty for a message that arrived alone. */
   readonly elements: readonly ReceivedElement[]
 }
 
-/** `forget` was called, or a message of users who stay forgotten was dropped: an observer forgets the messages of these users, too. */
+/** `forget` was called, or a message was dropped because of `suppressForMs`: an observer should forget the messages of these users, too. */
 export interface ForgottenEvent {
-  /** As they were passed to `forget`; those of the message that was dropped. */
+  /** The ids as they were passed to `forget`, or those of the message that was dropped. */
   readonly ids: string | readonly string[]
   /** Undefined for all sources. */
   readonly source: string | undefined
 }
 
 /**
- * Observes one receiver. Each method is called at once, mostly before the answer goes out: keep it short. What it throws
+ * Observes one receiver. Each method is called synchronously, mostly before the answer is sent: keep it fast. An error that it throws
  * becomes a process warning.
  */
 export interface ReceiverObserver {

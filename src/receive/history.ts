@@ -1,4 +1,4 @@
-/** The history of an inbox: what its log has, as its owner sees it; and replays, which give copies of it to the handlers. */
+/** The history of an inbox: the entries of its log, as its owner sees them; and replays, which give copies of messages to the handlers. */
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -25,10 +25,10 @@ import { readStored, type StoredMessage, tryParse } from './stored-message.ts'
 
 /** A message in the history: it was handled, and is kept. */
 export interface HandledMessage extends StoredMessage {
-  /** The message before any schema; undefined when the bytes are not a valid one. */
+  /** The message as it was before any schema; undefined when the bytes are not a valid message. */
   readonly message: ReceivedMessage | undefined
   readonly handledAt: Date
-  /** The named handlers that handled it; the empty name stands for all handlers without one. Empty when no handler has a name. */
+  /** The names of the handlers that handled it; the empty name stands for all handlers without a name. Empty when no handler has a name. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
@@ -42,50 +42,56 @@ export interface HistoryFilter extends MessageFilter {
   readonly ids?: readonly string[]
   /** Selects the messages that this named handler handled. */
   readonly handler?: string
-  /** Selects the messages behind the one with this cursor. */
+  /** Selects the messages after the one with this cursor. */
   readonly after?: string
-  /** The most to list. Default: all. */
+  /** The maximum number of messages to list. Default: all. */
   readonly limit?: number
-  /** Ends the list when it aborts: the next step rejects with its reason. */
+  /** Ends the list when the signal aborts: the next step rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
-/** How to replay, and which messages. */
+/** Which messages to replay, and how. */
 export interface ReplayOptions extends MessageFilter {
   /**
-   * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended: it skips the
-   * copies that the queue knows, those of the dedupe window among them. Default: a new UUID, which cannot be continued.
+   * The id of the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id continues where the first one ended:
+   * it skips copies that the queue already knows, including those within the dedupe window. Default: a new UUID, so that the replay cannot
+   * be continued.
    */
   readonly id?: string
   /** Selects the messages that were handled before this time. Default: the time of this call. */
   readonly until?: Date
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
-  /** Calls these named handlers alone, for the messages that they match. Default: all handlers that match. */
+  /** Calls only these named handlers, for the messages that they match. Default: all handlers that match. */
   readonly handlers?: readonly string[]
-  /** The most messages a second. Default: as fast as they are handled. */
+  /** The maximum number of messages per second. Default: as fast as messages are handled. */
   readonly maxPerSecond?: number
-  /** Counts, and changes nothing. Default false. */
+  /** Counts the messages without replaying them. Default false. */
   readonly dryRun?: boolean
-  /** Stops the replay when it aborts; the call rejects with its reason. Another call with the same id goes on. */
+  /**
+   * Stops the replay when the signal aborts; the call rejects with the reason of the signal. Another call with the same id continues it.
+   */
   readonly signal?: AbortSignal
-  /** Called with how many messages this call has given to the handlers so far, about each 100. */
+  /** Called after about every 100 messages, with how many messages this call has given to the handlers so far. */
   readonly onProgress?: (count: number) => void
 }
 
 /** The result of a replay. A dry run returns the result that a replay would have. */
 export interface Replay {
   readonly id: string
-  /** How many messages this call gave to the handlers. BullMQ and pg-boss also count messages that an earlier call with the id gave. */
+  /**
+   * How many messages this call gave to the handlers. On BullMQ and pg-boss, this includes messages that an earlier call with the same id
+   * gave.
+   */
   readonly count: number
   /**
-   * How many messages of each type `count` holds. `invalid` counts bodies that are no valid message. `unreadable` counts messages that
-   * another release wrote: they are not replayed, and not in `count`.
+   * How many messages of each type `count` includes. `invalid` counts bodies that are not valid messages. `unreadable` counts messages that
+   * another release wrote: they are not replayed, and not included in `count`.
    */
   readonly types: Readonly<Record<string, number>>
-  /** How many track messages there are of each event. */
+  /** How many track messages of each event `count` includes. */
   readonly events: Readonly<Record<string, number>>
-  /** How many each named handler had handled. */
+  /** How many of the messages each named handler had handled. */
   readonly handlers: Readonly<Record<string, number>>
 }
 
@@ -128,7 +134,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   }
 }
 
-/** Matches entries by every filter except the times: the engine lists by those. */
+/** Matches entries by every filter except the times, which the engine applies. */
 function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
   const meant = ids && new Set(ids)
   const matches = matchMessage(filter)
@@ -139,9 +145,9 @@ export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts' | 'push'>
   readonly log: QueueLog
   readonly clock: Clock
-  /** Throws for the name of a handler that does not exist. Default: any name may. */
+  /** Throws for the name of a handler that does not exist. Default: every name is accepted. */
   readonly requireNames?: (handlers: readonly string[]) => void
-  /** Whether one of these handlers matches a message. Default: they do. */
+  /** Whether one of these handlers matches a message. Default: true. */
   readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean
 }
 
@@ -164,8 +170,8 @@ function requireReplayOptions(options: ReplayOptions): void {
   const { id, ids, handlers, maxPerSecond, dryRun, signal, onProgress } = options
   if (dryRun !== undefined) requireBoolean('replay: dryRun', dryRun)
   if (id !== undefined && !(typeof id === 'string' && ID.test(id))) {
-    const rule = 'must be 1 to 100 of the characters A-Za-z0-9._-'
-    throw invalidOption('replay: id', rule, show(id), "Pass one such as 'fix-42'.")
+    const rule = 'must consist of 1 to 100 of the characters A-Za-z0-9._-'
+    throw invalidOption('replay: id', rule, show(id), "Pass, for example, 'fix-42'.")
   }
   requireIds('replay: ids', ids)
   requireTexts('replay: handlers', handlers)
@@ -182,7 +188,7 @@ function requireIds(option: string, ids: unknown): void {
 function requireTexts(option: string, list: unknown): asserts list is readonly string[] | undefined {
   const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
   if (list === undefined || isList) return
-  throw invalidOption(option, 'must be a list of texts', kindOf(list), 'Pass at least one, or omit it.')
+  throw invalidOption(option, 'must be a non-empty list of strings', kindOf(list), 'Pass at least one, or omit the option.')
 }
 
 function requireHandlerNames(names: readonly string[]): void {
@@ -194,14 +200,17 @@ function requireSignal(option: string, signal: unknown): void {
   throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass the signal of an AbortController.')
 }
 
-/** The most copies that a replay pushes before it waits. */
+/** The maximum number of copies that a replay pushes before it waits. */
 const AT_ONCE = 100
-/** How many more messages may wait than the fewest so far. A copy that waits for its group is never late: without this, such copies fill the queue. */
+/**
+ * How many more messages may wait than the smallest number so far. A copy that waits for its group is never late: without this limit, such
+ * copies would fill the queue.
+ */
 const MAX_MORE = 1_000
 const LATE_MS = 250
 const POLL_MS = 20
 
-/** The copy of a message as a job, and what a replay counts by. */
+/** The copy of a message as a job, and what a replay counts it by. */
 interface Copy {
   readonly job: Job
   readonly type: string
@@ -210,7 +219,8 @@ interface Copy {
 }
 
 /**
- * Pushes copies of messages. The id of a copy is made of the ids of the replay and of the message, so a queue skips copies that it knows.
+ * Pushes copies of messages. The id of a copy is derived from the ids of the replay and the message, so a queue skips copies that it
+ * already knows.
  *
  * @throws TypeError (as a rejection) that names the option.
  */
@@ -222,10 +232,10 @@ class ReplayRun {
   readonly #context: ReplayContext
   readonly #options: ReplayOptions
   readonly #id: string
-  /** The replay ends before this time, so the default is after what was handled in this millisecond. */
+  /** Only messages handled before this time are replayed. The default is the next millisecond, to include those handled in this one. */
   readonly #until: Date
   readonly #isMeant: (entry: LogEntry) => boolean
-  /** The most copies at once. */
+  /** The maximum number of copies at once. */
   readonly #limit: number
   readonly #types = new Map<string, number>()
   readonly #events = new Map<string, number>()
@@ -233,11 +243,11 @@ class ReplayRun {
   #count = 0
   /** When `maxPerSecond` allows the next push, on the monotonic clock. */
   #nextPushAt: number
-  /** How many copies were pushed since the last wait. It starts at the limit, so that the replay waits before its first push. */
+  /** How many copies have been pushed since the last wait. It starts at the limit, so that the replay waits before its first push. */
   #pushedSinceWait: number
-  /** When the latest copies were in the queue, by the time of the engine; undefined until the engine is asked. */
+  /** When the latest copies were in the queue, by the engine's clock; undefined until the engine is asked. */
   #pushedAt: number | undefined
-  /** The fewest messages that waited for their first attempt. */
+  /** The smallest number of messages seen waiting for their first attempt. */
   #fewestWaiting = Number.POSITIVE_INFINITY
 
   constructor(context: ReplayContext, options: ReplayOptions) {
@@ -280,19 +290,19 @@ class ReplayRun {
     }
   }
 
-  /** Lists the next page. Waits before that, not after: what is forgotten during the wait is not pushed. */
+  /** Lists the next page. Waits before it lists, not after, so that messages forgotten during the wait are not pushed. */
   async #listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
     const { log } = this.#context
     const rest = { since: this.#options.since, until: this.#until, after: last?.cursor }
     if (!this.#options.dryRun && this.#pushedSinceWait >= this.#limit) {
-      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 }) // The least that shows whether any is left.
+      const [next] = await log.list({ ...rest, limit: 1, maxBytes: 1 }) // Reads just enough to know whether any entry is left.
       if (next === undefined) return []
       await this.#waitUntilNoneIsLate()
     }
     return log.list({ ...rest, ...bounds })
   }
 
-  /** Returns undefined for an entry that is not to be replayed. Lets others run before each step that parses the message again. */
+  /** Returns undefined for an entry that is not to be replayed. Lets other work run before each step that parses the message again. */
   async #copyOf(entry: LogEntry): Promise<Copy | undefined> {
     const { isFor = () => true } = this.#context
     const { handlers } = this.#options
@@ -336,7 +346,7 @@ class ReplayRun {
     this.#count += copies.length
   }
 
-  /** Lets new messages go first: waits until the latest copies were claimed, and no message is late. */
+  /** Lets new messages go first: waits until the latest copies have been claimed and no message is late. */
   async #waitUntilNoneIsLate(): Promise<void> {
     const { queue, clock } = this.#context
     const { signal } = this.#options

@@ -1,4 +1,4 @@
-/** The options of an inbox. They are checked once, and get their defaults. */
+/** The options of an inbox. They are checked once, and filled in with their defaults. */
 
 import {
   hasMethods,
@@ -21,48 +21,52 @@ import type { Delivery } from './delivery.ts'
 
 /** How an inbox works. */
 export interface InboxOptions {
-  /** Stores the messages until they are handled; for this inbox alone. */
+  /** The queue that stores the messages until they are handled. Only this inbox may use it. */
   readonly queue: Queue
-  /** The most messages that are handled at a time. Default 10. */
+  /** The maximum number of messages to handle at a time. Default 10. */
   readonly concurrency?: number
   /**
-   * How long to wait, in milliseconds, after the first failed attempt, after the second and so on, each at most 24 days;
-   * at the end of the list the message becomes a dead letter. Or a function of how many attempts failed and of the latest
-   * error; undefined means no more. Default: a random time up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h, so 10
-   * attempts in about 8 hours. When a function throws, or returns neither, the default applies and the process emits a warning.
+   * How long to wait, in milliseconds, after the first failed attempt, after the second, and so on, each at most 24 days; at the end of the
+   * list, the message becomes a dead letter. Or a function that gets the number of failed attempts and the latest error, and returns how
+   * long to wait, or undefined for no further attempt. When the function throws or returns anything else, the default applies and the
+   * process emits a warning. Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h: 10 attempts in about 8
+   * hours.
    */
   readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
-  /** The source of chance for the default `retries`: returns a number from 0 to below 1. Default `Math.random`. */
+  /** The source of randomness for the default `retries`: returns a number from 0 up to, but not including, 1. Default `Math.random`. */
   readonly random?: () => number
   /**
-   * The most messages that are handled a second, on average: a tenth of them may begin at once. On `bullmqQueue` of all processes
-   * together, on other queues of each process. Default: no limit.
+   * The maximum number of messages to handle per second, on average: a tenth of them may begin at once. With `bullmqQueue`, the limit is
+   * for all processes together; with other queues, for each process. Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
-   * How long the handlers of a message may take, in milliseconds. Default 5 minutes. Then `delivery.signal` fires, and
-   * the attempt has failed with `handler_timeout`, whether they stop or not.
+   * How long the handlers of a message may take, in milliseconds. After that, `delivery.signal` fires and the attempt fails with
+   * `handler_timeout`, whether or not the handlers stop. Default 5 minutes.
    */
   readonly timeoutMs?: number
   /**
-   * Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message
-   * before its schema. A body that is not a valid message goes by the delivery's id.
+   * Identifies a message: of several messages with the same key, only one is handled. Gets the message as it was before its schema. A body
+   * that is not a valid message is identified by the delivery's id. Default: the delivery's id.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string
   /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
   readonly history?: HistoryOptions
   /**
-   * Calls the handlers of a message in a transaction of PostgreSQL, `delivery.db`. Their writes and the completion of the message commit
-   * together. All handlers of a message share it. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
+   * Calls all handlers of a message in one PostgreSQL transaction, `delivery.db`. Their writes and the completion of the message commit
+   * together. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
    */
   readonly transactional?: boolean
   /**
-   * Names the group of a message, such as its user. All processes together handle the messages of a group one at a time, in the order of
-   * arrival: one that fails holds the others until it succeeds or is a dead letter. Null, undefined or `''`: no group. Gets what `key` gets. Pass the same to all processes. Needs
-   * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Names the group of a message, for example its user. Across all processes, the messages of a group are handled one at a time, in order
+   * of arrival: a message that fails holds up the others until it succeeds or becomes a dead letter. Null, undefined or `''` means no
+   * group. Gets the same arguments as `key`. Pass the same function in all processes. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
-  /** Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: it is stored as it is. */
+  /**
+   * Encrypts the messages that the queue stores, with AES-256-GCM. Pass the same keys in all processes. Default: messages are stored
+   * unencrypted.
+   */
   readonly encryption?: EncryptionOptions
 }
 
@@ -84,7 +88,7 @@ const KNOWN = [
   'encryption',
 ] as const satisfies (keyof InboxOptions)[]
 
-/** The longest delays; the average is half of each. */
+/** The maximum delays; the average delay is half of each. */
 const RETRIES_MS = [2, 10, 60, 240, 1_200, 3_600, 7_200, 14_400, 28_800].map((seconds) => seconds * 1_000)
 
 export function readInboxOptions(given: Queue | InboxOptions, clock: Clock) {

@@ -1,4 +1,4 @@
-/** The retry state of a message, which the queue stores between attempts and with a dead letter; and its note in the log. */
+/** The retry state of a message, which the queue stores between attempts and with a dead letter; and the note of a message in the log. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
 import { isObject } from '../protocol/parse.ts'
@@ -6,14 +6,14 @@ import type { HandlerNames } from './delivery.ts'
 import { explainError } from './failure.ts'
 
 /**
- * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
- * Where claims are leases the code is `lease_lapsed` in place of `crashed`: a process died, blocked its event loop or lost the engine.
+ * Why a message is a dead letter: the code of its last error; `crashed` when processes died while they handled it; or `unreadable`. Where
+ * claims are leases, the reason is `lease_lapsed` instead of `crashed`: a process died, blocked its event loop or lost the engine.
  */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 
 /** An error that one handler threw. */
 export interface StoredErrorCause {
-  /** The name of the error, `TypeError` for instance, or the type of a value that is no Error. */
+  /** The name of the error, `TypeError` for instance, or the type of a value that is not an Error. */
   readonly name: string
   /** The first 500 characters of its message. */
   readonly message: string
@@ -26,9 +26,9 @@ export interface StoredError {
   readonly code: HooklineErrorCode
   /** The text of the value that the first failed handler threw, or of the error. */
   readonly message: string
-  /** The field at fault, as a dotted path, where there is one. */
+  /** The field at fault, as a dotted path, if there is one. */
   readonly path?: string
-  /** The errors of handlers, at most 10, or another cause. */
+  /** The errors that handlers threw, at most 10, or another cause. */
   readonly causes: readonly StoredErrorCause[]
 }
 
@@ -38,7 +38,7 @@ export interface RetryState {
   readonly releases: number
   readonly error?: StoredError
   readonly handlers?: HandlerNames | undefined
-  /** When it is the turn of handlers whose pace holds the message: their names, and milliseconds since the epoch. */
+  /** The handlers whose pace holds back the message: the name of each, and the time of its turn in milliseconds since the epoch. */
   readonly turns?: readonly (readonly [name: string, at: number])[]
 }
 
@@ -110,7 +110,7 @@ export function writeNote({ handlers, ignored }: Note): Uint8Array {
 
 /** Reads a note. One that is unreadable says nothing. */
 export function readNote(bytes: Uint8Array): Note {
-  if (bytes.byteLength === 0) return NO_NOTE // Without an error of JSON.parse, which costs time for each entry of the log.
+  if (bytes.byteLength === 0) return NO_NOTE // Avoids an error of JSON.parse, which would cost time for each entry of the log.
   const { handlers, ignored } = parseObject(bytes) ?? {}
   return { handlers: isTexts(handlers) ? handlers : [], ignored: ignored === true }
 }

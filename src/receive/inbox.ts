@@ -1,4 +1,4 @@
-/** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in good order. */
+/** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in an orderly way. */
 
 import { requireKey } from '../kit/checks.ts'
 import { unref } from '../kit/clock.ts'
@@ -65,12 +65,12 @@ export class Inbox {
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
   readonly #queue: Queue
-  /** The timer that looks whether `start` was called, set with the first message. */
+  /** The timer that checks whether `start` was called. The first message sets it. */
   #startTimer: unknown
   #isPaused = false
   /** Undefined until messages are handled. */
   #stored: StoredMessages | undefined
-  /** False before, and between the calls of `work`. */
+  /** False before `start` or `work` is called, and between calls of `work`. */
   #isWorking = false
   readonly #closing = new AbortController()
 
@@ -104,7 +104,7 @@ export class Inbox {
     return { job: { id: delivery.id, body: writeEnvelope(parts, group), group }, delivery }
   }
 
-  /** Stores jobs. Returns the ids of those that were stored before. */
+  /** Stores jobs. Returns the ids of those that were already stored. */
   async store(jobs: readonly Job[]): Promise<ReadonlySet<string>> {
     if (jobs.length === 0) return new Set()
     try {
@@ -117,7 +117,7 @@ export class Inbox {
     }
   }
 
-  /** Handles messages until the end that the options name, then releases those that are under way. */
+  /** Handles messages until the end that the options set, then releases those in progress. */
   async work({ forMs = Number.POSITIVE_INFINITY, until, signal }: ReceiverWorkOptions): Promise<WorkResult> {
     const { clock } = this.#receiver
     const endsAt = clock.monotonic() + forMs
@@ -129,7 +129,7 @@ export class Inbox {
     for (;;) {
       const wasEmpty = await this.#workUntil(stored, { endsAt, clock, signal: anySignal, isEmpty })
       const { waiting, oldestDueAt } = await this.counts()
-      // A claim may have been on its way when the inbox was empty. It was released, and is due again.
+      // A claim may have been in progress when the inbox was empty. Its message was released, and is due again.
       if (wasEmpty && oldestDueAt !== undefined) continue
       const now = stored.ended
       return { handled: now.handled - handled, failed: now.failed - failed, left: waiting }
@@ -144,7 +144,7 @@ export class Inbox {
     } finally {
       const pausing = this.#queue.pause()
       if (this.#closing.signal.aborted) {
-        await pausing // Closing gives handlers its grace.
+        await pausing // `close` gives handlers a grace period of its own.
       } else {
         stored.stop()
         await withTimeout(pausing, RELEASE_MS, end.clock)
@@ -160,7 +160,7 @@ export class Inbox {
 
   #begin(): StoredMessages {
     const { concurrency, history, maxPerSecond } = this.#settings
-    // One of the messages that were being handled when a process died may have ended it. Each of them runs alone now, so that only this one
+    // One of the messages that were being handled when a process died may have ended it. Each of them now runs alone, so that only that one
     // loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
@@ -181,11 +181,11 @@ export class Inbox {
       ...(maxPerSecond !== undefined && { maxPerSecond }),
     })
     this.#receiver.clock.clearTimeout(this.#startTimer)
-    this.#startTimer = 'none' // No later message sets it.
+    this.#startTimer = 'none' // No later message sets the timer.
     return stored
   }
 
-  /** Whether {@link pause} was called last. */
+  /** Whether the last call was {@link pause}, not {@link resume}. */
   get isPaused(): boolean {
     return this.#isPaused
   }
@@ -241,7 +241,7 @@ export class Inbox {
 
   #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
-    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Read it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
+    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Inspect it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: unreadableDelivery({ id, body, at: failedAt }), message: undefined, isStored: true }
@@ -249,7 +249,7 @@ export class Inbox {
     this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
-  /** Warns in some seconds, unless the messages are handled by then, here or in another process. */
+  /** Warns after some seconds, unless the messages are handled by then, here or in another process. */
   #warnUnlessStarted(): void {
     const check = () =>
       void this.#queue.counts().then(
@@ -292,4 +292,4 @@ export class Inbox {
 const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =
-  'The inbox stores messages and nothing handles them. Call receiver.start(), here or in a worker process, or receiver.work() on a schedule.'
+  'The inbox stores messages, but nothing handles them. Call receiver.start(), here or in a worker process, or receiver.work() on a schedule.'

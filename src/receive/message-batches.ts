@@ -1,4 +1,4 @@
-/** Batches of messages in an inbox: gathers those of a handler, calls it with many at a time, and says how many to claim. */
+/** Batches of messages in an inbox: gathers the messages of a handler, calls it with many at a time, and determines how many to claim. */
 
 import {
   checkOptions,
@@ -18,7 +18,10 @@ import type { Delivery, TransactionClient } from './delivery.ts'
 import type { HandlerOptions } from './selection.ts'
 import { inTransaction, type Member } from './transaction.ts'
 
-/** Your code, for many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, each of the messages is retried. */
+/**
+ * Your code, for many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, all of the
+ * messages are retried.
+ */
 export type BatchHandler<M = Message> = (
   messages: readonly M[],
   deliveries: readonly Delivery[],
@@ -27,29 +30,38 @@ export type BatchHandler<M = Message> = (
 
 /** The batch that a handler gets, in addition to the messages and their deliveries. */
 export interface MessageBatch {
-  /** Fires when `inbox.timeoutMs` is over, counted from the first message on, or when the grace of `close` is: the messages are handled again. */
+  /**
+   * Fires when `inbox.timeoutMs` expires, counted from the first message, or when the grace period of `close` ends: the messages are
+   * handled again.
+   */
   readonly signal: AbortSignal
-  /** With `inbox.transactional`: a client of `pg` in the one transaction of the batch, as `delivery.db` is of a message. Undefined otherwise. */
+  /**
+   * With `inbox.transactional`, a client of `pg` in the one transaction of the batch, just as `delivery.db` is for a single message.
+   * Undefined otherwise.
+   */
   readonly db: TransactionClient | undefined
   /**
-   * Fails one message. It is retried as if it had been handled alone; those that did not fail are done when the handler ends.
+   * Fails one message. It is retried as if it had been handled alone; the messages that did not fail are done when the handler ends.
    *
-   * @param index Its place in `messages`.
+   * @param index The index of the message in `messages`.
    * @throws TypeError for an index that no message has.
    */
   fail(index: number, error: unknown): void
 }
 
-/** How a handler of batches is registered. A batch closes at the first of its three bounds, and when the receiver closes. */
+/** How a batch handler is registered. A batch is closed when it reaches the first of its three limits, and when the receiver closes. */
 export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
-  /** The most messages of a batch. Default 500. */
+  /** The maximum number of messages in a batch. Default 500. */
   readonly maxMessages?: number
-  /** How long the first message of a batch waits for others, in milliseconds, less than `inbox.timeoutMs`. 0: only for those that were claimed with it. Default 1000. */
+  /**
+   * How long the first message of a batch waits for others, in milliseconds; less than `inbox.timeoutMs`. With 0, it waits only for those
+   * that were claimed with it. Default 1000.
+   */
   readonly maxWaitMs?: number
   /**
-   * The most bytes of a batch, as its messages are stored, with their headers; a larger message is a batch alone. While the inbox holds so
-   * many, of all handlers of batches together, it claims no more. How many it claims at a time follows from the mean size of the latest
-   * messages, so it holds more for a moment when larger ones follow. Default 8 MiB.
+   * The maximum size of a batch, in bytes, of its messages as they are stored, with their headers; a larger message is a batch of its own.
+   * While the inbox holds this many bytes for all batch handlers together, it claims no more messages. How many messages it claims at a
+   * time depends on the mean size of the latest ones, so it briefly holds more when larger ones follow. Default 8 MiB.
    */
   readonly maxBytes?: number
 }
@@ -67,7 +79,7 @@ interface Gathered {
   reject(error: unknown): void
 }
 
-/** A handler of batches. An attempt calls it as any other handler, by {@link add}, and awaits what it returns. */
+/** A batch handler. An attempt calls it like any other handler, through {@link add}, and awaits the result. */
 export class BatchedHandler {
   readonly maxMessages: number
   readonly maxBytes: number
@@ -79,13 +91,15 @@ export class BatchedHandler {
   #stopTimer: (() => void) | undefined
   #isClosing = false
 
-  /** @param timeoutMs That of the inbox. */
+  /**
+   * @param timeoutMs The `timeoutMs` of the inbox.
+   */
   constructor(handler: BatchHandler<ReceivedMessage>, options: BatchOptions, timeoutMs: number) {
     checkOptions('onBatch', options, CHECKS)
     const { name = '', maxMessages = 500, maxWaitMs = 1_000, maxBytes = 8 * 1024 * 1024 } = options
     if (maxWaitMs >= timeoutMs) {
-      const advice = 'Pass less, or raise `inbox.timeoutMs`.'
-      throw invalidOption('maxWaitMs', `must be less than \`inbox.timeoutMs\`, ${timeoutMs}`, `${maxWaitMs}`, advice)
+      const advice = 'Pass a smaller value, or raise `inbox.timeoutMs`.'
+      throw invalidOption('maxWaitMs', `must be less than \`inbox.timeoutMs\` (${timeoutMs})`, `${maxWaitMs}`, advice)
     }
     this.#handler = handler
     this.#name = name
@@ -106,7 +120,7 @@ export class BatchedHandler {
     return promise
   }
 
-  /** Waits for no further message from now on. */
+  /** Stops waiting for further messages. */
   close(): void {
     this.#isClosing = true
     this.#stopTimer?.()
@@ -166,26 +180,28 @@ export class BatchedHandler {
 /** A message that an inbox holds. */
 export interface Held {
   readonly bytes: number
-  /** Pending while its handlers may not begin. */
+  /** Pending while its handlers may not begin yet. */
   readonly place: Promise<void> | undefined
-  /** Gives the place to another message, once. */
+  /** Gives the place to another message. Only the first call has an effect. */
   leavePlace(): void
   leave(): void
 }
 
 /**
- * The room of an inbox for messages that wait in batches. Handlers that get one message are still called for `concurrency` messages at a
- * time: these have places. While a message waits for a place, no more are claimed.
+ * The room of an inbox for messages that wait in batches. Handlers of single messages are still called for `concurrency` messages at a
+ * time: these messages have places. While a message waits for a place, no more are claimed.
  */
 export class BatchRoom implements Room {
   #places: number
   readonly #waiting = createFifo<() => void>()
   #bytesLeft: number
-  /** A moving average. At first as large as can be: a first claim of many large messages could fill the memory. */
+  /** A moving average. It starts at the maximum, because a first claim of many large messages could fill the memory. */
   #meanBytes = BODY_LIMIT
   readonly #wake: () => void
 
-  /** @param wake Has the queue claim again. */
+  /**
+   * @param wake Makes the queue claim again.
+   */
   constructor(concurrency: number, maxBytes: number, wake: () => void) {
     this.#places = concurrency
     this.#bytesLeft = maxBytes

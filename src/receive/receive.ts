@@ -42,12 +42,12 @@ interface Succeeded {
 
 interface Failed {
   readonly delivery: Delivery
-  /** Undefined when it could not be parsed. */
+  /** Undefined when the message could not be parsed. */
   readonly message: ReceivedMessage | undefined
   readonly error: HooklineError
 }
 
-/** Answers requests, by the algorithm. */
+/** Answers requests with the receive algorithm. */
 export class RequestReceiver {
   readonly #settings: ReceiverSettings
   readonly #tap: Tap
@@ -72,13 +72,13 @@ export class RequestReceiver {
     this.#deadlines = createDeadlines(settings.deadlineMs, settings.clock)
   }
 
-  /** Answers a request of a host. Never rejects. */
+  /** Answers a request from a host. Never rejects. */
   handle(request: EndpointRequest): Promise<Received> {
     const readBody = () => readJson(request, this.#settings.limit, this.#settings)
     return this.answerRequest(request, readBody, request.remainingMs)
   }
 
-  /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
+  /** Answers every later request with `shutting_down`. Resolves when all earlier ones are answered. */
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
@@ -102,7 +102,7 @@ export class RequestReceiver {
     }
   }
 
-  /** Hot path: awaits only promises, and spreads no object. Spreads took more than half of the time of a request. */
+  /** Hot path: awaits only promises, and spreads no object. Spreads took more than half of the time for a request. */
   async #receive(given: GivenRequest, read: ReadBody, deadline: Deadline, startedAt: number): Promise<Received> {
     const { findKeys, headerName, methods, batches, batchLimit, takesCustom } = this.#settings
     const header = headerName === undefined ? undefined : readHeader(given, headerName)
@@ -202,7 +202,7 @@ export class RequestReceiver {
       }
       const reportLate = (error: HooklineError): void =>
         this.#tap.reportLate(error, { delivery, message: valid }, request)
-      // Errors of the dedupe store are not reported here: `handleOnce` reports those that no answer has.
+      // Errors of the dedupe store are not reported here: `handleOnce` reports those that are in no answer.
       const onLateError = (error: unknown): void => void (isHandlerError(error) && reportLate(error))
       // 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
       const work: Promise<unknown> | undefined =
@@ -219,7 +219,7 @@ export class RequestReceiver {
     }
   }
 
-  /** Stores messages in one push, also the authentic ones that are invalid. */
+  /** Stores messages in one push, including authentic ones that are invalid. */
   async #storeAll(
     inbox: Inbox,
     incoming: readonly Incoming[],
@@ -236,7 +236,7 @@ export class RequestReceiver {
     } catch (thrown) {
       const error = toError(thrown)
       const failed = prepared.map(({ ended: { delivery, message } }) => ({ delivery, message, error }))
-      this.#reportRefused(failed[0] as Failed, request) // Once for all.
+      this.#reportRefused(failed[0] as Failed, request) // Once for all messages.
       return failed
     }
     const durationMs = this.#clock.monotonic() - startedAt
@@ -249,7 +249,7 @@ export class RequestReceiver {
     })
   }
 
-  /** Makes the job of a message. An invalid one has a job only when it is authentic. */
+  /** Makes the job of a message. An invalid message has a job only when it is authentic. */
   #prepare(inbox: Inbox, { parts, parse }: Incoming): { readonly ended: Ended; readonly job?: Job } {
     let message: ReceivedMessage | undefined
     try {
@@ -270,7 +270,7 @@ export class RequestReceiver {
     this.#settings.unplanned?.count(message, delivery)
   }
 
-  /** Reports a request, or a message of it, that no handler saw. */
+  /** Reports a request, or one of its messages, that no handler saw. */
   #reportRefused(failed: Failed, request: GivenRequest, isStored = false): void {
     const { error } = failed
     // A message that is stored becomes a dead letter, whose line is the only one in the log.
@@ -284,7 +284,10 @@ export class RequestReceiver {
     this.#tap.reportFailed(attempt, { error, next: 'sender', attempt: 1 }, line, request)
   }
 
-  /** Passes `source_unknown` to `onRejected`, after the answer: otherwise its time tells a stranger that the source is unknown. */
+  /**
+   * Passes `source_unknown` to `onRejected`, after the answer: otherwise the response time would tell a stranger that the source is
+   * unknown.
+   */
   #passUnknownSource(error: HooklineError, { path, headers }: GivenRequest): void {
     const { onRejected } = this.#settings
     if (onRejected === undefined) return
@@ -306,7 +309,7 @@ export class RequestReceiver {
     const { bytes, headers, source } = subject.delivery
     if (onRejected === undefined || !mustBeKept(error, subject.delivery)) return error
     const explain = (cause: unknown): HooklineError => {
-      const text = '`onRejected` failed. See `cause`; the sender sends the message again.'
+      const text = '`onRejected` failed. See `cause` of this error. The sender will send the message again.'
       return new HooklineError('handler_failed', text, { cause })
     }
     try {
@@ -318,7 +321,7 @@ export class RequestReceiver {
     }
   }
 
-  /** Returns the answer to a message that came alone. */
+  /** Returns the answer to a message that arrived alone. */
   #answerTo(ended: Ended): Received {
     const { delivery, message, error } = ended
     if (error === undefined) {
@@ -329,7 +332,7 @@ export class RequestReceiver {
     return isStored ? { ...accepted, ok: false, error } : refusalOf(error, this.#settings.methods)
   }
 
-  /** Returns the answer to a batch: an error that makes the sender come again, if there is one. An invalid element does not. */
+  /** Returns the answer to a batch: the error that makes the sender retry, if there is one. The error of an invalid element does not. */
   #answerToBatch(ended: readonly Ended[]): Received {
     const elements = ended.map(resultOf)
     const errors = ended.flatMap(({ error }) => error ?? [])
@@ -359,7 +362,7 @@ function isHandlerError(error: unknown): error is HooklineError {
 }
 
 function refusalOf(error: HooklineError, methods: readonly string[]) {
-  // A stranger does not learn which sources exist.
+  // A stranger must not learn which sources exist.
   const answered = error.code === 'source_unknown' ? new HooklineError('signature_mismatch', MISMATCH) : error
   return { ...problem(answered, methods), ok: false as const, error }
 }

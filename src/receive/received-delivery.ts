@@ -7,7 +7,7 @@ import { idOfDigest } from '../protocol/id.ts'
 import type { Deadline } from './deadline.ts'
 import type { Delivery, DeliveryMethod, DeliveryReplay, TransactionClient } from './delivery.ts'
 
-/** A request as it arrived. Nothing of it is authentic yet. */
+/** A request as it arrived. Nothing in it has been authenticated yet. */
 interface Arrival {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
@@ -20,7 +20,7 @@ interface Arrival {
 /** The result of the verification. */
 export interface Proof {
   readonly verified: Delivery['verified']
-  /** The signature that the oldest secret, or value of the header, makes of the bytes; undefined when nothing was checked. */
+  /** The signature of the bytes with the oldest secret, or with the oldest value of the header; undefined when nothing was checked. */
   readonly signature: string | undefined
   readonly secretIndex: number | undefined
   readonly source: string | undefined
@@ -30,7 +30,7 @@ export const NO_PROOF: Proof = { verified: false, signature: undefined, secretIn
 
 /** The data of a delivery, which an inbox stores. */
 export interface DeliveryParts extends Arrival, Proof {
-  /** Default: an id made of the signature, or of the bytes when there is no signature. */
+  /** Default: an id derived from the signature, or from the bytes when there is no signature. */
   readonly id?: string | undefined
   readonly replay?: DeliveryReplay | undefined
   readonly db?: TransactionClient | undefined
@@ -89,15 +89,15 @@ export class ReceivedDelivery implements Delivery {
   }
 }
 
-/** Makes a key of the application one of the source: two sources may use the same keys. */
+/** Makes a key of the application unique to its source: two sources may use the same keys. */
 export function keyWithin(source: string | undefined, key: string): string {
   return source === undefined ? key : JSON.stringify([source, key])
 }
 
-/** Returns 32 hexadecimal digits or more that a retry of the delivery has again. */
+/** Returns at least 32 hexadecimal digits, the same for each retry of the delivery. */
 function digestOf({ method, signature, source, bytes }: DeliveryParts): string {
-  const other = method === 'POST' ? '' : `${method} ` // The same bytes by another method are no copy.
-  // Anyone can send these bytes: they must not make the id that a key of the application makes.
+  const other = method === 'POST' ? '' : `${method} ` // The same bytes sent with another method are not a copy.
+  // Anyone can send these bytes: they must not yield the id that a key of the application yields.
   if (signature === undefined) return sha256(`${other}unsigned ${sha256(bytes)}`)
   return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
 }

@@ -1,4 +1,4 @@
-/** The options of a receiver. They are checked once, and get their defaults. */
+/** The options of a receiver. They are checked once, and filled in with their defaults. */
 
 import { POST_ONLY } from '../host/answer.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -41,53 +41,54 @@ export interface ReceiverOptions<
   Strict extends boolean = boolean,
 > {
   /**
-   * The shared secret of the destination; several while one replaces another; a function that returns it, called on the
-   * first request and then cached for up to 5 minutes; or such a function for each source of many, beside one that names the
-   * source of a request. The type admits undefined so that `process.env.X` compiles; a missing or empty secret is a
-   * TypeError.
+   * The shared secret of the destination; a list of secrets while one replaces another; a function that returns the secret, which is called
+   * on the first request and whose result is cached for up to 5 minutes; or, for many sources, a function that names the source of a
+   * request and one that returns the secret of a source. The type admits undefined so that `process.env.X` compiles; a missing or empty
+   * secret throws a TypeError.
    */
   readonly secret?: Secrets | SecretProvider | SourceSecrets | undefined
   /**
-   * A header that the sender adds to each request, for senders that cannot sign. It does not protect from a body that was changed on the way,
-   * nor from a request that is sent again. Not together with `secret`.
+   * A header that the sender adds to each request, for senders that cannot sign. It does not protect against a body that was changed in
+   * transit, or against a request that is sent again. Cannot be combined with `secret`.
    */
   readonly header?: HeaderKey
-  /** Accepts messages from anyone, without checking a signature. Default false; not together with `secret`. */
+  /** Accepts messages from anyone, without checking a signature. Cannot be combined with `secret`. Default false. */
   readonly allowUnsigned?: boolean
-  /** Schemas of track properties by event name: any that implement Standard Schema. */
+  /** Schemas of track properties, by event name. Any schema that implements Standard Schema works. */
   readonly events?: Events
   /**
-   * Allows handlers for events in `events` only: `on('track', event, …)` for another event does not compile, and throws. Needs `events`.
-   * Messages of other events are received as without it. Default false.
+   * Allows handlers for events in `events` only: `on('track', event, …)` for any other event does not compile, and throws. Needs `events`.
+   * Messages of other events are still received. Default false.
    */
   readonly strictEvents?: Strict
-  /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
+  /** Schemas of the traits of `identify` and `group` messages; an audience sync carries only one trait. */
   readonly traits?: Traits
   /**
-   * Accepts any other JSON, too, from senders whose users choose the body: handlers of `'custom'` get it as `body`. `true`, or a schema of it.
-   * JSON that names one of the seven types is no custom message, also when it is invalid. Default false: refused, `message_type_unknown`.
+   * Also accepts any other JSON, from senders whose users choose the body: handlers of `'custom'` get it as `body`. Pass `true`, or a
+   * schema for the JSON. JSON that names one of the seven types is never a custom message, even when it is invalid. Default false: other
+   * JSON is refused with `message_type_unknown`.
    */
   readonly custom?: Custom
   /**
-   * The methods of the requests that it accepts: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: whoever has seen a
-   * signed request can send it again with another method. Default `['POST']`.
+   * The request methods to accept: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: anyone who has seen a signed
+   * request can send it again with another method. Default `['POST']`.
    */
   readonly methods?: readonly DeliveryMethod[]
-  /** The most bytes of a body. Default 512 KiB. */
+  /** The maximum size of a body, in bytes. Default 512 KiB. */
   readonly limit?: number
   /**
-   * Accepts batches, too: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is refused,
-   * `body_not_json`.
+   * Also accepts batches: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is
+   * refused with `body_not_json`.
    */
   readonly batches?: boolean
-  /** The most elements of a batch. Default 1000. A batch has to fit into `limit`, too. */
+  /** The maximum number of elements in a batch. Default 1000. A batch must also fit into `limit`. */
   readonly batchLimit?: number
-  /** When an unfinished request is answered 503, in milliseconds after it arrived. Default 4500, of the sender's 5000. */
+  /** How long after its arrival an unfinished request is answered 503, in milliseconds. Default 4500: the sender waits 5000. */
   readonly deadlineMs?: number
   /**
-   * Stores each message durably, answers, and handles it afterwards, with retries: a queue of its own, or that queue and more
-   * options. Call `start` to handle messages. An authentic message that is invalid is stored too, and answered 200: it
-   * becomes a dead letter.
+   * Stores each message durably, answers, and handles it afterwards, with retries. Pass a queue that only this inbox uses, or an object
+   * with that queue and more options. Call `start` to handle messages. An authentic message that is invalid is also stored and answered
+   * 200: it becomes a dead letter.
    */
   readonly inbox?: Queue | InboxOptions
   /**
@@ -96,46 +97,49 @@ export interface ReceiverOptions<
    */
   readonly dedupe?: Dedupe | ReceiverDedupeOptions
   /**
-   * Receives an authentic message that is invalid or does not match its schema, to store it: the sender will not send it
-   * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Not together with an
-   * inbox, which stores such messages itself. Also receives `source_unknown`, for a request of a source without a secret. That call has no
-   * body, because the body is not authentic. It is not awaited, and changes no answer.
+   * Receives each authentic message that is invalid or does not match its schema, so that you can store it: the sender will not send it
+   * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Cannot be combined with an inbox, which
+   * stores such messages itself. Also receives `source_unknown`, for a request from a source without a secret. That call gets no body,
+   * because the body is not authentic. It is not awaited, and does not change the answer.
    */
   readonly onRejected?: OnRejected
   /**
-   * Receives every error: once for each request, and again for a handler that fails after the deadline. With an inbox also
-   * each failed attempt, then without `remoteAddress`. Not awaited. Default: prints a line for each, see `logger`.
+   * Receives every error: once for each request, and again for a handler that fails after the deadline. With an inbox, it also receives the
+   * error of each failed attempt, without `remoteAddress`. Not awaited. Default: prints a line for each error; see `logger`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
   /**
-   * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
-   * before the queue has recorded it.
+   * Receives each message that becomes a dead letter, for an alarm. Not awaited. Called once for each, or again if the process dies before
+   * the queue has recorded the dead letter.
    */
   readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
   /**
-   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count` is how many messages of
-   * its event there have been since the receiver was created. Events after the first 1000, and those with more than 200 characters, share one
-   * count.
+   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count` is the number of
+   * messages of its event since the receiver was created. Event names beyond the first 1000, and those with more than 200 characters, share
+   * one count.
    */
   readonly onUnplanned?: OnUnplanned
   /**
-   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
-   * minute; with `onError` nothing, unless `console` is passed here.
+   * Receives the lines about errors: pino, or any object with the same methods. Default: the console, which gets at most a few lines per
+   * minute for each code; with `onError`, nothing is logged unless you pass `console` here.
    */
   readonly logger?: Logger
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
 }
 
-/** An authentic message that is invalid or does not match its schema; or a request of an unknown source. */
+/** An authentic message that is invalid or does not match its schema; or a request from an unknown source. */
 export interface RejectedMessage {
-  /** The exact bytes of the body, whose signature was checked; of an element of a batch, its JSON, written anew. Empty for `source_unknown`. */
+  /**
+   * The exact bytes of the body, whose signature was checked; for an element of a batch, the element written as JSON again. Empty for
+   * `source_unknown`.
+   */
   readonly bytes: Uint8Array
-  /** The headers of the request, names in lower case. */
+  /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
   /** The path that the endpoint saw. */
   readonly path: string | undefined
-  /** The source of the message, of a receiver with many. */
+  /** The source of the message, when the receiver has several. */
   readonly source: string | undefined
 }
 
@@ -176,11 +180,11 @@ export function readOptions(options: ReceiverOptions) {
   checkOptions('createReceiver', options, CHECKS)
   const { clock = systemClock, onRejected, onDeadLetter, onUnplanned, events, inbox, dedupe } = options
   if (inbox !== undefined && onRejected !== undefined) {
-    const advice = 'Remove `onRejected`: the inbox makes such messages dead letters.'
+    const advice = 'Remove `onRejected`: the inbox keeps invalid messages as dead letters.'
     throw invalidOption('onRejected', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (inbox !== undefined && dedupe !== undefined) {
-    const advice = 'Remove `dedupe`: the inbox handles a message once by itself.'
+    const advice = 'Remove `dedupe`: the inbox already handles each message only once.'
     throw invalidOption('dedupe', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (onDeadLetter !== undefined && inbox === undefined) {
@@ -215,7 +219,7 @@ export function readOptions(options: ReceiverOptions) {
 
 function requireDeliveryMethods(name: string, methods: unknown): void {
   if (!Array.isArray(methods) || methods.length === 0) {
-    throw invalidOption(name, 'must be a list of methods', kindOf(methods), "Pass for example ['POST', 'PUT'].")
+    throw invalidOption(name, 'must be a non-empty list of methods', kindOf(methods), "Pass, for example, ['POST', 'PUT'].")
   }
   for (const [index, method] of methods.entries()) requireOneOf(`${name}[${index}]`, method, METHODS)
 }

@@ -24,47 +24,47 @@ import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
 import type { ReceiverWorkOptions, WorkResult } from './work.ts'
 
-/** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
+/** Web `Headers`, or an object with names in any case, such as the headers of node:http or of a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 
 /**
- * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the
- * message is stored; an invalid message is stored and answered 200, and is still an error.
+ * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the message is stored;
+ * an invalid message is stored and answered 200, but is still an error.
  *
- * The result of a batch: `ok` means that each element is ok. `message` and `delivery` are those of the first element, `error` is the one
- * that makes the sender retry, or the first one. An invalid element alone is answered 200.
+ * For a batch, `ok` means that every element is ok. `message` and `delivery` are those of the first element; `error` is the error that
+ * makes the sender retry, or else the first one. A batch in which the only errors are invalid elements is answered 200.
  */
 export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnswer & {
-  /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
+  /** One result for each element, in order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
   readonly elements?: readonly ReceivedElement<M>[]
 } & (
     | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
     | { readonly ok: false; readonly error: HooklineError }
   )
 
-/** The parts of a request beside its body and headers. */
+/** The parts of a request besides its body and headers. */
 export interface ReceiveOptions {
-  /** Its path, from which `secret.source` may name the source. Default `/`. */
+  /** The path of the request, from which `secret.source` may name the source. Default `/`. */
   readonly path?: string | undefined
-  /** Its query, without `?`. Default: none. */
+  /** The query of the request, without `?`. Default: none. */
   readonly query?: string | undefined
 }
 
-/** Whose messages to forget. */
+/** Which messages to forget, and for how long. */
 export interface ForgetOptions {
-  /** Forgets messages of this source alone, when a receiver has several: two sources may use the same ids. Default: all sources. */
+  /** Forgets messages of this source only, when the receiver has several: two sources may use the same ids. Default: all sources. */
   readonly source?: string | undefined
   /**
-   * Drops messages of these users for so long, in milliseconds: those that arrive, are redriven or are replayed. They are answered 200, and
-   * complete without a handler. It outlives the process, and other processes know it within 2 seconds. 0 ends it. Needs a queue with
-   * marks, such as those of Hookline. Default: messages that arrive are handled.
+   * How long to drop messages of these users, in milliseconds: messages that arrive, are redriven or are replayed. They are answered 200,
+   * and completed without a handler. The setting outlives the process, and other processes apply it within 2 seconds. 0 ends it. Needs a
+   * queue with marks, such as the queues of Hookline. Default: messages that arrive are handled.
    */
   readonly suppressForMs?: number | undefined
 }
 
 /** How to close a receiver. */
 export interface ReceiverCloseOptions {
-  /** How long requests and handlers under way may still take, in milliseconds; requests at least 300. Default 10 000. */
+  /** How long requests and handlers in progress may still take, in milliseconds; requests always get at least 300. Default 10 000. */
   readonly graceMs?: number
 }
 
@@ -83,16 +83,16 @@ export type MessageOfType<
         ? CustomOf<Custom>
         : Extract<Message, { type: Type }>
 
-/** The types that a receiver has handlers for. */
+/** The message types that the handlers of a receiver can be for. */
 export type TypeOf<Custom> = MessageType | CustomOf<Custom>['type']
 
-/** The track message of an event, with the output of its schema; of several events a union, which narrows on `event`. */
+/** The track message of an event, with the output of its schema; for several events, a union that narrows on `event`. */
 export type TrackOf<Event extends string, Events extends EventSchemas> = Event extends string
   ? TrackMessage<Event, Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>>
   : never
 
 /**
- * The message that a handler of a receiver gets, for handlers in other files.
+ * The type of the message that a handler of a receiver gets, for handlers in other files.
  *
  * @example
  * type OrderCompleted = MessageOf<typeof receiver, 'track', 'Order Completed'>
@@ -108,19 +108,19 @@ export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['
 
 /** The health of a receiver and its inbox. */
 export interface ReceiverHealth extends Health {
-  /** Whether this process was told to {@link Receiver.pause}. It changes no status: requests are stored meanwhile. */
+  /** Whether {@link Receiver.pause} was called in this process. A pause does not change the status: requests are still stored. */
   readonly paused: boolean
-  /** How many messages no handler of this process matched, since the receiver was created. */
+  /** How many messages matched no handler in this process since the receiver was created. */
   readonly ignored: number
-  /** How many authentic track messages had an event without a schema, since the receiver was created; 0 without `events`. */
+  /** How many authentic track messages had an event without a schema since the receiver was created; 0 without `events`. */
   readonly unplanned: number
-  /** How many messages of users who stay forgotten this process has dropped, since the receiver was created. */
+  /** How many messages this process has dropped because of `suppressForMs` since the receiver was created. */
   readonly suppressed: number
 }
 
 /**
- * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments it stands for any
- * receiver, whatever its schemas; handlers that are registered on it get fields of unknown values.
+ * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments, the type stands for any
+ * receiver, whatever its schemas; handlers that are registered on it get fields with unknown values.
  */
 export interface Receiver<
   // biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
@@ -138,12 +138,12 @@ export interface Receiver<
     options?: HandlerOptions,
   ): Receiver<Events, Traits, Custom>
   /**
-   * Calls `handler` for every message of a type, of any of a list of types, or, for `'*'`, of all types. All handlers of a message
-   * run, at the same time; when one fails, the message is retried and all run again. A message that no handler matches is not
-   * wanted: it is answered 200, and completed in an inbox.
+   * Calls `handler` for every message of one type, of several types, or, with `'*'`, of all types. All handlers of a message run at the
+   * same time; when one fails, the message is retried and all of them run again. A message that no handler matches is ignored: it is
+   * answered 200, and completed in an inbox.
    *
-   * @throws TypeError for anything but the seven types and, with the option, `custom`; and after {@link start} for a type, event or audience that never had
-   *   a handler, because its messages may be completed already.
+   * @throws TypeError for any type other than the seven and, with the option `custom`, `'custom'`; and after {@link start}, for a type,
+   *   event or audience that never had a handler, because its messages may already be completed.
    */
   on<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
@@ -152,10 +152,10 @@ export interface Receiver<
   ): Receiver<Events, Traits, Custom>
 
   /**
-   * Calls `handler` with many track messages of one event at a time, so that for example one INSERT writes many rows. Needs an inbox.
+   * Calls `handler` with many track messages of one event at a time, so that, for example, one INSERT writes many rows. Needs an inbox.
    *
-   * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when
-   *   another handler may get one of its messages.
+   * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when another handler may
+   *   get one of its messages.
    * @example
    * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
    */
@@ -165,7 +165,7 @@ export interface Receiver<
     handler: BatchHandler<TrackOf<Event, Events>>,
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
-  /** Calls `handler` with many messages of a type, of any of a list of types, or, for `'*'`, of all types, at a time. */
+  /** Calls `handler` with many messages at a time: of one type, of several types, or, with `'*'`, of all types. */
   onBatch<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
     handler: BatchHandler<MessageOfType<Type, Traits, Custom>>,
@@ -197,8 +197,8 @@ export interface Receiver<
    * Verifies, parses and dispatches one message, or a batch, without any framework. Never rejects because of what was sent.
    *
    * @param bytes The exact bytes of the body.
-   * @param headers The headers of the request; `X-Signature` is the one that counts, its name in any case.
-   * @throws TypeError (as a rejection) when `bytes` are not bytes or `headers` no headers, and for an unknown option.
+   * @param headers The headers of the request, including `X-Signature`, with names in any case.
+   * @throws TypeError (as a rejection) when `bytes` is not a `Uint8Array` or `headers` is not an object, and for an unknown option.
    */
   receive(
     bytes: Uint8Array,
@@ -206,7 +206,7 @@ export interface Receiver<
     options?: ReceiveOptions,
   ): Promise<Received<Message | CustomOf<Custom>>>
 
-  /** Answers a request of any host. Adapters call it. */
+  /** Answers a request from any host. Adapters call this method. */
   handle(request: EndpointRequest): Promise<Received<Message | CustomOf<Custom>>>
 
   /**
@@ -217,22 +217,23 @@ export interface Receiver<
   start(): void
 
   /**
-   * Handles messages of the inbox for some time, in a process that does not stay: from a scheduled function or job, or after an answer. At the
-   * end, `delivery.signal` of the handlers that still run fires, and their messages are released for another attempt. That takes a second at
-   * most. It can be called again, one call at a time.
+   * Handles messages of the inbox for a limited time, in a process that does not keep running: in a scheduled function or job, or after an
+   * answer. At the end, `delivery.signal` fires for the handlers that are still running, and their messages are released for another
+   * attempt. That takes a second at most. `work` can be called again once the previous call has ended.
    *
-   * @throws TypeError (as a rejection) for a wrong option or none, without an inbox or a handler, beside {@link start}, while another call is
-   *   under way, and after {@link close}. HooklineError `queue_unavailable` when the queue fails. When the receiver is closed meanwhile, handlers get the
-   *   grace of that, and it is `shutting_down` when the messages cannot be counted any more.
+   * @throws TypeError (as a rejection) for missing or wrong options, without an inbox or a handler, when {@link start} was called, while
+   *   another call is in progress, and after {@link close}. HooklineError `queue_unavailable` when the queue fails. When the receiver is
+   *   closed during the call, handlers get the grace period of `close`, and the error is `shutting_down` if the messages can no longer be
+   *   counted.
    * @example
    * const { left } = await receiver.work({ forMs: 50_000, until: 'empty' })
    */
   work(options: ReceiverWorkOptions): Promise<WorkResult>
 
   /**
-   * Stops handling messages of the inbox in this process until {@link resume}; requests are stored meanwhile, and other processes go on.
-   * Resolves when no handler runs any more, or when `resume` is called. Do not await it in a handler: it would wait for itself. Before
-   * {@link start}, that handles nothing until `resume`.
+   * Stops handling messages of the inbox in this process until {@link resume}; requests are still stored, and other processes continue.
+   * Resolves when no handler is running any more, or when `resume` is called. Do not await it in a handler: it would wait for itself. If it
+   * is called before {@link start}, nothing is handled until `resume`.
    *
    * @throws TypeError (as a rejection) without an inbox.
    */
@@ -241,31 +242,33 @@ export interface Receiver<
   resume(): void
 
   /**
-   * Lists the dead letters of the inbox, the oldest first. Like {@link redrive}, {@link drop} and {@link forget} it rejects with
-   * the error of the queue, and with a TypeError without an inbox.
+   * Lists the dead letters of the inbox, oldest first. Like {@link redrive}, {@link drop} and {@link forget}, it rejects with the error of
+   * the queue, or with a TypeError without an inbox.
    */
   deadLetters(page?: DeadLetterPage & InboxLetterFilter): Promise<readonly DeadLetterMessage[]>
-  /** Handles dead letters again, as if they had just arrived: by their ids, all, or by a filter. Returns how many. */
+  /**
+   * Handles dead letters again, as if they had just arrived: those with the given ids, all, or those that match a filter. Returns how many.
+   */
   redrive(which: readonly string[] | 'all' | InboxLetterFilter): Promise<number>
-  /** Counts the dead letters that a redrive would handle again, and changes nothing. */
+  /** Counts the dead letters that a redrive would handle again, without changing anything. */
   redrive(
     which: readonly string[] | 'all' | InboxLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  /** Deletes dead letters: those with the given ids, all, or those that match a filter. Returns how many. */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<DeadLetterReason> & InboxLetterFilter)): Promise<number>
   /**
-   * Lists the messages that were handled, the oldest first, some at a time as they are read. What is handled meanwhile may be among
-   * them. The first step rejects with a TypeError without `inbox.history`, and for a wrong filter.
+   * Lists the messages that were handled, oldest first, and reads them in pages as you iterate. Messages that are handled meanwhile may be
+   * included. The first step rejects with a TypeError without `inbox.history`, and for a wrong filter.
    *
    * @example
    * for await (const { message, handledAt } of receiver.history({ userId: 'user-1' })) console.log(handledAt, message)
    */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives copies of messages that were handled to the handlers: all, or those that match. Resolves when they wait for a process that
-   * handles them. New messages go first: while any are late, the replay waits. A copy has an id of its own, `delivery.replay` tells it from
-   * a new message, and it is not in the history again.
+   * Gives copies of handled messages to the handlers: of all messages, or of those that match. Resolves when all copies are in the queue.
+   * New messages go first: while any of them is late, the replay waits. A copy has an id of its own, `delivery.replay` distinguishes it
+   * from a new message, and it is not added to the history again.
    *
    * @throws TypeError (as a rejection) without `inbox.history`, and for a wrong option. HooklineError `queue_full`.
    * @example
@@ -273,19 +276,19 @@ export interface Receiver<
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
-   * Deletes what the inbox stores of a user: messages that wait, the history and dead letters, whose `userId`, `anonymousId` or, of an alias,
-   * previous id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   * Deletes what the inbox stores about users: the waiting messages, the history and the dead letters whose `userId`, `anonymousId` or, for
+   * an alias, previous id is one of `ids`. Keeps `delete` messages, which carry the request to delete. Reads every stored message once.
    *
-   * A message that is being handled at that moment is left to its handlers, and counted as `active`: when they fail it waits
-   * again, and when they succeed it may be in the history, so call `forget` again until `active` is 0.
+   * A message that is being handled at that moment is left to its handlers, and counted as `active`. When they fail, it waits again; when
+   * they succeed, it may be added to the history. Call `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
 
   /**
-   * Calls the methods of `observer` with what happens at this one receiver; the diagnostics channels are for all receivers of the
-   * process, and hold no bodies of refused requests. There may be several observers. Returns what removes this one.
+   * Calls the methods of `observer` with the events of this receiver only; the diagnostics channels carry the events of all receivers of
+   * the process, without the bodies of refused requests. There may be several observers. Returns a function that removes this one.
    *
-   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   * @throws TypeError that names the method, when it is not a function or its name is unknown.
    */
   observe(observer: ReceiverObserver): () => void
 
@@ -293,11 +296,11 @@ export interface Receiver<
   health(): Promise<ReceiverHealth>
 
   /**
-   * Closes the receiver: answers every later request 503 with `Retry-After`. As long as the grace lasts, waits until all earlier requests are
-   * answered, then for the handlers of the inbox or of claimed messages; then their `signal` fires, and their messages are
-   * released for another attempt. Closes the inbox or the store of `dedupe`; with an engine that does not answer, that takes up to
-   * a second more, and requests that wait for it are answered 503. Do not await it in a handler: it would wait for itself.
-   * Closing again waits for the same end.
+   * Closes the receiver: every later request is answered 503 with `Retry-After`. During the grace period, `close` waits until all earlier
+   * requests are answered, then for the handlers of the inbox or of claimed messages. After that, their `signal` fires, and their messages
+   * are released for another attempt. Then the inbox or the store of `dedupe` is closed; when its engine does not respond, that takes up to
+   * a second more, and requests that wait for the engine are answered 503. Do not await `close` in a handler: it would wait for itself. A
+   * second call waits for the first one.
    *
    * @returns The messages that would be lost with the process: none unless the inbox is in memory.
    */

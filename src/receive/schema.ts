@@ -1,4 +1,4 @@
-/** Schemas of the user, any that implement Standard Schema: for the properties of an event, the traits of a user or group. */
+/** The user's schemas, which implement Standard Schema: for the properties of an event, and for the traits of a user or group. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
@@ -7,7 +7,7 @@ import type { CustomMessage, Fields, ReceivedMessage } from '../protocol/message
 import { isObject } from '../protocol/parse.ts'
 import { countIssues } from './schema-issues.ts'
 
-/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
+/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others implement it. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -17,7 +17,7 @@ export interface Schema<Output = unknown> {
   }
 }
 
-/** The result of a schema for a value: its output, or the issues. */
+/** The result of validating a value: the output of the schema, or the issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
@@ -26,8 +26,8 @@ export type SchemaResult<Output> =
 export type EventSchemas = Readonly<Record<string, Schema<object>>>
 
 /**
- * Schemas of traits, by the message type that carries them. An audience sync sends messages with one trait, which must match
- * too: make optional what only some messages carry.
+ * Schemas of traits, by the message type that carries them. An audience sync sends messages with a single trait, which must match too: make
+ * traits optional if only some messages carry them.
  */
 export interface TraitSchemas {
   /** The traits of a user. */
@@ -36,7 +36,7 @@ export interface TraitSchemas {
   readonly group?: Schema<object>
 }
 
-/** The option of a receiver that accepts more than the seven messages: any other JSON (`true`), or JSON that matches a schema. */
+/** The option of a receiver that accepts more than the seven message types: any other JSON (`true`), or JSON that matches a schema. */
 export type CustomOption = boolean | Schema | undefined
 
 declare const closed: unique symbol
@@ -49,7 +49,7 @@ export type EventName<Events> = typeof closed extends keyof Events
   ? keyof Events & string
   : (keyof Events & string) | (string & {})
 
-/** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
+/** The output of a schema, which handlers get. Without a schema, and for `any`, the fields as they were sent. */
 export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
 
 /** The custom message of a receiver with this option, with the output of its schema; none without the option. */
@@ -61,7 +61,7 @@ export type CustomOf<Custom> = 0 extends 1 & Custom
       ? CustomMessage
       : never
 
-/** The output of a schema of any value. */
+/** The output of a schema for any value. */
 export type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O
@@ -135,6 +135,6 @@ function validateField(
 }
 
 function mismatch(field: string, issues: readonly SchemaIssue[]): HooklineError {
-  const text = `\`${field}\` must match its schema. Got ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
+  const text = `\`${field}\` does not match its schema: ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
   return new HooklineError('schema_mismatch', text, { path: field, issues })
 }

@@ -19,11 +19,11 @@ import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS, SOURCE_NAME_LIM
 import { createKeys, type Key } from '../protocol/signature.ts'
 import { createLateError } from './deadline.ts'
 
-/** Most sources whose secrets are kept. */
+/** The maximum number of sources whose secrets are kept. */
 const SOURCES_LIMIT = 10_000
 /**
- * Most names of sources whose secrets are looked up at a time, and most names that are remembered because they have no secret.
- * Forged requests can name any number.
+ * The maximum number of source names whose secrets are being looked up or that are remembered because they have no secret. Forged requests
+ * can name any number of sources.
  */
 const UNKNOWN_SOURCES_LIMIT = 100
 
@@ -37,34 +37,34 @@ export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undef
 export interface HeaderKey {
   /** The name of the header, in any case. */
   readonly name: string
-  /** Its value, of ASCII characters: as `secret`, without sources. */
+  /** The value of the header, in ASCII characters. It takes the same forms as `secret`, except sources. */
   readonly value: Secrets | SecretProvider | undefined
 }
 
-/** A request whose source is to be named. Nothing of it is authentic yet. */
+/** A request whose source is to be named. Nothing in it has been authenticated yet. */
 export interface SourceRequest {
-  /** The path as the adapter has it: below where a router mounted it, without the query. */
+  /** The path as the adapter sees it: relative to where a router mounted the adapter, without the query. */
   readonly path: string
   /** The query as it was sent, without its `?`; empty when there is none. */
   readonly query: string
-  /** Names in lower case. */
+  /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
 }
 
 /** The secrets of many sources that post to one receiver. */
 export interface SourceSecrets {
   /**
-   * Names the source of a request; undefined when it is none of yours. Called for each request that has a signature, forged
-   * ones too: look at the path, the query or a header and nothing else. A name has at most 200 characters.
+   * Returns the name of the source of a request, or undefined when it is not one of yours. Called for each request that has a signature,
+   * including forged ones: look only at the path, the query or a header. A name has at most 200 characters.
    */
   readonly source: (request: SourceRequest) => string | undefined
-  /** Provides the secret of a source; undefined when there is no such source. Its answer is cached by the name. */
+  /** Returns the secret of a source, or undefined when there is no such source. The result is cached by name. */
   readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
 }
 
 /** The keys of a source. Both functions throw or reject with `secret_unavailable` when the provider fails. */
 interface SourceKeys {
-  /** The name of the source; undefined for a receiver without sources, and for a request of no source. */
+  /** The name of the source; undefined for a receiver without sources, and for a request without a source. */
   readonly source: string | undefined
   /** Returns the keys: an empty list for a source without a secret, and a promise only while a provider is asked. */
   keys(): readonly Key[] | Promise<readonly Key[]>
@@ -92,17 +92,17 @@ export function readSecret(
   if (header !== undefined) {
     if (secret !== undefined || allowUnsigned) {
       const other = secret === undefined ? 'allowUnsigned' : 'secret'
-      throw invalidOption('header', `cannot be combined with \`${other}\``, undefined, 'Pass one of the two.')
+      throw invalidOption('header', `cannot be combined with \`${other}\``, undefined, 'Pass only one of the two.')
     }
     requireOptions('header', header, ['name', 'value'])
     if (!isToken(header.name)) {
-      throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass 'X-Webhook-Key'.")
+      throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass, for example, 'X-Webhook-Key'.")
     }
     return createFindKeys(header.value, clock, 'header.value')
   }
   if (!allowUnsigned) return createFindKeys(secret, clock)
   if (secret === undefined) return undefined
-  throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', undefined, 'Pass one of the two.')
+  throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', undefined, 'Pass only one of the two.')
 }
 
 function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): FindKeys {
@@ -124,7 +124,7 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
   }
   if (secret === undefined || secret === '') {
     const later = 'a function that returns it, if it is not set when this module loads'
-    const what = option === 'secret' ? 'the shared secret of the destination' : 'what the sender sends in it'
+    const what = option === 'secret' ? 'the shared secret of the destination' : 'the value that the sender sends in this header'
     const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
@@ -134,7 +134,7 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
 
 type Read = (secrets: Secrets | undefined) => readonly Key[]
 
-/** Creates a function that makes keys of secrets, and warns once of a secret that looks like a mistake. */
+/** Creates a function that makes keys from secrets, and warns once about a secret that looks like a mistake. */
 function createReader(option: string): Read {
   let hasWarned = false
   return (secrets) => {
@@ -175,7 +175,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, readKeys: Re
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
-    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are read at a time. Send the message again.`
+    const text = `The limit of ${UNKNOWN_SOURCES_LIMIT} simultaneous look-ups of new secrets is reached. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
 
@@ -198,7 +198,7 @@ function constantKeys(keys: readonly Key[]): SourceKeys {
 
 const NO_SOURCE = constantKeys([])
 
-/** Copies a text into memory of its own: a part of the target of a request keeps the whole target in memory. */
+/** Copies a text into memory of its own: a part of the request target would keep the whole target in memory. */
 function copyText(name: string): string {
   return Buffer.from(name, 'utf16le').toString('utf16le')
 }
@@ -208,11 +208,11 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
   try {
     const name: unknown = source(request)
     if (name === undefined || typeof name === 'string') return name
-    const advice = 'Return undefined for a request of an unknown source.'
+    const advice = 'Return undefined for a request from an unknown source.'
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
     const text =
-      'The source of the request has no name: `secret.source` failed. See `cause` of this error in `onError`.'
+      '`secret.source` failed, so the source of the request is unknown. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
   }
 }
@@ -247,7 +247,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     }
   }
 
-  /** Asks the provider once for all requests that wait. Abandons a call that hangs after the cooldown. */
+  /** Asks the provider once for all requests that wait. After the cooldown, abandons a call that hangs. */
   function ask(): Promise<readonly Key[]> {
     if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = askInTime().finally(() => {

@@ -20,15 +20,15 @@ export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
 /** How a handler is registered. */
 export interface HandlerOptions {
   /**
-   * Names the handler, once in a receiver: 1 to 64 of the characters `a-z0-9._-`, beginning with a letter or a digit. With an inbox, a
-   * named handler that succeeded does not run again when the message is retried or redriven. Handlers without a name are one unit:
-   * all of them run again until all have succeeded in one attempt.
+   * The name of the handler, unique in its receiver: 1 to 64 of the characters `a-z0-9._-`, beginning with a letter or a digit. With an
+   * inbox, a named handler that succeeded does not run again when the message is retried or redriven. Handlers without a name form one
+   * unit: all of them run again until all have succeeded in one attempt.
    */
   readonly name?: string
   /**
-   * The most messages that the handler gets a second, from each process, on average: a tenth of them may begin at once. Others wait in the inbox
-   * for their turn, without an attempt, while other handlers get them. Needs a `name`, and an inbox that is not `transactional`. Default: no
-   * limit.
+   * The maximum number of messages that the handler gets per second from each process, on average: a tenth of them may begin at once. Other
+   * messages wait in the inbox for their turn, without an attempt, while other handlers get them. Needs a `name`, and an inbox that is not
+   * `transactional`. Default: no limit.
    */
   readonly maxPerSecond?: number
 }
@@ -41,14 +41,14 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
   if (keys.has('custom') && !takesCustom) {
     const advice = 'Pass `custom: true` to createReceiver.'
-    throw invalidOption(`${call}: type`, 'needs a receiver that accepts custom messages', "'custom'", advice)
+    throw invalidOption(`${call}: type`, "cannot be 'custom' unless the receiver accepts custom messages", undefined, advice)
   }
   if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
     const found = `${given.length} arguments`
-    throw invalidOption(call, 'accepts one event', found, `Call \`${call}\` once for each event.`)
+    throw invalidOption(call, 'accepts only one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  // The options of a handler of batches are its own.
+  // A batch handler has options of its own.
   const how = call === 'onBatch' ? { name: '', maxPerSecond: undefined } : readHandlerOptions(call, options)
   if (by === 'type') return { by, keys, handler, options, ...how } as const
   if (types !== 'track') {
@@ -59,7 +59,10 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
   return { by, keys: new Set([event]), handler, options, ...how } as const
 }
 
-/** Returns whether one message can match two handlers. Each is given as the runs of a message name it: by its type, event or side of an audience. */
+/**
+ * Returns whether one message can match both handlers. Each is given in the form of `HandlerRun.on`: a type, an event or a side of an
+ * audience.
+ */
 export function canShareMessage(one: string, other: string): boolean {
   const meet = (first: string, second: string): boolean =>
     first === second || first === '*' || (first === 'track' && second.startsWith('track '))
@@ -71,7 +74,7 @@ function waysOf(on: string): readonly string[] {
   return on.startsWith('exited ') ? ['identify', 'track Audience Exited'] : [on]
 }
 
-/** Reads how a handler is registered. The name is an empty text for a handler without a name. */
+/** Reads how a handler is registered. The name is an empty string for a handler without a name. */
 export function readHandlerOptions(call: string, options: HandlerOptions = {}) {
   requireOptions(call, options, ['name', 'maxPerSecond'])
   const { name, maxPerSecond } = options
@@ -83,7 +86,7 @@ export function readHandlerOptions(call: string, options: HandlerOptions = {}) {
         `${call}: maxPerSecond`,
         'needs a `name`',
         undefined,
-        "Pass one beside it, for example 'crm'.",
+        "Pass a name as well, for example 'crm'.",
       )
     }
   }

@@ -15,17 +15,17 @@ import { type DeadLetterReason, readRetryState, type StoredError } from './inbox
 export interface StoredMessage {
   /** Its id in the queue. */
   readonly id: string
-  /** The exact bytes of the body; everything that is stored when it is unreadable. `JSON.stringify` has them as text. */
+  /** The exact bytes of the body, or everything that is stored when the message is unreadable. `JSON.stringify` shows them as text. */
   readonly bytes: Uint8Array
-  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
+  /** The headers of the request, with names in lower case, without those whose names suggest that they hold a secret. */
   readonly headers: EndpointHeaders
-  /** The source of the message, of a receiver with many. */
+  /** The source of the message, when the receiver has several. */
   readonly source: string | undefined
   /** The proof that was checked: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
-  /** When the request arrived; undefined when it is unreadable. */
+  /** When the request arrived; undefined when the message is unreadable. */
   readonly receivedAt: Date | undefined
-  /** The replay whose copy this is; undefined for a message as it arrived. */
+  /** The replay that made this copy; undefined for a message that arrived itself. */
   readonly replay: Delivery['replay']
 }
 
@@ -37,7 +37,7 @@ export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
 
 /** A message that is not retried until it is redriven. */
 export interface DeadLetterMessage extends StoredMessage {
-  /** The message before any schema; undefined when the bytes are not a valid one. */
+  /** The message as it was before any schema; undefined when the bytes are not a valid message. */
   readonly message: ReceivedMessage | undefined
   readonly reason: DeadLetterReason
   /** The latest error. */
@@ -60,7 +60,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
   }
 }
 
-/** Makes `JSON.stringify` write the bytes as text, and not as one number for each byte. The `toJSON` is hidden: it is not enumerable. */
+/** Makes `JSON.stringify` write the bytes as text, not as one number for each byte. The `toJSON` is hidden: it is not enumerable. */
 export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
@@ -105,7 +105,7 @@ function isReason(reason: string): reason is DeadLetterReason {
   return reason in STATUS || reason === 'crashed'
 }
 
-/** The codes of bodies that a receiver without `custom` refused. They are no custom messages. */
+/** The codes of bodies that a receiver without `custom` refused. Such bodies are not custom messages. */
 const INVALID: readonly (string | undefined)[] = ['body_not_json', 'message_invalid', 'message_type_unknown']
 
 export function tryParse(bytes: Uint8Array, takesCustom = true): ReceivedMessage | undefined {
