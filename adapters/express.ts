@@ -29,7 +29,7 @@ export function serve(
 
   return function hookline(request, response, next) {
     requireNode('hookline/express', request, response)
-    // node:http calls it without `next`.
+    // node:http calls the handler without `next`.
     const goOn = next ?? ((error) => send(response, error === undefined ? NOT_FOUND : FAILED, request))
     const incoming = new NodeRequest(request, response, request.url ?? '/', request)
     incoming.answerWith(handle, (answer) => (answer === undefined ? goOn() : send(response, answer, request)), goOn)

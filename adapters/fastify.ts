@@ -46,11 +46,11 @@ export interface FastifyScope {
   ): unknown
 }
 
-/** Options that `app.register` takes beside the plugin. Fastify itself reads `prefix`. */
+/** The options that `app.register` takes in addition to the plugin. Fastify itself reads `prefix`. */
 export interface FastifyServeOptions {
   /**
-   * Where the endpoint is mounted, below `prefix`: the path of an endpoint with one path (a receiver), default `/`; the
-   * prefix of an endpoint with several (a collector), default none.
+   * Where the endpoint is mounted, below `prefix`: the path of an endpoint with one path (a receiver), default `/`; the prefix of an
+   * endpoint with several paths (a collector), default none.
    */
   readonly path?: string
 }
@@ -59,7 +59,7 @@ export interface FastifyServeOptions {
 export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions) => Promise<void>
 
 /**
- * Returns a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
+ * Returns a Fastify plugin. Its body parsers apply only inside it: other routes keep theirs.
  *
  * @example
  * app.register(serve(receiver), { path: '/webhooks' })
@@ -69,7 +69,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   const handle = mount(endpoint)
   if (others.length > 0) {
     const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
-    throw invalidOption('serve', 'takes an endpoint', `${1 + others.length} arguments`, advice)
+    throw invalidOption('serve', 'takes only an endpoint', `${1 + others.length} arguments`, advice)
   }
   const register: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(path)
@@ -98,7 +98,9 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
 /** The most common content type has a parser by name: for one without, Fastify parses the header of every request. */
 const ANY_TYPE = ['application/json', '*']
 
-/** @param path What the endpoint sees as the path. Default: the path of the request. */
+/**
+ * @param path The path that the endpoint sees. Default: the path of the request.
+ */
 function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: string): void {
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {

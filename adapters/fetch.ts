@@ -1,5 +1,5 @@
 /**
- * Serves an endpoint from anything that speaks Web Fetch: Next.js, Hono, Bun, Deno and others.
+ * Serves an endpoint from anything that supports the Fetch API: Next.js, Hono, Bun, Deno and others.
  *
  * @module hookline/fetch
  */
@@ -64,7 +64,7 @@ class FetchRequest implements EndpointRequest {
     if (bodyUsed || body?.locked) {
       throw bodyConsumed(
         'a web request whose body was read or is being read',
-        'Pass it on unread, and read a clone of it.',
+        'Pass on the request unread, and read a clone of it.',
       )
     }
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }

@@ -13,7 +13,7 @@ import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 
-/** The part of an HTTP event that is used: of a REST API, an HTTP API in format 1.0 or 2.0, a function URL or a load balancer. */
+/** The part of an HTTP event that is used: an event of a REST API, an HTTP API in format 1.0 or 2.0, a function URL or a load balancer. */
 export interface LambdaEvent {
   readonly requestContext?: {
     readonly http?: { readonly method: string; readonly sourceIp?: string }
@@ -48,10 +48,10 @@ export interface LambdaAnswer {
 }
 
 /**
- * Returns a Lambda handler. A request for another path is answered 404. It rejects with a TypeError for an event that is no HTTP
- * request, and for an endpoint that works on after its answer: Lambda stops the process then.
+ * Returns a Lambda handler. A request for another path is answered 404. It rejects with a TypeError for an event that is not an HTTP
+ * request, and for an endpoint that continues to work after its answer, when Lambda stops the process.
  *
- * The path is that of the event: with a stage that is not `$default`, an HTTP API puts the name of the stage before it.
+ * The path is the one in the event: with a stage other than `$default`, an HTTP API puts the name of the stage before it.
  *
  * @example
  * export const handler = serve(receiver)
@@ -79,15 +79,15 @@ async function respond(endpoint: Endpoint, handle: Handle, event: LambdaEvent, c
 
 const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 
-/** The time that is left for sending the answer before Lambda ends the function, in milliseconds. */
+/** The time to reserve for sending the answer before Lambda ends the function, in milliseconds. */
 const ANSWER_MS = 200
 
-/** Throws for an endpoint that works on after its answer: Lambda stops the process then. */
+/** Throws for an endpoint that continues to work after its answer, when Lambda stops the process. */
 function refuseBackgroundWork({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
     'Store messages in Redis or PostgreSQL. Handle them with `receiver.work()` in a scheduled function, not with `start()` here, or handle and deliver them in a process that keeps running.'
-  throw invalidOption('serve: endpoint', 'must end its work before it answers on Lambda', background, advice)
+  throw invalidOption('serve: endpoint', 'must finish its work before it answers on Lambda', background, advice)
 }
 
 class LambdaRequest implements EndpointRequest {
@@ -126,14 +126,17 @@ class LambdaRequest implements EndpointRequest {
   }
 }
 
-const AS_IT_IS = 'Pass the event on as Lambda gave it, with `isBase64Encoded`.'
+const AS_IT_IS = 'Pass on the event exactly as Lambda provides it, with `isBase64Encoded`.'
 
 function notHttp(event: unknown): TypeError {
   const advice = 'Call the function through API Gateway, a function URL or an Application Load Balancer.'
-  return invalidOption('event', 'must be an HTTP request, with a method and a path', kindOf(event), advice)
+  return invalidOption('event', 'must be an HTTP event with a method and a path', kindOf(event), advice)
 }
 
-/** Returns whether decoded text is all that was sent: it has that length, and no U+FFFD, which replaces bytes that were no UTF-8. */
+/**
+ * Returns whether decoded text is everything that was sent: it has the same length, and no U+FFFD, which replaces bytes that were not
+ * UTF-8.
+ */
 function isComplete(bytes: Buffer, length: EndpointHeaders[string]): boolean {
   return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')
 }
@@ -148,7 +151,7 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** Writes the query of format 1.0. API Gateway has decoded it, a load balancer has not. */
+/** Writes the query of format 1.0. API Gateway has decoded the values; a load balancer has not. */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()

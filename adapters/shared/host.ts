@@ -4,7 +4,7 @@ import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 
-/** Returns an object or a function as it is, and for any other value an object without the names of a host. */
+/** Returns an object or a function as it is; for any other value, returns an object without the names of a host. */
 function shapeOf(value: unknown): Readonly<Record<string, unknown>> {
   return Object(value)
 }
@@ -28,7 +28,7 @@ function isScope(instance: unknown): boolean {
   return typeof shapeOf(instance).register === 'function'
 }
 
-/** The hosts that may call a handler; the first that fits counts. With `advice`, importing from the subpath is not enough. */
+/** The hosts that may call a handler; the first one that fits applies. With `advice`, importing from the subpath is not enough. */
 const HOSTS: readonly (readonly [
   found: string,
   subpath: Subpath,
@@ -73,7 +73,7 @@ export function refuseOtherHost(subpath: Subpath, needed: string, ...args: reado
 /** Throws for arguments that are not those of the right host. */
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
-  const advice = 'Mount what `serve` returns, or, in a test, pass what the host passes.'
+  const advice = 'Mount what `serve` returns. In a test, pass what the host would pass.'
   throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || undefined, advice)
 }
 

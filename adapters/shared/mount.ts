@@ -6,9 +6,9 @@ import { invalidOption, kindOf, requireOptions, show } from '../../src/kit/check
 /** Options of `serve`. */
 export interface ServeOptions {
   /**
-   * Where the endpoint is mounted. For an endpoint with one path (a receiver), that path exactly: `/webhooks`. For an
-   * endpoint with several (a collector), the prefix of all of them: `/analytics` answers `/analytics/v1/batch`.
-   * Default: every path that reaches the adapter, without a prefix.
+   * Where the endpoint is mounted. For an endpoint with one path (a receiver), that exact path: `/webhooks`. For an endpoint with several
+   * paths (a collector), the prefix of all of them: `/analytics` answers `/analytics/v1/batch`. Default: every path that reaches the
+   * adapter, without a prefix.
    */
   readonly path?: string
 }
@@ -18,7 +18,7 @@ export type Handle = (request: MountedRequest) => Promise<EndpointAnswer> | unde
 
 interface MountedRequest extends EndpointRequest {
   path: string
-  /** The URL before a router made it relative, where the framework keeps it. */
+  /** The URL before a router made it relative, if the framework keeps it. */
   readonly originalUrl?: string | undefined
 }
 
@@ -41,8 +41,8 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
     }
     if (!hasWarned && isMounted(request.originalUrl?.split('?', 1)[0] ?? '')) {
       hasWarned = true
-      const advice = 'Remove `path`, or pass what is left of it below the mount.'
-      const text = `No request can match \`path\`: a router has removed a part of its path before. Got '${path}'. ${advice}`
+      const advice = 'Remove `path`, or pass only the part that is left below the mount.'
+      const text = `No request can match \`path\` '${path}', because a router has already removed a part of the request's path. ${advice}`
       process.emitWarning(text, { code: 'HOOKLINE_PATH' })
     }
     return undefined
@@ -58,5 +58,5 @@ function requireEndpoint(endpoint: Endpoint): void {
 export function requirePath(path: string): void {
   if (typeof path === 'string' && path.startsWith('/') && !/[?#]/.test(path)) return
   const advice = "Pass a path that begins with '/', for example '/webhooks'."
-  throw invalidOption('path', "must begin with '/' and hold no '?' and no '#'", show(path), advice)
+  throw invalidOption('path', "must begin with '/' and contain neither '?' nor '#'", show(path), advice)
 }

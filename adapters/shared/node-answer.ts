@@ -9,7 +9,7 @@ import { DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
 
-/** A request of node:http or node:http2. It is passed beside its response, which need not refer to it. */
+/** A request of node:http or node:http2. It is passed along with its response, which need not refer to it. */
 type NodeIncoming = NodeOutgoing['req']
 
 export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
@@ -17,7 +17,7 @@ export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 export const FAILED: EndpointAnswer = { status: 500, headers: {}, body: '' }
 
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: NodeIncoming): void {
-  const response = outgoing as ServerResponse // HTTP/2's has the same methods, with types of its own.
+  const response = outgoing as ServerResponse // A response of HTTP/2 has the same methods, with types of its own.
   if (response.headersSent || response.destroyed) return
   const { status, body } = answer
   const headers = headersFor(answer, incoming)

@@ -1,4 +1,4 @@
-/** A request of node:http or node:http2 as an endpoint sees it, for every framework that stands on them. */
+/** A request of node:http or node:http2 as an endpoint sees it, for every framework that builds on them. */
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
@@ -37,9 +37,9 @@ export class NodeRequest implements EndpointRequest, Reading {
   readonly #stream: Readable
 
   /**
-   * @param url Relative to where the framework mounted the adapter.
+   * @param url The URL, relative to where the framework mounted the adapter.
    * @param parsed Where the framework keeps what a body parser read.
-   * @param stream Where the framework reads the body from, when that is not the request itself.
+   * @param stream The stream from which the framework reads the body, when that is not the request itself.
    */
   constructor(
     incoming: NodeIncoming,
@@ -77,8 +77,8 @@ export class NodeRequest implements EndpointRequest, Reading {
   }
 
   /**
-   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so a small body
-   * has arrived one tick later, and nothing waits for it (bench/METHOD.md). Answers at once if a listener has started the body: a
+   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so a small body has
+   * arrived one tick later, and nothing waits for it (bench/METHOD.md). Answers immediately if a listener has started reading the body: a
    * later reader would miss the beginning.
    *
    * @param done Gets the answer; undefined for a request that is not the endpoint's.
@@ -94,8 +94,8 @@ export class NodeRequest implements EndpointRequest, Reading {
     this.stopReading?.()
     const [incoming, outgoing] = [this.#incoming, this.#outgoing]
     if (!('stream' in outgoing) || incoming.readableEnded || outgoing.stream.endAfterHeaders) return
-    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, and buffers the rest, until the stream
-    // is closed. That happens a little later: a client that is still writing may take the reset for the answer.
+    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, and buffers the rest, until the stream is
+    // closed. That happens a little later: a client that is still writing may mistake the reset for the answer.
     const { stream } = outgoing
     const closeLater = (): unknown => setTimeout(close, DISCARD_MS).unref()
     const close = (): unknown => (stream.writableEnded ? stream.destroy() : closeLater())
@@ -139,9 +139,7 @@ function hasDisconnected({ aborted, complete, httpVersionMajor }: NodeIncoming):
   return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
-/**
- * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, and reads nothing of it.
- */
+/** Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other body, and reads nothing of it. */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
   if (readableLength === 0 || readableLength !== Number(length) || readableLength > limit) return undefined
@@ -150,10 +148,10 @@ export function readArrived(stream: Readable, limit: number, length: string | un
 }
 
 /**
- * Finds the copy of a body that was read before.
+ * Finds the copy of a body that was already read.
  *
- * @param parsed Where the framework keeps it.
- * @param incoming Where a serverless wrapper around the framework keeps it.
+ * @param parsed Where the framework keeps the copy.
+ * @param incoming The request, where a serverless wrapper around the framework keeps the copy.
  */
 function findBodyLeftByParser(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
   const rawBody = parsed.rawBody ?? incoming.rawBody

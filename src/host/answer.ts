@@ -11,7 +11,7 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
-/** The answer to a message that an inbox or `dedupe` knew: nothing was done. */
+/** The answer to a message that an inbox or `dedupe` already knew: nothing was done. */
 export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
 
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.

@@ -16,8 +16,8 @@ export interface EndpointBody {
 }
 
 /**
- * Returns whether a body is, byte for byte, what was sent. Text is if it has the length that was sent and no U+FFFD, which replaces
- * bytes that were no UTF-8. An object that was serialised again may differ, so it never is.
+ * Returns whether a body is, byte for byte, what was sent. Text is exact if it has the length that was sent and contains no U+FFFD, which
+ * replaces bytes that were not UTF-8. An object that was serialised again may differ, so it is never exact.
  */
 export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
@@ -28,16 +28,18 @@ export function isExact(bytes: Uint8Array, source: BodySource, length: unknown):
 export const KEEP_THE_BYTES =
   'Mount the webhook route before body parsers (express.json(), koa-bodyparser …), or have them keep the bytes as rawBody (a Buffer).'
 
-/** @param found The kind of value that is left of the body, after the word "Got". */
+/**
+ * @param found What is left of the body, to follow the words "All that is left is".
+ */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
-  const text = `The signature cannot be checked, because the body was read before. Got ${found}. ${advice}`
+  const text = `The signature cannot be checked, because the body was already read. All that is left is ${found}. ${advice}`
   return new HooklineError('body_consumed', text)
 }
 
 export function bodyTooLarge(limit: number): HooklineError {
   return new HooklineError(
     'body_too_large',
-    `The body is larger than the limit of ${limit} bytes. Send a smaller body, or raise the limit where the endpoint has that option.`,
+    `The body is larger than the limit of ${limit} bytes. Send a smaller body, or raise the limit if the endpoint has an option for it.`,
   )
 }
 

@@ -2,26 +2,26 @@
 
 import type { EndpointBody } from './body.ts'
 
-/** Header names in lower case, as node:http gives them; a repeated header is joined or a list. */
+/** Headers by name in lower case, as node:http provides them. The values of a repeated header are joined or in a list. */
 export type EndpointHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** A request as an endpoint sees it, the same for every framework. */
 export interface EndpointRequest {
-  /** In upper case. */
+  /** The method of the request, in upper case. */
   readonly method: string
-  /** Relative to where the endpoint is mounted, without the query. */
+  /** The path of the request, relative to where the endpoint is mounted, without the query. */
   readonly path: string
   /** The query as it was sent, without its `?`. Empty when the request has none. */
   readonly query: string
   readonly headers: EndpointHeaders
   /**
-   * Names and values in turns, as they were sent, where the host knows them. `headers` has only the first of some repeated headers,
-   * such as `authorization`.
+   * Header names and values in alternation, as they were sent, if the host knows them. `headers` has only the first value of some repeated
+   * headers, such as `authorization`.
    */
   readonly rawHeaders?: readonly string[] | undefined
-  /** The address of the connection, where the host knows it. */
+  /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
-  /** How long the host waits for the answer, in milliseconds, if it ends a request after a time. */
+  /** How long the host waits for the answer, in milliseconds, if it limits the time of a request. */
   readonly remainingMs?: number | undefined
   /**
    * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter reads no more of it, keeps nothing
@@ -35,7 +35,7 @@ export interface EndpointRequest {
 /** An answer to a request. */
 export interface EndpointAnswer {
   readonly status: number
-  /** Names in lower case. Adapters add `content-length`. */
+  /** Headers by name in lower case. Adapters add `content-length`. */
   readonly headers: Readonly<Record<string, string>>
   /** Empty with the status 204. */
   readonly body: string
@@ -43,11 +43,11 @@ export interface EndpointAnswer {
 
 /** Anything that answers HTTP requests. The `serve` of every adapter mounts one. */
 export interface Endpoint {
-  /** Its paths, when it has several. An endpoint without `routes` answers every path it is mounted at. */
+  /** The paths of the endpoint, when it has several. An endpoint without `routes` answers every path it is mounted at. */
   readonly routes?: readonly string[]
   /**
-   * Names, for an error, the work that goes on after an answer; undefined when there is no such work. A host that stops the process
-   * between requests refuses an endpoint with it.
+   * Names the work that continues after an answer, for use in an error; undefined when there is no such work. A host that stops the process
+   * between requests refuses an endpoint with such work.
    */
   readonly background?: string | undefined
   /** Answers a request. Returns undefined for a path that is not one of `routes`. The promise never rejects. */

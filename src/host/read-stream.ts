@@ -6,14 +6,14 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** Gets `stopReading` while a body is read. Calling it ends that early: the reading rejects with `body_aborted`. */
+/** Holds `stopReading` while a body is read. Calling it ends the reading early, which then rejects with `body_aborted`. */
 export interface Reading {
   stopReading: (() => void) | undefined
 }
 
 /**
- * Reads a stream to its end. The rest of a body that is refused is dropped as it arrives; if it is over the limit, only a little
- * of the rest is.
+ * Reads a stream to its end. The rest of a refused body is dropped as it arrives; if the body is over the limit, only a small part of the
+ * rest is.
  */
 export async function readStream(
   stream: Readable & { readonly aborted?: boolean },
@@ -40,10 +40,10 @@ export async function readStream(
   stream.off('newListener', keepCloseListener).resume() // The stream may have been paused before.
   try {
     await completed
-    // A request of HTTP/2 that is cancelled and has no length ends as if it were complete.
+    // An HTTP/2 request that is cancelled and has no length ends as if it were complete.
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
-    stream.resume() // raw-body has paused it, and nothing more would be read from its connection.
+    stream.resume() // raw-body has paused the stream, and nothing more would be read from its connection.
     const { type }: Partial<RawBodyError> = error ?? {}
     if (type === 'stream.encoding.set') throw bodyConsumed('a stream with an encoding')
     if (type === 'entity.too.large') {
@@ -56,12 +56,12 @@ export async function readStream(
   throw bodyAborted()
 }
 
-/** Keeps a stream that fails after it was read from ending the process. */
+/** Prevents a stream that fails after it was read from ending the process. */
 function ignore(): void {}
 
 /**
- * Reads and discards the rest of a body, up to a number of bytes and for a short time: a sender that is still writing
- * when the connection closes sees a reset and not the answer.
+ * Reads and discards the rest of a body, up to a number of bytes and for a short time: a sender that is still writing when the connection
+ * closes sees a reset instead of the answer.
  */
 function discard(stream: Readable): Promise<void> {
   return new Promise((resolve) => {

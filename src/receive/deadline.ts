@@ -1,4 +1,4 @@
-/** The deadline of a request, or of one attempt of the inbox: the one place where work races with time. */
+/** The deadline of a request, or of one attempt of the inbox: the one place where work races against time. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import type { Deadlines, Deadline as Timer } from '../kit/deadlines.ts'
@@ -8,7 +8,7 @@ import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 const STAGES = {
   body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
   secret: ['secret_unavailable', 'The secret provider did not respond in time. Make it respond or fail sooner.'],
-  inbox: ['inbox_unavailable', 'The inbox did not store the message in time. Send it again.'],
+  inbox: ['inbox_unavailable', 'The inbox did not store the message in time. Send the message again.'],
   dedupe: ['dedupe_unavailable', 'The dedupe store did not respond in time. Send the message again.'],
   confirm: ['dedupe_unavailable', 'The dedupe store did not confirm in time. Check the store.'],
   handlers: [
@@ -28,14 +28,16 @@ export class Deadline {
   #stage: Stage
   #error: HooklineError | undefined
   #abort: AbortController | undefined
-  /** Rejects the innermost wait. A wait gives it back to the wait around it when its work settles: waits nest, and never overlap. */
+  /** Rejects the innermost wait. A wait hands it back to the wait around it when its work settles: waits nest, and never overlap. */
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined
   #isOver = false
   readonly #deadlines: Deadlines
   readonly #since: number | undefined
 
-  /** @param since When its time began, on the monotonic clock. Default: when it first waits. */
+  /**
+   * @param since When the time of the deadline began, on the monotonic clock. Default: the first wait.
+   */
   constructor(deadlines: Deadlines, stage: Stage, since?: number) {
     this.#deadlines = deadlines
     this.#stage = stage
@@ -56,15 +58,18 @@ export class Deadline {
     return this.#abort.signal
   }
 
-  /** Starts a stage, whose error the deadline has from now on. Throws when the deadline has passed: the stage would be in vain. */
+  /**
+   * Starts a stage. From now on, the deadline has the error of this stage. Throws when the deadline has passed: the stage would be
+   * pointless.
+   */
   startStage(stage: Stage): void {
     if (this.#error !== undefined) throw this.#error
     this.#stage = stage
   }
 
   /**
-   * Waits for work. Rejects with the error of the deadline when that passes first; the work itself goes on. Waits can nest: the deadline
-   * ends the innermost one.
+   * Waits for work. Rejects with the error of the deadline when the deadline passes first; the work itself continues. Waits can nest: the
+   * deadline ends the innermost one.
    *
    * @param onLateError Receives what the work throws after the deadline.
    */
@@ -93,7 +98,7 @@ export class Deadline {
     })
   }
 
-  /** Is a method because the error keeps alive the closure that created it, and with that all that the closure can reach. */
+  /** This is a method because the error keeps alive the closure that created it, and with it everything that the closure can reach. */
   #startTimer(): void {
     this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
@@ -107,7 +112,7 @@ export class Deadline {
     this.#interrupt?.(error)
   }
 
-  /** Stops the time. {@link pass} has no effect any more. */
+  /** Stops the timer. After that, {@link pass} has no effect. */
   stop(): void {
     this.#isOver = true
     if (this.#timer !== undefined) this.#deadlines.clear(this.#timer)

@@ -15,7 +15,10 @@ import { keyWithin } from './received-delivery.ts'
 export interface ReceiverDedupeOptions {
   /** Remembers which messages were handled. */
   readonly store: Dedupe
-  /** Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message before its schema. */
+  /**
+   * Identifies a message: of several messages with the same key, only one is handled. Gets the message as it was before its schema.
+   * Default: the delivery's id.
+   */
   key?(message: ReceivedMessage, delivery: Delivery): string
 }
 
@@ -48,13 +51,13 @@ export class Deduplication {
     this.#clock = clock
   }
 
-  /** Returns the id that `key` makes. Returns undefined without `key`: then the delivery keeps its own id. */
+  /** Returns the id that is derived from `key`. Returns undefined without `key`: the delivery then keeps its own id. */
   idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
     const { key } = this.#options
     if (key === undefined) return undefined
     const chosen: unknown = key(message, delivery)
     requireKey('dedupe.key', chosen)
-    return idOfKey(keyWithin(delivery.source, chosen)) // A key of any length fits the store.
+    return idOfKey(keyWithin(delivery.source, chosen)) // As an id, a key of any length fits the store.
   }
 
   /**
@@ -104,7 +107,7 @@ export class Deduplication {
   }
 }
 
-/** Ends a claim. Never throws: whatever the store answers, the message was handled, or was not. Its error is only reported. */
+/** Ends a claim. Never throws: whatever the store answers, the message was handled, or was not. An error of the store is only reported. */
 async function endClaim(
   claimed: Claimed,
   step: 'confirm' | 'release',
@@ -112,11 +115,11 @@ async function endClaim(
   tellLate: (error: HooklineError) => void,
 ): Promise<void> {
   const explain = (cause: unknown): HooklineError => {
-    const message = `The dedupe store could not ${step} the message. See \`cause\`, and check the store.`
+    const message = `The dedupe store could not ${step} the message. See \`cause\` of this error, and check the store.`
     return new HooklineError('dedupe_unavailable', message, { cause })
   }
   try {
-    if (deadline.error !== undefined) return await claimed[step]() // The sender has its answer: nothing hurries.
+    if (deadline.error !== undefined) return await claimed[step]() // The sender already has its answer, so there is no hurry.
     deadline.startStage('confirm')
     await deadline.wait(claimed[step](), (cause) => tellLate(explain(cause)))
   } catch (thrown) {

@@ -24,18 +24,18 @@ interface Head {
   readonly headers: EndpointHeaders
 }
 
-/** A replay, as its copies have it. */
+/** A replay, as its copies store it. */
 interface StoredReplay {
   readonly id: string
   /** When the message was handled before, in milliseconds since the epoch. */
   readonly at: number
-  /** The handlers that it is for; undefined for all. */
+  /** The handlers that the replay is for; undefined for all. */
   readonly only?: readonly string[] | undefined
 }
 
 const VERSION = 1
 
-/** Matches the names of headers that hold secrets, and nothing about the message. */
+/** Matches the names of headers that hold secrets and nothing about the message. */
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
@@ -69,7 +69,7 @@ function joinParts(head: Head, body: Uint8Array): Uint8Array {
 /**
  * Copies a message for a replay. Returns the copy and its group.
  *
- * @throws HooklineError when the message is no envelope.
+ * @throws HooklineError when the message is not an envelope.
  */
 export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'body' | 'group'> {
   const head = readHead(stored)
@@ -82,7 +82,7 @@ export function readEnvelope(stored: Uint8Array): DeliveryParts {
   return {
     method,
     headers,
-    bytes: Buffer.from(bodyOf(envelope)), // A copy: a queue in memory needs the original for the next attempt.
+    bytes: Buffer.from(bodyOf(envelope)), // A copy, because a queue in memory needs the original for the next attempt.
     bodySource: source,
     receivedAt: at,
     verified: signature !== undefined && (hasHeader ? 'header' : 'signature'),
@@ -115,11 +115,11 @@ function readHead(stored: Uint8Array): Head {
   try {
     head = JSON.parse(decoder.decode(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))))
   } catch {
-    // The error of JSON.parse is not passed on: it quotes its input.
+    // The error of JSON.parse is not passed on, because it quotes its input.
   }
-  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('it has other bytes')
-  if (head.hookline !== VERSION) throw unreadable(`it has version ${head.hookline}`)
-  if (!isHead(head)) throw unreadable('it has missing fields')
+  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('this one has another format')
+  if (head.hookline !== VERSION) throw unreadable(`this one has version ${head.hookline}`)
+  if (!isHead(head)) throw unreadable('this one lacks fields')
   return head
 }
 
@@ -146,5 +146,5 @@ function isTime(at: unknown): boolean {
 
 function unreadable(reason: string): HooklineError {
   const rule = `A message of an inbox must be an envelope of version ${VERSION}`
-  return new HooklineError('internal', `${rule}: ${reason}. Redrive it with the release that wrote it, or drop it.`)
+  return new HooklineError('internal', `${rule}: ${reason}. Redrive the message with the release that wrote it, or drop the message.`)
 }

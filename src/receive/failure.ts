@@ -1,11 +1,11 @@
-/** Errors that end a message, for its owner and for its sender. */
+/** Errors that end the handling of a message, for its owner and for its sender. */
 
 import { describeError, HooklineError } from '../protocol/error.ts'
 import { locateIssues } from './schema-issues.ts'
 
 /**
  * Explains an error to the owner of the endpoint: what the first failed handler threw, or where a value does not match its schema. The
- * sender gets the message of the error alone. Never throws, whatever was thrown.
+ * sender gets only the message of the error. Never throws, whatever was thrown.
  */
 export function explainError(thrown: unknown): string {
   if (!(thrown instanceof HooklineError)) return describeError(thrown)

@@ -54,7 +54,7 @@ interface ClaimedMessage {
   readonly job: ClaimedJob
   readonly before: RetryState
   delivery: Delivery
-  /** Undefined until it is parsed. */
+  /** Undefined until the message is parsed. */
   wire?: ReceivedMessage
   /** Undefined until its handlers are called. */
   attempt?: Attempt
@@ -69,7 +69,7 @@ interface Placed {
   readonly wire: ReceivedMessage
   readonly parts: DeliveryParts
   readonly deadline: Deadline
-  /** Undefined without handlers of batches. */
+  /** Undefined without batch handlers. */
   readonly held: Held | undefined
 }
 
@@ -135,7 +135,7 @@ export class StoredMessages {
     const before = isRedriven ? { ...INITIAL, handlers: stored.handlers } : stored // Handlers that are done stay done.
     if (signal.aborted) return this.#release(before)
     if (isRedriven) {
-      await save?.(writeRetryState(before)) // The attempts start from 0, also when this process dies.
+      await save?.(writeRetryState(before)) // The attempts start from 0, even if this process dies.
       if (signal.aborted) return this.#release(before)
     }
     let parts: DeliveryParts
@@ -151,14 +151,14 @@ export class StoredMessages {
       return this.#attempt({ job, parts, before, signal, save, begin: this.#inbox.transactional ? begin : undefined })
     }
     const reason = this.#inbox.queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
-    const message = `${lost} claims of the message ended before its handlers: ${this.#explainLostClaim(job)}. Fix the cause, then redrive it.`
+    const message = `${lost} claims of the message ended before its handlers did: ${this.#explainLostClaim(job)}. Fix the cause, then redrive the message.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
     return this.#deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
 
-  /** Says why a claim was lost. A lease lapses alike when its process dies and when it lives, but cannot renew it. */
+  /** Says why a claim was lost. A lease lapses both when its process dies and when its process lives, but cannot renew it. */
   #explainLostClaim({ blockedMs }: ClaimedJob): string {
-    if (blockedMs !== undefined) return `event loop blocked for ${(blockedMs / 1_000).toFixed(1)} s`
+    if (blockedMs !== undefined) return `the event loop was blocked for ${(blockedMs / 1_000).toFixed(1)} s`
     return this.#inbox.queue.leaseMs === undefined
       ? 'the process died'
       : 'the process died, blocked its event loop or lost the engine'
@@ -248,7 +248,10 @@ export class StoredMessages {
     this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
-  /** Returns the outcome when all handlers succeeded, and those with these names. A copy of a replay has no note: its message is in the log already. */
+  /**
+   * Returns the outcome when all handlers have succeeded, including those with these names. A copy made by a replay has no note: its
+   * message is already in the log.
+   */
   #completionOf({ delivery, attempt, progress }: ClaimedMessage, names: readonly string[] = []): Complete {
     if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
     const done = [...(progress as Progress).done, ...names]
@@ -304,7 +307,7 @@ export class StoredMessages {
     return { ...rest, ...(isNamed && { handlers: { done, failed } }), ...turns }
   }
 
-  /** Makes a job due at once or at this time. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
+  /** Makes a job due now or at the given time. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
   #release(before: RetryState, at = this.#receiver.clock.now()): Outcome {
     return {
       retryAt: new Date(at),
@@ -318,8 +321,8 @@ export class StoredMessages {
   }
 
   /**
-   * Stops all attempts when the signal aborts. The queue gives every job the same signal, which therefore gets one listener, and not one
-   * for each job. Jobs that come after the abort are released without an attempt.
+   * Stops all attempts when the signal aborts. The queue gives every job the same signal, which therefore gets one listener instead of one
+   * for each job. Jobs that arrive after the abort are released without an attempt.
    */
   #stopAllOnAbort(signal: AbortSignal): void {
     if (signal === this.#signal) return
@@ -328,7 +331,7 @@ export class StoredMessages {
   }
 }
 
-const STOPPED = 'The receiver closed, or `work` ended, before the handlers finished. Stop: another attempt follows.'
+const STOPPED = 'The receiver closed, or `work` ended, before the handlers finished. Stop handling the message: another attempt follows.'
 
 /** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
 function createDeferredSave(save: () => unknown) {
@@ -352,7 +355,7 @@ function triedIn({ delivery, attempt }: ClaimedMessage): Tried {
   return attempt ?? { delivery, message: undefined, isStored: true }
 }
 
-/** Returns the delivery of a job whose body is no envelope. */
+/** Returns the delivery of a job whose body is not an envelope. */
 export function unreadableDelivery({
   id,
   body,

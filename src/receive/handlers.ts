@@ -1,4 +1,4 @@
-/** The registry behind on(): handlers by type, event name, audience and for every message, and the dispatch to them. */
+/** The registry behind on(): handlers by type, event name and audience, and handlers for every message; and the dispatch to them. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../kit/checks.ts'
@@ -24,11 +24,11 @@ const SIDES = ['entered', 'exited'] as const
 interface Registered {
   readonly on: string
   readonly handler: Handler<ReceivedMessage>
-  /** Gathers the messages of a handler of batches, and calls it. */
+  /** Gathers the messages of a batch handler, and calls it. */
   readonly batched?: BatchedHandler
   /** Empty for a handler without a name. */
   readonly name: string
-  /** Undefined for a handler that gets every message at once. */
+  /** Undefined for a handler that gets every message immediately. */
   readonly pace?: Pace | undefined
   /** Orders the handlers of audiences by their registration. */
   readonly order: number
@@ -36,7 +36,7 @@ interface Registered {
 
 type Registry = Map<string, Registered[]>
 
-/** The most warnings: the sender chooses the names in them. */
+/** The maximum number of warnings: the sender chooses the names in them. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
@@ -72,15 +72,15 @@ export class Handlers {
     return this.#size
   }
 
-  /** How many messages no handler matched. */
+  /** How many messages matched no handler. */
   get ignored(): number {
     return this.#ignored
   }
 
-  /** The handlers of batches. */
+  /** The batch handlers. */
   get batched(): readonly BatchedHandler[] {
     const all = this.#all().flatMap(({ batched }) => batched ?? [])
-    return [...new Set(all)] // One of a list of types is registered for each of them.
+    return [...new Set(all)] // A handler for a list of types is registered for each of them.
   }
 
   register(selection: readonly unknown[]): void {
@@ -89,13 +89,13 @@ export class Handlers {
     this.#register('on', by, keys, { handler, name, pace, order: 0 })
   }
 
-  /** Adds a handler of batches, which the inbox asks for its bounds when it starts. */
+  /** Adds a batch handler, whose limits the inbox reads when it starts. */
   addBatch(selection: readonly unknown[], timeoutMs: number): void {
     const { by, keys, handler, options = {} } = readSelection('onBatch', selection, this.#settings.takesCustom)
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
     if (this.#isStarted)
       throw new TypeError(
-        '`onBatch` must come before `start()`, because it decides how many jobs the inbox claims. Move it there.',
+        '`onBatch` must be called before `start()`, because it determines how many jobs the inbox claims. Move the call there.',
       )
     this.#register('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
@@ -118,7 +118,7 @@ export class Handlers {
     requireOptions('onAudience', handlers, ['entered', 'exited'])
     const sides = SIDES.filter((side) => handlers[side] !== undefined)
     if (sides.length === 0) {
-      throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', undefined, 'Pass a function.')
+      throw invalidOption('onAudience: options', 'must contain `entered` or `exited`', undefined, 'Pass a function as one of them.')
     }
     for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
     if (sides.some((side) => !this.#byAudience[side].has(trait))) this.#refuseAfterStart('onAudience', name)
@@ -143,12 +143,12 @@ export class Handlers {
     }
   }
 
-  /** Whether a handler matches a message; with `only`, a handler that has one of these names. */
+  /** Whether a handler matches a message; with `only`, whether a handler with one of these names does. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
 
-  /** Whether a handler matches that gets the message alone, and not in a batch. */
+  /** Whether a handler matches that gets the message alone, not in a batch. */
   matchAlone(wire: ReceivedMessage): boolean {
     return this.#handlersFor(wire).some((registered) => !isBatched(registered))
   }
@@ -160,11 +160,11 @@ export class Handlers {
       const near = nearest(name, [...this.#names])
       const advice =
         near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
-      throw invalidOption(option, 'must be names of handlers', show(name), advice)
+      throw invalidOption(option, 'must be a list of names of handlers', show(name), advice)
     }
   }
 
-  /** Gives the handlers of a message their turns, and notes those that wait. Returns whether some run now, or none waits. */
+  /** Gives the handlers of a message their turns, and records those that wait. Returns whether any of them runs now, or none waits. */
   takeTurns(wire: ReceivedMessage, progress: Progress): boolean {
     const { only, done, turns: before } = progress
     const turns = new Map<string, number>()
@@ -179,10 +179,10 @@ export class Handlers {
     return runs > 0 || turns.size === 0
   }
 
-  /** Calls every handler that matches, is not done and does not wait for its turn, all at once. */
+  /** Calls every handler that matches, is not done and does not wait for its turn, all at the same time. */
   dispatch(attempt: Attempt): Promise<undefined> | undefined {
-    // Matches before the first call, because a handler may change the message and the registry. Matches the message as it was sent,
-    // because a schema may drop the trait of an audience.
+    // Matches before the first call, because a handler may change the message or the registry. Matches the message as it was sent, because
+    // a schema may drop the trait of an audience.
     const matching = this.#handlersFor(attempt.wire)
     if (!this.#isDispatched) this.#warnOfSchemas()
     if (matching.length === 0) this.#countIgnored(attempt)
@@ -213,20 +213,23 @@ export class Handlers {
     this.#size += keys.size
   }
 
-  /** Refuses a handler that would share a message with one of batches in a transactional inbox: each of them needs a transaction of its own. */
+  /**
+   * Refuses a handler that would share a message with a batch handler in a transactional inbox: each of them needs a transaction of its
+   * own.
+   */
   #refuseMixed(call: string, on: string, isOfBatches: boolean): void {
     if (this.#settings.inbox?.transactional !== true) return
     const other = this.#all().find((each) => (isOfBatches || isBatched(each)) && canShareMessage(on, each.on))
     if (other === undefined) return
-    const rule = 'must not share messages with a handler of batches in an inbox with `transactional`'
-    throw invalidOption(call, rule, `handlers for ${show(on)} and ${show(other.on)}`, 'Do both in the one `onBatch`.')
+    const rule = 'must not share messages with a batch handler in an inbox with `transactional`'
+    throw invalidOption(call, rule, `handlers for ${show(on)} and ${show(other.on)}`, 'Do both in one `onBatch` handler.')
   }
 
   #requirePlanned(call: string, events: ReadonlySet<string>): void {
     for (const event of events) {
       if (this.#schemas.includes(event)) continue
       const near = nearest(event, this.#schemas)
-      const advice = near === undefined ? 'Add a schema for it to `events`.' : `Did you mean ${show(near)}?`
+      const advice = near === undefined ? 'Add a schema for the event to `events`.' : `Did you mean ${show(near)}?`
       throw invalidOption(`${call}: event`, 'must be in `events`, because of `strictEvents`', show(event), advice)
     }
   }
@@ -236,27 +239,27 @@ export class Handlers {
     const { inbox, clock } = this.#settings
     if (inbox?.transactional === false) return new Pace(maxPerSecond, clock)
     const rule = inbox === undefined ? 'needs an inbox' : 'cannot be combined with `inbox.transactional`'
-    const advice = inbox === undefined ? 'Pass a queue as `inbox`.' : 'Pass `inbox.maxPerSecond`.'
+    const advice = inbox === undefined ? 'Pass a queue as `inbox`.' : 'Pass `inbox.maxPerSecond` instead.'
     throw invalidOption(`${call}: maxPerSecond`, rule, undefined, advice)
   }
 
   #addName(call: string, name: string): void {
     if (this.#names.has(name)) {
       const advice = 'Pass another name, or remove the first handler with `off`.'
-      throw invalidOption(`${call}: name`, 'must be used once', `a second handler named ${show(name)}`, advice)
+      throw invalidOption(`${call}: name`, 'must be unique', `a second handler named ${show(name)}`, advice)
     }
     if (name !== '') this.#names.add(name)
   }
 
-  /** Warns that a handler that failed in an earlier attempt was renamed or removed since. */
+  /** Warns that a handler that failed in an earlier attempt has since been renamed or removed. */
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
-    const message = `No handler is named ${show(name)}, so a message for it is handled without it. Give this name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)}, so a message that such a handler failed on is handled without it. Give the name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  /** Counts a message that no handler matches, marks its attempt, and warns of it. */
+  /** Counts a message that no handler matches, marks its attempt, and warns about it. */
   #countIgnored(attempt: Attempt): void {
     const { wire } = attempt
     this.#ignored += 1
@@ -282,7 +285,7 @@ export class Handlers {
     this.#warned.add(subject)
     const others = [...this.#byEvent.keys(), ...this.#schemas].filter((known) => known !== event)
     const near = name === undefined ? undefined : nearest(name, others)
-    const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if it is not wanted.'
+    const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if you do not need it.'
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -294,7 +297,9 @@ export class Handlers {
     return matching
   }
 
-  /** Returns the handlers of the audiences that a message is about. Goes through the message: a receiver may have many audiences. */
+  /**
+   * Returns the handlers of the audiences that a message is about. Iterates over the message, because a receiver may have many audiences.
+   */
   #audienceHandlersFor(message: ReceivedMessage): Registered[] {
     const matching: Registered[] = []
     for (const [trait, isMember] of memberships(message)) {
@@ -305,9 +310,9 @@ export class Handlers {
 
   #refuseAfterStart(call: string, key: string): void {
     if (!this.#isStarted) return
-    const rule = 'must come before `start()` for messages that have no handler yet'
+    const rule = 'must be called before `start()` for messages that have no handler yet'
     const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
-    throw invalidOption(call, rule, `the first handler for ${show(key)} after it`, advice)
+    throw invalidOption(call, rule, `the first handler for ${show(key)} after \`start()\``, advice)
   }
 }
 
@@ -317,11 +322,11 @@ function isBatched({ batched }: Registered): boolean {
   return batched !== undefined
 }
 
-/** Fails in place of a handler that a replay is for and that this process does not have. A newer process may have it. */
+/** Fails in place of a handler that a replay is for, but that this process does not have. A newer process may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
-    const advice = 'Give a handler this name and redrive the message, or drop it. The history still has it.'
-    throw new Error(`The replay is for a handler that does not exist here, ${show(name)}. ${advice}`)
+    const advice = 'Give a handler this name and redrive the message, or drop the message: the history still has it.'
+    throw new Error(`The replay is for the handler ${show(name)}, which does not exist in this process. ${advice}`)
   }
   return { on: 'replay', name, order: 0, handler }
 }
@@ -381,7 +386,10 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }
 
-/** Tracks which names are done: a name is done when each handler that has it succeeded. An audience has two handlers; all without a name share the empty one. */
+/**
+ * Tracks which names are done: a name is done when every handler that has it has succeeded. An audience has two handlers; all handlers
+ * without a name share the empty name.
+ */
 function trackProgress(handlers: readonly Registered[], progress: Progress) {
   const left = new Map<string, number>()
   for (const { name } of handlers) left.set(name, (left.get(name) ?? 0) + 1)
@@ -400,7 +408,7 @@ function trackProgress(handlers: readonly Registered[], progress: Progress) {
   }
 }
 
-/** Records how a handler ended, unless its attempt ended before. */
+/** Records how a handler ended, unless its attempt ended first. */
 function addRun(
   { runs, deadline, clock }: Attempt,
   { on, name, handler }: Registered,

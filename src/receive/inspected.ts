@@ -13,10 +13,9 @@ export function rememberOptions(receiver: object, options: ReceiverOptions): voi
 }
 
 /**
- * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls
- * the functions that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes.
- * An empty list for a receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did
- * not make.
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls the functions that the
+ * receiver was given, bypassing its cache. Rejects when one of them fails, and waits for as long as they take. Returns an empty list for a
+ * receiver of unsigned messages, for an unknown source, and for an object that `createReceiver` did not make.
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
   const secret = optionsOf.get(receiver)?.secret

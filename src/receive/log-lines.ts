@@ -1,4 +1,4 @@
-/** The lines of the log about a delivery: its error, which one it is, and what follows. */
+/** The lines of the log about a delivery: the error, which delivery it is, and what happens next. */
 
 import { KEEP_THE_BYTES } from '../host/body.ts'
 import type { Line } from '../kit/log.ts'
@@ -13,11 +13,14 @@ type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 /** The message that an error is about. */
 export interface Subject {
   readonly delivery: Delivery
-  /** Undefined when it could not be parsed. */
+  /** Undefined when the message could not be parsed. */
   readonly message: Pick<ReceivedMessage, 'type'> | undefined
 }
 
-/** Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: before, a stranger chose all of it. */
+/**
+ * Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: until then, a stranger may have
+ * chosen all of it.
+ */
 export function describe(
   error: HooklineError,
   { delivery, message: subject }: Subject,
@@ -34,7 +37,7 @@ export function describe(
   return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...fields } }
 }
 
-/** Returns `Failed: crm. Done: mail. `, or an empty text without named handlers. */
+/** Returns `Failed: crm. Done: mail. `, or an empty string without named handlers. */
 export function describeHandlers(handlers: HandlerNames | undefined): string {
   if (handlers === undefined) return ''
   const { done, failed } = handlers
@@ -42,7 +45,7 @@ export function describeHandlers(handlers: HandlerNames | undefined): string {
 }
 
 function sentence(how: string, names: readonly string[]): string {
-  const all = names.map((name) => name || 'those without a name').join(', ')
+  const all = names.map((name) => name || 'handlers without a name').join(', ')
   return all === '' ? '' : `${how}: ${all}. `
 }
 
@@ -59,12 +62,12 @@ export function describeRequest(
   return describe(error, subject, isLost ? LOST : '', shown === undefined ? {} : { path: shown }, shown)
 }
 
-const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'
+const LOST = 'The sender will not send the message again. To keep such messages, pass `onRejected` or an `inbox`.'
 
 export const MISMATCH =
   'X-Signature does not match the body. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all of this is the case, the request is forged.'
 
-export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
+export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which may differ from what was sent. ${KEEP_THE_BYTES}`
 
 export const NO_HANDLER =
-  'A message was answered 200 and no handler is registered. Call `on` before the server listens.'
+  'A message was answered 200, but no handler is registered. Call `on` before the server listens.'

@@ -10,14 +10,14 @@ export interface MemoryDedupeOptions {
   /** How long a handled message is remembered, in milliseconds. Default 24 hours. */
   readonly dedupeWindowMs?: number
   /**
-   * How long a claim holds that is neither confirmed nor released, in milliseconds. Default 60 000. Set it longer than your
-   * slowest handler takes: once it has expired, a copy of the message is handled while the first is still running.
+   * How long a claim lasts that is neither confirmed nor released, in milliseconds. Default 60 000. Set it longer than your slowest handler
+   * takes: once the claim has expired, a copy of the message is handled while the first is still running.
    */
   readonly leaseMs?: number
   /**
-   * The most keys, of messages that are being handled and of those that were. Default 100 000. When the store is full, it
-   * forgets the message that was handled longest ago: a later copy of it is handled again. It never forgets a message that
-   * is being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
+   * The maximum number of keys, of messages that are being handled and of messages that were handled. Default 100 000. When the store is
+   * full, it forgets the message that was handled longest ago: a later copy of it is handled again. It never forgets a message that is
+   * being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
    */
   readonly maxKeys?: number
   /** Where time comes from. Default: the machine's clock. */
@@ -70,7 +70,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
       if (done.get(key, now) !== undefined) return 'done'
       if (claims.get(key, now) !== undefined) return 'in_progress'
       if (!makeRoom()) {
-        const message = `All \`maxKeys\` (${maxKeys}) messages of the store are being handled. Raise \`maxKeys\`.`
+        const message = `The dedupe store is full: all of its ${maxKeys} messages (\`maxKeys\`) are still being handled. Raise \`maxKeys\`.`
         throw new HooklineError('dedupe_unavailable', message)
       }
       const claim = claims.add(key, now + leaseMs)

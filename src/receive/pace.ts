@@ -1,4 +1,4 @@
-/** The pace of an inbox or of one of its handlers: the most messages a second in this process. */
+/** The pace of an inbox or of one of its handlers: the maximum number of messages per second in this process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { createTokenBucket } from '../kit/token-bucket.ts'
@@ -14,7 +14,7 @@ export function createRoom(maxPerSecond: number, clock: Clock): Room & { take():
   }
 }
 
-/** Has a claim keep within both rooms. */
+/** Keeps a claim within both rooms. */
 export function smallerRoom(one: Room | undefined, other: Room | undefined): Room | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return {
@@ -29,9 +29,9 @@ const BURST_MS = 100
 export class Pace {
   readonly #maxPerSecond: number
   readonly #clock: Clock
-  /** It holds a second: an engine that looks for due jobs twice a second finds half a second of them at once. */
+  /** The bucket holds the tokens of a second: an engine that looks for due jobs twice a second finds the jobs of half a second at once. */
   readonly #bucket: ReturnType<typeof createTokenBucket>
-  /** When the next turn begins that no message has, on the monotonic clock. */
+  /** When the next free turn begins, on the monotonic clock. */
   #freeAt = Number.NEGATIVE_INFINITY
 
   constructor(maxPerSecond: number, clock: Clock) {
@@ -41,10 +41,10 @@ export class Pace {
   }
 
   /**
-   * Returns undefined when it is the turn of a message, and else when that is, in milliseconds since the epoch. A message without a turn
-   * comes after all that have one, so that those come back once.
+   * Returns undefined when it is the turn of a message; otherwise the time of its turn, in milliseconds since the epoch. A message without
+   * a turn comes after all messages that have one, so that those come back only once.
    *
-   * @param turn What it returned before for this message.
+   * @param turn What an earlier call returned for this message.
    */
   turnOf(turn?: number): number | undefined {
     const now = this.#clock.monotonic()

@@ -1,4 +1,7 @@
-/** Describes the issues that a schema found: anyone may see their codes, the owner also sees where they are. Keys are data of a message, too. */
+/**
+ * Describes the issues that a schema found: anyone may see their codes, but only the owner sees where they are, because keys are data of a
+ * message, too.
+ */
 
 import type { SchemaIssue } from '../protocol/error.ts'
 
@@ -26,7 +29,7 @@ export function locateIssues(issues: readonly SchemaIssue[]): string {
   return [...new Set(shown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
-/** Reads where an issue is, and its code: names that look like no field are `*`, and indexes are numbers. */
+/** Reads where an issue is, and its code: names that do not look like fields become `*`, and indexes are numbers. */
 export function readIssue(issue: SchemaIssue): {
   readonly keys: readonly (string | number)[]
   readonly code: string | undefined

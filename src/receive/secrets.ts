@@ -212,7 +212,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
     const text =
-      '`secret.source` failed, so the source of the request is unknown. See `cause` of this error in `onError`.'
+      '`secret.source` failed to name the source of the request. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
   }
 }

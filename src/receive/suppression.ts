@@ -1,4 +1,7 @@
-/** Users who stay forgotten: their messages are dropped, in all processes of an inbox, until the time that `forget` was given is over. */
+/**
+ * Users who stay forgotten: their messages are dropped, in all processes of an inbox, until the time that was passed to `forget` has
+ * elapsed.
+ */
 
 import type { Clock } from '../kit/clock.ts'
 import { readUsers, usersIn } from '../protocol/identity.ts'
@@ -27,7 +30,7 @@ export class Suppression {
     await requireMarks(this.#queue, 'suppressForMs').set(keys, new Date(until))
   }
 
-  /** Returns whether a message is of such a user. Counts it, and has observers forget it. */
+  /** Returns whether a message is of such a user. If so, counts the message, and has observers forget it. */
   drops({ bytes, source }: Pick<DeliveryParts, 'bytes' | 'source'>): boolean {
     const { marks } = this.#queue
     if (marks === undefined || marks.size === 0) return false

@@ -1,4 +1,4 @@
-/** The one place where a receiver reports what happens: to its log and `onError`, to diagnostics channels, to observers. */
+/** The one place where a receiver reports what happens: to its log and `onError`, to diagnostics channels, and to observers. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -33,9 +33,9 @@ const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgot
 
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
-/** An attempt as far as it came. */
+/** An attempt, as far as it got. */
 export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'endTrace'> & {
-  /** Undefined when no handler saw it. */
+  /** Undefined when no handler saw the message. */
   readonly message: ReceivedMessage | undefined
 }
 
@@ -121,7 +121,7 @@ export class Tap {
     notify(() => this.#onDeadLetter?.(letter), this.#warnOfDeadLetter)
   }
 
-  /** Reports a request, or a message of it, that no handler saw. */
+  /** Reports a request, or one of its messages, that no handler saw. */
   reportRefused(error: HooklineError, request: FailedRequest, line: Partial<Line> | null): void {
     this.#report(error, request, line)
     this.publish('refused', { error, request })
@@ -141,7 +141,7 @@ export class Tap {
     if (this.observers.current === undefined) return answer
     const { headers, path, remoteAddress, method } = request
     this.observers.publish('answered', {
-      request: { headers, path, remoteAddress, method }, // A copy: the request of a host holds its connection.
+      request: { headers, path, remoteAddress, method }, // A copy, because the request of a host keeps its connection.
       delivery,
       message,
       status: answer.status,

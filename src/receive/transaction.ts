@@ -9,19 +9,19 @@ export interface Member {
   readonly job: ClaimedJob
   readonly deadline: Deadline
   begin(): Promise<JobTransaction>
-  /** Returns the note of its completion: that its handlers are done, and those with these names. */
+  /** Returns the note for the completion of the message: that its handlers are done, including those with these names. */
   note(...names: readonly string[]): Uint8Array | undefined
   /** An error that no handler threw. */
   error?: unknown
-  /** Set when the database began no transaction: no handler ran, so the attempt does not count. */
+  /** Set when the database could not begin a transaction: no handler ran, so the attempt does not count. */
   isUncounted?: true
 }
 
 /**
  * Calls handlers in a transaction.
  *
- * @param call Returns the members that are done: all, unless it says otherwise. When it throws, nothing is written.
- * @param names Those of the handlers of a batch, which its members do not know yet as done.
+ * @param call Returns the members that are done, or undefined for all. When it throws, nothing is written.
+ * @param names The name of the batch handler, which the members do not list as done yet.
  */
 export async function inTransaction(
   members: readonly [Member, ...Member[]],
@@ -47,7 +47,7 @@ export async function inTransaction(
     stopIfLate()
     const done = (await call(transaction.db as TransactionClient)) ?? members
     stopIfLate()
-    for (const member of members) member.deadline.stop() // The commit alone decides from here on.
+    for (const member of members) member.deadline.stop() // From here on, only the commit decides.
     await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
   } catch (error) {
     await transaction.rollback()

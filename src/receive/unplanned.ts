@@ -7,10 +7,10 @@ import type { Delivery } from './delivery.ts'
 import type { EventSchemas } from './schema.ts'
 import type { Tap } from './tap.ts'
 
-/** Receives a message whose event has no schema, and how many messages of the event there have been. */
+/** Receives a message whose event has no schema, and the number of messages of that event so far. */
 export type OnUnplanned = (message: TrackMessage, unplanned: { readonly count: number }) => unknown
 
-/** The most events that are counted by name: a sender may make a new name for each message. */
+/** The maximum number of events that are counted by name: a sender may use a new name for each message. */
 const MAX_EVENTS = 1_000
 /** Events with longer names are not counted by name. */
 const MAX_NAME = 200

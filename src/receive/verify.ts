@@ -12,7 +12,7 @@ import { MISMATCH } from './log-lines.ts'
 import { NO_PROOF, type Proof } from './received-delivery.ts'
 import type { FindKeys, SourceRequest } from './secrets.ts'
 
-/** A request as it came in. A call of `receive` has no method. */
+/** A request as it arrived. A call of `receive` has no method. */
 export interface GivenRequest extends FailedRequest {
   readonly method?: string | undefined
   readonly query?: string | undefined
@@ -27,7 +27,7 @@ export interface GivenHeader {
 }
 
 export function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: string): GivenHeader {
-  // `rawHeaders` has a name at each even index, and its value behind it. `headers` has only the first value of some headers.
+  // `rawHeaders` has a name at each even index, and its value at the next. `headers` has only the first value of some headers.
   const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
   return { name, value: values.length > 1 ? values : headers[name] }
 }
@@ -42,7 +42,7 @@ export function withoutHeader(request: GivenRequest, name: string): GivenRequest
 /**
  * Finds the secret that signed the bytes.
  *
- * @param header Is checked in place of a signature.
+ * @param header The header that is checked in place of a signature.
  * @throws HooklineError (as a rejection) `signature_missing`, `signature_malformed`, `signature_mismatch`, `header_missing`,
  *   `header_mismatch`, `source_unknown`, `secret_unavailable`, `body_consumed`.
  */
@@ -66,21 +66,25 @@ export async function verifyRequest(
     index = indexOfSigner(tried, bytes, signature)
   }
   if (index !== -1) {
-    // The id of the delivery is made of the signature by the last, oldest secret: a retry that is signed with a newer one has the same id.
+    // The id of the delivery is derived from the signature with the last, oldest secret: a retry that is signed with a newer one has the
+    // same id.
     const oldest = index === tried.length - 1 ? signature : (tried.at(-1) as Key).sign(bytes)
     return { verified: header === undefined ? 'signature' : 'header', signature: oldest, secretIndex: index, source }
   }
   if (header !== undefined) throw headerMismatch(header.name)
   if (!isExact(bytes, bodySource, headers['content-length'])) {
     throw bodyConsumed(
-      'a copy of the body that it does not match',
-      `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`,
+      'a copy of the body that the signature does not match',
+      `${KEEP_THE_BYTES} A wrong secret is then answered 401.`,
     )
   }
   throw tried.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)
 }
 
-/** Is tried for a source without a secret. Otherwise its answer came sooner, and a stranger could tell which sources exist. */
+/**
+ * The key that is tried for a source without a secret. Without it, the answer would come sooner, and a stranger could tell which sources
+ * exist.
+ */
 const DECOY = createKey(Buffer.from('decoy'))
 
 function indexOfSigner(keys: readonly Key[], bytes: Uint8Array, signature: string): number {
@@ -103,20 +107,20 @@ function readSignature(headers: EndpointHeaders): string {
 function signWith({ name, value }: GivenHeader, bytes: Uint8Array): string {
   if (typeof value === 'object' && value.length > 1) throw headerMismatch(name)
   if (value !== undefined && value.length > 0) return createKey(Buffer.from(String(value))).sign(bytes)
-  const text = `The request has no header ${name}. Set it at the sender.`
+  const text = `The request does not have the header ${name}. Set it in the sender's settings.`
   throw new HooklineError('header_missing', text)
 }
 
 function headerMismatch(name: string): HooklineError {
-  return new HooklineError('header_mismatch', `The header ${name} has a wrong value. Set the right one at the sender.`)
+  return new HooklineError('header_mismatch', `The header ${name} does not have the expected value. Correct it in the sender's settings.`)
 }
 
-/** A stranger chose the path, so that an error shows only its beginning. */
+/** A stranger chose the path, so an error shows only its beginning. */
 const MAX_PATH = 100
 
 function sourceUnknown(path: string): HooklineError {
   const shown = JSON.stringify(shownUrl(path).slice(0, MAX_PATH))
   const advice =
-    'Return its name from `secret.source` and its secret from `secret.secrets`, unless the request is forged.'
+    'Unless the request is forged, return the name of the source from `secret.source` and its secret from `secret.secrets`.'
   return new HooklineError('source_unknown', `The source of the request at ${shown} has no secret. ${advice}`)
 }

@@ -6,11 +6,14 @@ import { waitUnlessAborted } from '../kit/timeout.ts'
 
 /** When the work ends. Pass `forMs`, `until` or both. */
 export interface ReceiverWorkOptions {
-  /** Works for so long, in milliseconds. Default: until the inbox is empty. */
+  /** How long to work, in milliseconds. Default: until the inbox is empty. */
   readonly forMs?: number
-  /** `'empty'` ends the work once no message is due and none waits for its turn; retries that come due later stay. Default: works for all of `forMs`. */
+  /**
+   * `'empty'` ends the work once no message is due and none waits for its turn; retries that become due later stay in the inbox. Default:
+   * works for all of `forMs`.
+   */
   readonly until?: 'empty'
-  /** Ends the work when it aborts. */
+  /** Ends the work when the signal aborts. */
   readonly signal?: AbortSignal
 }
 
@@ -18,9 +21,12 @@ export interface ReceiverWorkOptions {
 export interface WorkResult {
   /** How many messages were completed. */
   readonly handled: number
-  /** How many attempts failed: their messages are retried, or dead letters. */
+  /** How many attempts failed: their messages are retried, or are dead letters. */
   readonly failed: number
-  /** How many messages still wait, for now or for later; on PostgreSQL as pg-boss counted them last, up to a minute ago. */
+  /**
+   * How many messages are still waiting, whether due now or later. On PostgreSQL, this is the latest count of pg-boss, which may be a
+   * minute old.
+   */
   readonly left: number
 }
 
@@ -49,14 +55,14 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
 /** The conditions that end the work. */
 export interface WorkEnd {
   readonly clock: Clock
-  /** On the monotonic clock. */
+  /** When the work ends at the latest, on the monotonic clock. */
   readonly endsAt: number
   readonly signal: AbortSignal
-  /** Undefined when it goes on although the inbox is empty. */
+  /** Undefined when the work continues even if the inbox is empty. */
   readonly isEmpty: (() => Promise<boolean>) | undefined
 }
 
-/** Waits for the end of the work. Resolves to whether that came because the inbox was empty. */
+/** Waits for the end of the work. Resolves to whether the work ended because the inbox was empty. */
 export async function waitForEnd({ clock, endsAt, signal, isEmpty }: WorkEnd): Promise<boolean> {
   const longestMs = isEmpty === undefined ? MAX_TIMER_MS : LOOK_MS
   while (!signal.aborted && clock.monotonic() < endsAt) {
