@@ -1,4 +1,4 @@
-/** One timer for many times: it fires at the earliest of them. */
+/** One timer for many times, which fires at the earliest of them. */
 
 import { type Clock, MAX_TIMER_MS } from './clock.ts'
 
@@ -17,7 +17,7 @@ export function createAlarm(clock: Clock, onTime: () => void) {
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined
       if (at === undefined) return
-      // A timer cannot wait longer than MAX_TIMER_MS. It fires early then, and `onTime` sets the alarm again.
+      // A timer cannot wait longer than MAX_TIMER_MS. In that case it fires early, and `onTime` sets the alarm again.
       const delay = Math.max(0, Math.min(at - clock.now(), MAX_TIMER_MS))
       current = { at, timer: clock.setTimeout(fire, delay) }
     },

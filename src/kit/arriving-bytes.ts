@@ -1,4 +1,4 @@
-/** Bytes that arrive in pieces. Small pieces are joined: a list of single bytes holds forty times its size. */
+/** Bytes that arrive in pieces. Small pieces are joined: a list of single bytes takes forty times their size. */
 
 export class ArrivingBytes {
   size = 0
@@ -9,7 +9,7 @@ export class ArrivingBytes {
   add(piece: Uint8Array): void {
     if (this.#pieces.length < FEW || piece.length >= SMALL) {
       this.#endJoining()
-      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength // A piece from HTTP/2 would hold its whole buffer.
+      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength // A piece from HTTP/2 would keep its whole buffer alive.
       this.#pieces.push(isSparse ? new Uint8Array(piece) : piece)
     } else {
       if (this.#joinedSize + piece.length > this.#joined.length) {
@@ -41,5 +41,5 @@ const NOTHING = new Uint8Array()
 
 /** The first pieces are kept as they are: joining so few costs more than it saves. */
 const FEW = 8
-/** Further pieces of fewer bytes are joined. */
+/** Later pieces with fewer bytes are joined. */
 const SMALL = 2048

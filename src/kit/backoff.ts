@@ -3,7 +3,7 @@
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
-  /** From 0 to 1: which part of the wait is left, so that not all retry at once. Default: all. */
+  /** The fraction of the wait that is used, from 0 to 1, so that not all retry at once. Default: 1. */
   readonly random?: number
 }
 

@@ -1,4 +1,4 @@
-/** Batching: joins many small writes into few. Items that arrive while others are sent go out together afterwards. */
+/** Batching: joins many small writes into a few. Items that arrive while others are being sent are sent together afterwards. */
 
 export interface BatcherOptions<Item> {
   send(items: readonly Item[]): Promise<void>
@@ -27,7 +27,7 @@ export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFau
     queueMicrotask(startBatch)
   }
 
-  /** Sends the first items that wait: as many as `maxWeight` allows, at least one. */
+  /** Sends the first waiting items: as many as `maxWeight` allows, but at least one. */
   function startBatch(): void {
     isPlanned = false
     let weight = 0
@@ -54,7 +54,7 @@ export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFau
   }
 
   return {
-    /** Resolves when the item was sent. */
+    /** Resolves when the item has been sent. */
     add(item: Item): Promise<void> {
       return new Promise((resolve, reject) => {
         waiting.push({ item, resolve, reject })

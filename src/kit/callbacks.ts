@@ -1,8 +1,8 @@
-/** Calls the callbacks that a developer gave as options. One that fails causes a warning, and nothing else. */
+/** Calls the callbacks that a developer passed as options. A callback that fails causes a warning, and nothing else. */
 
 import type { WarnOfFailure } from './warning.ts'
 
-/** Calls a callback, and warns if it throws or rejects. Returns the promise of an async one, which never rejects. */
+/** Calls a callback, and warns if it throws or rejects. Returns the promise of an async callback, which never rejects. */
 export function notify(callback: () => unknown, warn: WarnOfFailure): PromiseLike<unknown> | undefined {
   try {
     const result = callback()

@@ -6,9 +6,9 @@ import { MAX_TIMER_MS } from './clock.ts'
 /**
  * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
  *
- * @param rule What it must be, after the name: `must be a function`.
- * @param found The value as {@link show} shows it, or its kind where the value must not be shown. Undefined where no value is at fault.
- * @param advice What to do, a whole sentence.
+ * @param rule What the value must be, to follow the name: `must be a function`.
+ * @param found The value as {@link show} shows it, or its kind if the value must not be shown. Undefined if no value is at fault.
+ * @param advice What to do, as a whole sentence.
  */
 export function invalidOption(name: string, rule: string, found: string | undefined, advice: string): TypeError {
   const got = found === undefined ? '' : ` Got ${found}.`
@@ -41,7 +41,7 @@ export function requireOptions(caller: string, options: unknown, known: readonly
   refuseUnknown(options, known)
 }
 
-/** The check of each option. Other names are no options. */
+/** The check for each option. Other names are not options. */
 export type OptionChecks<Options> = {
   readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
 }
@@ -56,7 +56,7 @@ export function checkOptions<Options extends object>(
   for (const name in checks) if (options[name] !== undefined) checks[name](name, options[name])
 }
 
-/** Returns a check for whole numbers, as {@link requireInteger} has it. */
+/** Returns a check for whole numbers, like {@link requireInteger}. */
 export function whole(least: number, most?: number): (name: string, value: unknown) => number {
   return (name, value) => requireInteger(name, value, least, most)
 }
@@ -77,7 +77,7 @@ export function refuseUnknown(options: object, known: readonly string[], prefix 
   }
 }
 
-/** Returns whether a name is a part of another, such as `secret` of `sharedSecret`. */
+/** Returns whether one name is part of another, such as `secret` of `sharedSecret`. */
 function isPart(part: string, whole: string): boolean {
   return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
 }
@@ -114,8 +114,8 @@ export function requireText(name: string, value: unknown, example = 'orders'): a
 export function requireHandlerName(name: string, value: unknown): void {
   requireText(name, value, 'crm')
   if (HANDLER_NAME.test(value)) return
-  const rule = 'must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
-  throw invalidOption(name, rule, show(value), `Pass for example 'crm'.`)
+  const rule = 'must consist of 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
+  throw invalidOption(name, rule, show(value), `Pass, for example, 'crm'.`)
 }
 
 const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
@@ -123,7 +123,7 @@ const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 /** @param secret Which secret to pass, in words for the error. */
 export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
-  const advice = `Pass ${secret}. If it is not set when this module loads, call this function at the first use.`
+  const advice = `Pass ${secret}. If it is not set when this module loads, call this function on first use.`
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
@@ -138,14 +138,14 @@ export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
 }
 
-/** Returns a whole number from `least` to `most`, by default the longest wait of a timer. Throws for anything else. */
+/** Returns a whole number from `least` to `most`, by default the maximum wait of a timer. Throws for anything else. */
 export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   const rule = `must be a whole number from ${least} to ${most}`
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
 }
 
-/** Throws unless the time is a valid Date, or is left out. */
+/** Throws unless the time is a valid Date or undefined. */
 export function requireTime(name: string, time: unknown): void {
   if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
   throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or omit it.')
@@ -161,10 +161,10 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
 }
 
 /**
- * Returns the URL, which must be complete, and hold nothing that cannot be sent to its server. Errors never show it, because it may
- * hold a token.
+ * Returns the URL, which must be complete and contain nothing that cannot be sent to its server. Errors never show it, because it may hold
+ * a token.
  *
- * @param credentialsAdvice What to do in place of a user name and password in the URL, a whole sentence.
+ * @param credentialsAdvice What to do instead of putting a user name and password in the URL, as a whole sentence.
  */
 export function requireUrl(
   name: string,
@@ -174,7 +174,7 @@ export function requireUrl(
 ): URL {
   const url = typeof value === 'string' ? URL.parse(value) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const advice = `Pass one that begins with http:// or https://, for example '${example}'.`
+    const advice = `Pass a URL that begins with http:// or https://, for example '${example}'.`
     throw invalidOption(name, 'must be a full URL', url?.protocol ?? kindOf(value), advice)
   }
   if (url.username !== '' || url.password !== '') {
@@ -186,23 +186,23 @@ export function requireUrl(
   return url
 }
 
-/** Warns of a secret that looks as if it was read wrongly, but may be meant. Returns whether it warned. */
+/** Warns about a secret that looks as if it was read wrongly, but may be intended. Returns whether it warned. */
 export function warnIfMisread(name: string, secret: string | null | undefined): boolean {
   if (typeof secret !== 'string') return false
   const suspicion = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
   if (suspicion === undefined) return false
-  const advice = 'Remove it where the secret is read, unless the other side has it too.'
-  process.emitWarning(`\`${name}\` is used exactly as it is. ${suspicion}. ${advice}`, { code: 'HOOKLINE_SECRET' })
+  const advice = 'Remove this where the secret is read, unless the other side has it too.'
+  process.emitWarning(`\`${name}\` is used exactly as given. ${suspicion}. ${advice}`, { code: 'HOOKLINE_SECRET' })
   return true
 }
 
 const SUSPICIOUS: readonly (readonly [suspicion: string, RegExp])[] = [
-  ['It ends in a line break', /[\r\n]$/],
-  ['It has white space around it', /^\s|\s$/],
+  ['It ends with a line break', /[\r\n]$/],
+  ['It is surrounded by white space', /^\s|\s$/],
   ['It is in quotation marks', /^(["'`]).*\1$/s],
 ]
 
-/** Returns whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
+/** Returns whether the value is an HTTP token (RFC 9110, section 5.6.2): the name of a header or of a product. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }

@@ -1,14 +1,14 @@
 /** Time as an argument: code that reads the time or waits accepts a clock. */
 
-/** The time and its timers. Tests pass a manual one. */
+/** The time and its timers. Tests pass a manual clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since an arbitrary time. Never goes back, also when the machine's clock is set. Measures ages. */
+  /** Milliseconds since an arbitrary time. Never goes back, even when the machine's clock is set. Measures durations. */
   monotonic(): number
   /** Calls `callback` once, `ms` milliseconds from now. Returns the handle for {@link clearTimeout}. */
   setTimeout(callback: () => void, ms: number): unknown
-  /** Cancels a timer; does nothing for one that has fired. */
+  /** Cancels a timer; does nothing if it has already fired. */
   clearTimeout(timer: unknown): void
 }
 
@@ -30,7 +30,7 @@ export function inBackground(clock: Clock): Clock {
   }
 }
 
-/** The longest that a timer of Node can wait. With more, it fires at once. */
+/** The maximum wait of a timer in Node. With a longer wait, it fires immediately. */
 export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
 /** Lets the process end while the timer waits. Has no effect on timers without `unref`. */

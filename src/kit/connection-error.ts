@@ -30,21 +30,21 @@ export interface Explanation {
   /** The code of the error, or its name: nothing that a server wrote. */
   readonly code: string
   readonly rule: string
-  /** The value or the state that was found instead. It may quote the server. */
+  /** The value or the state that was found instead. May quote the server. */
   readonly found: string
   readonly advice: string
 }
 
 const FOUND_LENGTH = 200
 
-/** Explains the error of a connection. The last of the kinds fits every error. */
+/** Explains the error of a connection. The last kind fits every error. */
 export function explainConnectionError(thrown: unknown): Explanation {
   const code = codeOf(thrown)
   const [, error, rule, advice, found = textOf(thrown, code)] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
   return { error, code, rule, found, advice }
 }
 
-/** Returns the code of the error, of the first address that failed, or of the cause; if none has a code, the name. */
+/** Returns the code of the error, of the first address that failed, or of the cause; if none of them has a code, returns the name. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errors, cause }: { code?: unknown; errors?: readonly unknown[]; cause?: unknown } = error
@@ -65,91 +65,91 @@ function textOf(error: unknown, code: string): string {
 
 type Kind = readonly [pattern: RegExp, error: AttemptError, rule: string, advice: string, found?: string]
 
-/** The kinds of errors, by their codes. The first that fits counts. */
+/** The kinds of errors, by their codes. The first one that fits applies. */
 const KINDS: readonly Kind[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT/,
     'self_signed',
     'The certificate must be signed by an authority',
-    'Install a certificate of an authority at the server: no option allows a self-signed one.',
+    'Install a certificate from an authority on the server: no option allows a self-signed one.',
     'a self-signed certificate',
   ],
   [
     /TIMEOUT|ETIMEDOUT/,
     'timeout',
     'The server must respond in time',
-    'Check that it can be reached, and let it respond before it does slow work.',
+    'Check that the server can be reached, and make it respond before it does slow work.',
   ],
   [
     /^(UNABLE_TO_|SELF_SIGNED_CERT_IN_CHAIN|CERT_UNTRUSTED|CERT_REJECTED)/,
     'tls',
     'The certificate must be signed by a trusted authority',
-    'Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
-    'a certificate of an unknown authority',
+    'Check whether the server lacks an intermediate certificate. If the authority is private, pass its root certificate as `ca`.',
+    'a certificate from an unknown authority',
   ],
   [
     /^CERT_HAS_EXPIRED/,
     'tls',
     'The certificate must be valid now',
-    'Renew it at the server, and check the clock of this machine.',
+    'Renew the certificate on the server, and check the clock of this machine.',
     'a certificate that has expired',
   ],
   [
     /^CERT_NOT_YET_VALID/,
     'tls',
     'The certificate must be valid now',
-    'Check the clock of this machine, and the certificate at the server.',
+    'Check the clock of this machine and the certificate on the server.',
     'a certificate that is not valid yet',
   ],
   [
     /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)/,
     'tls',
     'The certificate must be for the host of the URL',
-    'Use a host that the certificate names, or install a certificate for this one at the server.',
+    'Use a host that the certificate names, or install a certificate for this host on the server.',
   ],
   [
     // UNSPECIFIED is the code for weak keys and digests, for instance.
     /^(CERT_|CRL_|ERROR_IN_|INVALID_|PATH_LENGTH|UNSPECIFIED$|OUT_OF_MEM$)/,
     'tls',
     'The certificate must be usable for TLS',
-    'Replace it at the server by one that browsers accept.',
+    'Replace the certificate on the server with one that browsers accept.',
   ],
   [
     /^(ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/,
     'tls',
     'The TLS handshake must succeed',
-    'Check that the server speaks https at this port, with TLS 1.2 or later.',
+    'Check that the server supports https on this port, with TLS 1.2 or later.',
   ],
   [
     /^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL)/,
     'dns',
     'The host of the URL must resolve',
-    'Check its spelling, and the DNS of this machine.',
+    'Check the spelling of the host, and the DNS of this machine.',
   ],
   [
     /^ECONNREFUSED/,
     'refused',
     'The server must accept connections',
-    'Start it, or correct the host and the port of the URL.',
+    'Start the server, or correct the host and the port of the URL.',
   ],
   [
     /^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES|EPERM|EMFILE|ENFILE)/,
     'refused',
     'This machine must be able to connect to the server',
-    'Check its network and firewall, and its limit of open files.',
+    'Check the network, the firewall and the open file limit of this machine.',
   ],
   [
     /^UND_ERR_SOCKET: bad/,
     'unexpected_continue',
     'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
-    'Turn that off at the server.',
+    'Turn this off on the server.',
     'such a response',
   ],
   [
     /^(HOOKLINE_RESPONSE_TOO_LONG|UND_ERR_HEADERS_OVERFLOW)/,
     'http',
     'The response must be short',
-    'Let the server respond with a status and a short body.',
+    'Make the server respond with a status and a short body.',
   ],
   [
     /^(HPE_|HTTPParserError|ERR_ASSERTION)/,
@@ -161,19 +161,19 @@ const KINDS: readonly Kind[] = [
     /^(UND_ERR_DESTROYED|UND_ERR_CLOSED)/,
     'closed',
     'The sender and its dispatcher must stay open until the response is complete',
-    'Close them later.',
+    'Close them after the response.',
   ],
   [
     /^HOOKLINE_PRIVATE_ADDRESS$/,
     'private_address',
     'The server must have a public address',
     'Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
-    'a private or reserved address',
+    'a host with a private or reserved address',
   ],
   [
     /^/,
     'reset',
     'The connection must stay open until the response is complete',
-    'See the logs of the server and of proxies in front of it. For an http:// URL, check that it does not expect TLS.',
+    'Check the logs of the server and of any proxies in front of it. For an http:// URL, check that it does not expect TLS.',
   ],
 ]

@@ -1,4 +1,4 @@
-/** Opens the connections of a sender and a client. Certificates are verified on every one, whatever the environment says. */
+/** Opens the connections of a sender and a client. Certificates are verified on every connection, whatever the environment says. */
 
 import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type TLSSocket } from 'node:tls'
@@ -10,10 +10,12 @@ export type Connector = buildConnector.connector
 export interface ConnectorOptions {
   readonly ca: readonly string[] | undefined
   readonly timeoutMs: number
-  /** The time for each address of a name but the last, which gets the rest. Default: a second, or a fifth of a shorter `timeoutMs`. */
+  /**
+   * The time for each address of a name except the last one, which gets the rest. Default: a second, or a fifth of a shorter `timeoutMs`.
+   */
   readonly addressTimeoutMs?: number | undefined
   readonly responseLimit: number
-  /** Ends every connection when it fires, also those that are being opened. */
+  /** Ends every connection when it fires, including those that are being opened. */
   readonly signal?: AbortSignal | undefined
   readonly lookup?: LookupFunction | undefined
 }
@@ -24,7 +26,7 @@ export interface ConnectorOptions {
  */
 export function createConnector(options: ConnectorOptions): Connector {
   const { ca, timeoutMs, responseLimit, lookup, signal } = options
-  // Node's 250 ms are too few for a slow link. Four such addresses leave time for a fifth.
+  // Node's 250 ms are too short for a slow link. Four such addresses leave time for a fifth.
   const { addressTimeoutMs = Math.min(1_000, Math.ceil(timeoutMs / 5)) } = options
   requireCertificates()
   const connect = buildConnector({
@@ -54,8 +56,8 @@ const BYTES_PER_BODY_BYTE = 8
 const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
 /**
- * Ends a connection on which more than the limit arrives twice with no request in between: undici limits neither informational responses
- * nor what is between chunks.
+ * Ends a connection on which more than the limit arrives twice without a request in between: undici limits neither informational responses
+ * nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
   // The counts at the last check.

@@ -1,4 +1,4 @@
-/** Deadlines that are all equally far off: they pass in the order in which they were set, so one timer serves them all. */
+/** Deadlines that all have the same length: they pass in the order in which they were set, so one timer serves them all. */
 
 import type { Clock } from './clock.ts'
 import { isWorkerd } from './workerd.ts'
@@ -21,7 +21,7 @@ interface Waiting extends Deadline {
 
 /**
  * Creates deadlines that pass `ms` after they are set. Hot path: a timer for each request cost a node:http server about 6 % of its
- * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. It still fires if that is cleared, but keeps the
+ * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. It still fires if that deadline is cleared, but keeps the
  * process alive only while a deadline is set.
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
@@ -35,7 +35,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
     timer = clock.setTimeout(passDue, leftMs) as object
   }
 
-  /** Passes the deadlines that are over, and sets the timer for the next one. */
+  /** Passes the deadlines that are due, and sets the timer for the next one. */
   function passDue(): void {
     const now = clock.monotonic()
     for (let { next } = ends; next !== undefined && next !== ends; next = ends.next) {
@@ -78,9 +78,9 @@ function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Takes a deadline out of the ring; does nothing for one that is not in it. Clears its links: a dead object in the old generation of
- * the garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has the same
- * fault: each table that it outgrows holds the next.
+ * Takes a deadline out of the ring; does nothing for one that is not in it. Clears its links: a dead object in the old generation of the
+ * garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has the same problem: each
+ * table that it outgrows keeps the next one alive.
  */
 function remove(deadline: Waiting): void {
   const { previous, next } = deadline

@@ -2,7 +2,7 @@
 
 import type { Clock } from './clock.ts'
 
-/** The latest time of each key, by clock. A Map keeps the order in which keys were set last. */
+/** The latest time of each key, for each clock. The Map is ordered by when each key was last set. */
 const clocks = new WeakMap<Clock, Map<string, number>>()
 
 /** Returns the time of the clock, or a later one if the key has had that time already. */
@@ -10,7 +10,7 @@ export function distinctTime(clock: Clock, key: string): number {
   const latest = clocks.get(clock) ?? new Map<string, number>()
   clocks.set(clock, latest)
   const now = clock.now()
-  // Forgets the keys whose time is over, the oldest first.
+  // Forgets the keys whose time has passed, oldest first.
   for (const [other, time] of latest) {
     if (time >= now) break
     latest.delete(other)

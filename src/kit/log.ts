@@ -1,4 +1,4 @@
-/** The log: one line for what went wrong, to a logger or the console. Bounded, escaped, and without anything of a message. */
+/** The log: one line for each thing that went wrong, to a logger or the console. Limited, escaped, and without any content of a message. */
 
 import { HooklineError } from '../protocol/error.ts'
 import { notify } from './callbacks.ts'
@@ -6,7 +6,7 @@ import { requireMethods } from './checks.ts'
 import { type Clock, unref } from './clock.ts'
 import { createWarning, escaped } from './warning.ts'
 
-/** Receives the lines of Hookline's log: pino, or any object of its shape. */
+/** Receives the lines of Hookline's log: pino, or any object with the same methods. */
 export interface Logger {
   error(fields: object, text: string): unknown
   warn(fields: object, text: string): unknown
@@ -27,11 +27,11 @@ export interface Log {
   /** Whether lines go nowhere, because a callback receives the errors. */
   readonly isSilent: boolean
   write(line: Line): void
-  /** Writes how many lines were left out so far. It also does so at the end of each minute. */
+  /** Writes how many lines have been left out so far. The log also does this at the end of each minute. */
   flush(): void
 }
 
-/** The most different lines of a code in a minute. A further line has the number of the others. */
+/** The maximum number of different lines of a code in a minute. A further line gives the number of the others. */
 const MAX_LINES = 5
 const PERIOD_MS = 60_000
 const MAX_TEXT = 1_000
@@ -64,7 +64,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   function printLeftOut(code: string, period: Period): void {
     const { level, leftOut: more } = period
     period.leftOut = 0
-    if (more > 0) print({ level, code, text: `${more} more ${code} in the last minute.`, fields: { more } })
+    if (more > 0) print({ level, code, text: `${more} more lines of ${code} in the last minute.`, fields: { more } })
   }
 
   function startPeriod(code: string, level: Line['level']): Period {

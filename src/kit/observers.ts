@@ -1,4 +1,4 @@
-/** The observers of one receiver, destination or collector. One that fails causes a warning, and nothing else. */
+/** The observers of one receiver, destination or collector. An observer that fails causes a warning, and nothing else. */
 
 import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
@@ -18,8 +18,9 @@ export class Observers<Observer extends object> {
   #registered: readonly { readonly observer: Observer }[] = []
 
   /**
-   * @param methods All that an observer of a user may have.
-   * @param internal Passes events on to callbacks, channels and the log. It is called before the others, and does not set `current`.
+   * @param methods All methods that a user's observer may have.
+   * @param internal Passes events on to callbacks, channels and the log. It is called before the other observers, and does not set
+   *   `current`.
    */
   constructor(clock: Clock, methods: readonly (keyof Observer & string)[], internal?: Observer) {
     this.clock = clock

@@ -8,16 +8,16 @@ import type { Clock } from './clock.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { readRetryAfter } from './retry.ts'
 
-/** Any dispatcher of undici, or an object that sends requests as one does. */
+/** Any dispatcher of undici, or an object that sends requests like one. */
 export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
 
 export interface PostRequest {
   readonly origin: string
   readonly path: string
   readonly method?: string
-  /** Header names and values in turns, or values by name. */
+  /** Header names and values in alternation, or values by name. */
   readonly headers: readonly string[] | Readonly<Record<string, string>>
-  /** Bytes; or a stream, which is sent in chunks without a length. */
+  /** Bytes, or a stream, which is sent in chunks without a length. */
   readonly body: Uint8Array | Readable
   readonly responseLimit?: number
 }
@@ -38,7 +38,7 @@ export interface PostOutcome {
 }
 
 export interface PendingPost {
-  /** Ends the POST with this error. Has no effect once it has ended. */
+  /** Ends the POST with this error. Has no effect once the POST has ended. */
   stop(error: Error): void
 }
 
@@ -56,7 +56,7 @@ export function post(
     method: method as Dispatcher.HttpMethod,
     headers: headers as string[],
     body,
-    headersTimeout: 0, // The deadline covers all phases; these cover one each.
+    headersTimeout: 0, // The deadline covers all phases; these timeouts cover one each.
     bodyTimeout: 0,
   } as const
   try {

@@ -1,4 +1,7 @@
-/** Posts to one URL what no sender posts, with any method, headers and bytes, over connections like those of a sender. Does not follow redirects. */
+/**
+ * Posts requests that a sender would not post to one URL, with any method, headers and bytes, over connections like those of a sender. Does
+ * not follow redirects.
+ */
 
 import { Readable } from 'node:stream'
 import { systemClock } from './clock.ts'
@@ -14,10 +17,10 @@ export interface Exchange {
   readonly status?: number
   readonly headers: ResponseHeaders
   readonly body: Buffer
-  /** From connecting to the last byte, in milliseconds. */
+  /** The time from connecting to the last byte, in milliseconds. */
   readonly durationMs: number
   readonly error?: AttemptError
-  /** The error in sentences: what is wrong, what was found, and what to do. It may quote the server: escape it. */
+  /** The error in sentences: what is wrong, what was found, and what to do. May quote the server, so escape it. */
   readonly reason?: string
 }
 
@@ -29,10 +32,10 @@ interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'res
 /** The time from connecting to the last byte, as for the destination ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
-/** The largest answer that is read of any request. */
+/** The maximum size of an answer that is read, for any request. */
 const MAX_RESPONSE_BYTES = 5_000_000
 
-/** Connects as a sender does: neither the environment nor the machine makes a self-signed certificate good. */
+/** Connects as a sender does: neither the environment nor the machine can make a self-signed certificate acceptable. */
 const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
 
 export function createPoster({ origin, pathname, search, protocol, host, hostname, port }: URL, connections = 1) {

@@ -1,4 +1,4 @@
-/** Reports errors: to the `onError` that a developer gave, and as lines of the log. */
+/** Reports errors: to the `onError` that a developer passed, and as lines of the log. */
 
 import type { HooklineError } from '../protocol/error.ts'
 import { notify } from './callbacks.ts'
@@ -12,10 +12,13 @@ export interface ReportOptions<Request> {
   readonly logger?: Logger | undefined
 }
 
-/** Reports an error. The caller may replace any part of its line; with null, it has none. Never throws, and waits for nothing. */
+/** Reports an error. The caller may replace any part of its line; with null, there is no line. Never throws, and waits for nothing. */
 export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
 
-/** Checks `onError` and `logger`, and creates the report to both. With `onError` and no `logger` there are no lines. `shutting_down` has no line: the sender sends again. */
+/**
+ * Checks `onError` and `logger`, and creates the report to both. With `onError` and no `logger`, there are no lines. `shutting_down` has no
+ * line: the sender will retry.
+ */
 export function createReport<Request>(
   { onError, logger }: ReportOptions<Request>,
   clock: Clock,

@@ -5,12 +5,12 @@ export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status < 600)
 }
 
-/** The longest delay that is read, in seconds: about 30 years. */
+/** The maximum delay that is read, in seconds: about 30 years. */
 const MAX_SECONDS = 1e9
 
 /**
  * Reads the header `Retry-After` (RFC 9110, section 10.2.3), a number of seconds or a date in any of the three HTTP formats, as
- * milliseconds from now. Of repeated headers, the longest delay counts.
+ * milliseconds from now. If the header is repeated, the longest delay applies.
  */
 export function readRetryAfter(header: unknown, now: number): number | undefined {
   if (header === undefined) return undefined
@@ -22,7 +22,7 @@ function readDelay(value: unknown, now: number): number | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()
   if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_SECONDS) * 1000
-  // Date.parse also reads text that is no date of HTTP.
+  // Date.parse also reads text that is not an HTTP date.
   const isDate = /^[A-Za-z]{3,9},? [\dA-Za-z]/.test(text)
   const date = isDate ? Date.parse(/GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN // All formats mean GMT.
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)

@@ -12,7 +12,7 @@ const HARMLESS = new Set(
 /**
  * Returns the value of a header, or undefined if it may hold a secret: only headers that are known to be harmless are shown.
  *
- * @param isVerified Whether the signature of the request is right. A wrong one may be the secret itself, pasted into the wrong field.
+ * @param isVerified Whether the signature of the request is right. A wrong signature may be the secret itself, pasted into the wrong field.
  */
 export function shownHeader(name: string, value: string, isVerified = false): string | undefined {
   const known = name.toLowerCase()
@@ -21,7 +21,7 @@ export function shownHeader(name: string, value: string, isVerified = false): st
   return HARMLESS.has(known) ? value : undefined
 }
 
-/** Returns a URL or the target of a request without user and fragment. A query, which may hold a token, becomes `?…`. */
+/** Returns a URL or a request target without its user and fragment. A query, which may hold a token, becomes `?…`. */
 export function shownUrl(target: string): string {
   const [path = '', ...query] = (target.split(/#|%23/i, 1)[0] ?? '').split(/[?;]|%3[bf]/i)
   return path.replace(/^([\w+.-]+:)?\/\/[^/]*@/, '$1//') + (query.length === 0 ? '' : '?…')

@@ -1,8 +1,7 @@
 /** A list whose slots are reused. */
 
 /**
- * Creates an empty list. Hot path: each table that a Set or a Map outgrows keeps alive what was in it, and the next table
- * (bench/METHOD.md).
+ * Creates an empty list. Hot path: each table that a Set or a Map outgrows keeps its contents and the next table alive (bench/METHOD.md).
  */
 export function createSlots<T>() {
   const items: (T | undefined)[] = []

@@ -1,17 +1,17 @@
-/** A rate, kept by tokens: pure policy, numbers in and out. */
+/** A rate limit by tokens: pure policy, numbers in and out. */
 
-/** Limits the rate of events: each one removes a token. Times are in milliseconds, by the monotonic clock. */
+/** Limits the rate of events: each one removes a token. Times are in milliseconds, on the monotonic clock. */
 export interface TokenBucket {
   /** Returns how many tokens there are. */
   count(now: number): number
-  /** Returns when there is a token. */
+  /** Returns when the next token is available. */
   nextAt(now: number): number
   take(now: number): void
 }
 
 export const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
 
-/** Creates a full bucket. @param forMs It holds the tokens of this many milliseconds, and at least one. */
+/** Creates a full bucket. @param forMs The bucket holds the tokens of this many milliseconds, and at least one. */
 export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
   const capacity = Math.max(1, (perSecond * forMs) / 1_000)
   let tokens = capacity

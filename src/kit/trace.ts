@@ -7,8 +7,9 @@ import { createWarning } from './warning.ts'
 /** The event of a tracing channel: one object from the start of an operation to its end. */
 export interface TracedEvent {
   /**
-   * Set it at `start`, to run the operation inside a context that is in no AsyncLocalStorage of yours: `around` gets a function and calls
-   * it once, at once. An earlier subscriber may have set it: call that one inside yours. An error of `around` is a process warning.
+   * Set this at `start` to run the operation inside a context that is not in an AsyncLocalStorage of yours: `around` gets a function, and
+   * must call it once, synchronously. If an earlier subscriber has set `around`, call that function inside yours. An error of `around`
+   * becomes a process warning.
    */
   around?: (run: () => void) => void
 }

@@ -4,15 +4,15 @@ import { X509Certificate } from 'node:crypto'
 import { hasMethods, invalidOption, kindOf } from './checks.ts'
 
 /**
- * Reads `ca`, the text or bytes of one PEM file or of several, as certificates. Throws for one that cannot be read: Node would skip
- * it without an error, and then refuse every server.
+ * Reads `ca`, the text or bytes of one PEM file or of several, as certificates. Throws for a certificate that cannot be read: Node would
+ * skip it without an error, and then refuse every server.
  */
 export function readCertificates(ca: unknown): readonly string[] | undefined {
   if (ca === undefined) return undefined
   const files = (Array.isArray(ca) ? ca : [ca]).map(splitCertificates)
   if (files.length > 0 && files.every(({ length }) => length > 0)) return files.flat()
   const advice = "Pass the content of a PEM file, for example await readFile('ca.pem')."
-  throw invalidOption('ca', 'must be PEM certificates that can be read', kindOf(ca), advice)
+  throw invalidOption('ca', 'must contain readable PEM certificates', kindOf(ca), advice)
 }
 
 /** Lists the certificates in a file. Returns an empty list if one of them cannot be read. */
@@ -29,16 +29,18 @@ function splitCertificates(file: unknown): readonly string[] {
   }
 }
 
-/** @param others The options that have no effect beside a dispatcher, and whether each is set. */
+/**
+ * @param others The options that have no effect with a dispatcher, and whether each is set.
+ */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
   if (!hasMethods(dispatcher, ['dispatch'])) {
-    const advice = 'Pass one of undici, for example new ProxyAgent(url).'
+    const advice = 'Pass a dispatcher of undici, for example new ProxyAgent(url).'
     throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
   }
   for (const [other, isSet] of Object.entries(others)) {
     if (!isSet) continue
-    const rule = `opens its own connections, so \`${other}\` has no effect on it`
-    throw invalidOption('dispatcher', rule, undefined, 'Remove one of them.')
+    const rule = `cannot be combined with \`${other}\`, because a dispatcher opens its own connections`
+    throw invalidOption('dispatcher', rule, undefined, 'Remove one of the two.')
   }
 }

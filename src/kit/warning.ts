@@ -1,4 +1,4 @@
-/** Warnings of the process about a function of the developer that failed: bounded and escaped, as the lines of the log are. */
+/** Warnings of the process about a function of the developer that failed: limited and escaped, like the lines of the log. */
 
 import { describeError } from '../protocol/error.ts'
 import { escaped } from '../protocol/show-text.ts'
@@ -8,7 +8,7 @@ export { escaped }
 /** Warns that the function failed, with the value that it threw. Never throws. */
 export type WarnOfFailure = (failure: unknown) => void
 
-/** The most warnings in a minute, because requests of strangers could make the function fail and fill the disk. */
+/** The maximum number of warnings in a minute, because requests from strangers could make the function fail and fill the disk. */
 const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500

@@ -1,18 +1,18 @@
-/** The calls that a program makes, and from which messages are composed. Types only. */
+/** The calls that a program makes, from which messages are composed. Types only. */
 
 import type { Context, Fields, PageProperties } from './message.ts'
 
 /** Fields that every call may carry. */
 export interface CallOptions {
-  /** Time of the event: a Date or ISO 8601, UTC without a zone. Default: now. */
+  /** Time of the event: a Date or ISO 8601 text, which is in UTC if it has no zone. Default: now. */
   readonly timestamp?: string | Date
   /** Identifier of the call. Default: a random UUID. */
   readonly messageId?: string
-  /** Information around the call. */
+  /** Information about the circumstances of the call. */
   readonly context?: Context
   /**
-   * The destinations that get the call, by their case-sensitive names. `All: false` keeps it from every destination that is
-   * not set to true ("Go client library", Selecting destinations). Default: all.
+   * The destinations that get the call, by their case-sensitive names. `All: false` excludes every destination that is not set to true ("Go
+   * client library", Selecting destinations). Default: all.
    */
   readonly integrations?: Fields
 }
@@ -48,7 +48,7 @@ export type GroupCall = CallOptions & CallActor & { readonly groupId: string; re
 /** A user asked to be forgotten. */
 export interface DeleteCall {
   readonly userId: string
-  /** Time of the request: a Date or ISO 8601, UTC without a zone. Default: now. */
+  /** Time of the request: a Date or ISO 8601 text, which is in UTC if it has no zone. Default: now. */
   readonly timestamp?: string | Date
 }
 

@@ -1,4 +1,4 @@
-/** Makes the message that is delivered from the fields of a call, and its bytes. */
+/** Makes the message to deliver, and its bytes, from the fields of a call. */
 
 import { randomUUID } from 'node:crypto'
 import { invalidField, kindOf } from './error.ts'
@@ -8,8 +8,8 @@ import { toTimestamp } from './timestamp.ts'
 import { CALL_OBJECTS } from './type-table.ts'
 
 /**
- * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a
- * timestamp in UTC; adds `messageId` and `context` when the call has none. A `delete` gets its three fields only.
+ * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a timestamp in UTC; adds
+ * `messageId` and `context` when the call has none. A `delete` gets only its three fields.
  */
 export function compose(type: MessageType, fields: object, now: number): Message {
   const given = fields as Readonly<Record<string, unknown>>
@@ -25,13 +25,13 @@ export function compose(type: MessageType, fields: object, now: number): Message
     )
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
-  requirePlain('toJSON', given) // In the call itself, the method is the field at fault.
+  requirePlain('toJSON', given) // If the call itself has the method, the method is the field at fault.
   return requireMessage(
     type === 'delete' ? { type, userId: given.userId, timestamp } : complete(type, given, timestamp),
   )
 }
 
-/** Refuses an object with a `toJSON` method: JSON.stringify would write something else than was checked. */
+/** Refuses an object with a `toJSON` method: JSON.stringify would write something other than what was checked. */
 function requirePlain(path: string, value: unknown): void {
   if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
     throw invalidField(

@@ -1,11 +1,11 @@
-/** The one error of the wire: a stable code, a status, and what messages may show. */
+/** The only error for what comes over the wire: a stable code, a status, and what messages may show. */
 
 import { isPromise, isUint8Array } from 'node:util/types'
 import { type HooklineErrorCode, STATUS } from './error-codes.ts'
 
 export type { HooklineErrorCode }
 
-/** One fault that a schema found, and where it is. Both may quote the message: keys of a record are data too. */
+/** One fault that a schema found, and where it is. Both may quote the message: the keys of a record are data, too. */
 export interface SchemaIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
@@ -17,13 +17,13 @@ export interface HooklineErrorOptions {
   readonly path?: string
   /** The issues that a schema found. */
   readonly issues?: readonly SchemaIssue[]
-  /** The value that a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
+  /** The value that a handler, a provider or a callback of yours threw. Never taken from bytes that came over the wire. */
   readonly cause?: unknown
 }
 
 /**
- * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a
- * body but the beginning of an unknown `type`, escaped, so it is safe to log and to send.
+ * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a body except the beginning
+ * of an unknown `type`, escaped, so it is safe to log and to send.
  *
  * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
  */
@@ -31,18 +31,18 @@ export class HooklineError extends Error {
   override readonly name = 'HooklineError'
   /** Names what went wrong. */
   readonly code: HooklineErrorCode
-  /** The HTTP status the sender is answered. */
+  /** The HTTP status of the answer to the sender. */
   readonly status: number
   /** The field at fault, as a dotted path; undefined when no single field is at fault. */
   readonly path: string | undefined
   /**
-   * Everything that your schema found, for `schema_mismatch`; undefined for other codes. It may quote the message, so it is
-   * neither answered nor enumerable: what prints or serialises the error leaves it out.
+   * The issues that your schema found, for `schema_mismatch`; undefined for other codes. They may quote the message, so they are neither
+   * sent in the answer nor enumerable: code that prints or serialises the error leaves them out.
    */
   declare readonly issues: readonly SchemaIssue[] | undefined
 
   constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
-    super(message, options) // Error reads only `cause` of them.
+    super(message, options) // Error reads only `cause` from the options.
     this.code = code
     this.status = STATUS[code]
     this.path = options.path
@@ -51,10 +51,10 @@ export class HooklineError extends Error {
 }
 
 /**
- * Creates the error for a field of a message: what it must be, what was found, what to do.
+ * Creates the error for a field of a message: what the field must be, what was found, and what to do.
  *
- * @param found What kind of value it has; never the value, which came over the wire, but for an unknown `type`.
- * @param advice What to pass, after the word "Pass".
+ * @param found The kind of the value, never the value itself, which came over the wire, except for an unknown `type`.
+ * @param advice What to pass, to follow the word "Pass".
  */
 export function invalidField(
   code: HooklineErrorCode,
@@ -76,7 +76,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** Says in a few words what was thrown: the message of an error, the kind of anything else. Never throws. */
+/** Describes briefly what was thrown: the message of an error, or the kind of any other value. Never throws. */
 export function describeError(thrown: unknown): string {
   try {
     return thrown instanceof Error ? String(thrown.message) : `a thrown ${kindOf(thrown).replace(/^an? /, '')}`
@@ -88,6 +88,6 @@ export function describeError(thrown: unknown): string {
 export function requireBytes(value: unknown, name: string): Uint8Array {
   if (isUint8Array(value)) return value // `instanceof` fails across realms, for example under Jest with jsdom.
   throw new TypeError(
-    `${name} must be the exact bytes as a Uint8Array. Got ${kindOf(value)}. Pass the bytes as they are on the wire, not decoded or parsed.`,
+    `${name} must be the exact bytes as a Uint8Array. Got ${kindOf(value)}. Pass the bytes as they arrived, not decoded or parsed.`,
   )
 }

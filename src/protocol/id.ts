@@ -1,10 +1,10 @@
-/** Ids of messages on their way, as UUIDs: new ones, and ones made from what tells a message from others. */
+/** Ids of messages, as UUIDs: new ids, and ids derived from what distinguishes a message from others. */
 
 import { hash, randomUUID } from 'node:crypto'
 
 /**
- * Creates a UUID of version 7 (RFC 9562, section 5.7): the time, then random digits. Ids that begin with the time are appended to
- * an index, while SQLite writes each random id to a page of its own.
+ * Creates a UUID of version 7 (RFC 9562, section 5.7): the time, then random digits. Ids that begin with the time are appended to an index,
+ * whereas SQLite would write each random id to a different page.
  */
 export function newId(): string {
   const time = Date.now().toString(16).padStart(12, '0')
@@ -14,13 +14,13 @@ export function newId(): string {
 /**
  * Makes a UUID of version 8 (RFC 9562, section 5.8) from the beginning of a digest.
  *
- * @param digest 32 hexadecimal digits or more.
+ * @param digest At least 32 hexadecimal digits.
  */
 export function idOfDigest(digest: string): string {
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`
 }
 
-/** Returns the UUID of a key: always the same. */
+/** Returns the UUID of a key, which is always the same. */
 export function idOfKey(key: string): string {
   return idOfDigest(hash('sha256', key))
 }

@@ -1,4 +1,4 @@
-/** Whom a message is about: finds what is stored of a user. */
+/** The users whom a message is about. Finds what is stored about a user. */
 
 import { kindOf } from './error.ts'
 import { isObject, readId } from './parse.ts'
@@ -6,24 +6,26 @@ import { isObject, readId } from './parse.ts'
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 
 /**
- * Returns a function that says whether a body is a message about one of these users. A `delete` never is, because it carries
- * the request to forget the user. Bytes that are no JSON never are, either.
+ * Returns a function that says whether a body is a message about one of these users. A `delete` never is, because it carries the request to
+ * forget the user. Nor are bytes that are not JSON.
  */
 export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
   const wanted = readUsers(ids)
   return (body) => usersIn(body).some((id) => wanted.has(id))
 }
 
-/** @throws TypeError unless it is an id of a user or a list of ids. */
+/**
+ * @throws TypeError unless `ids` is the id of a user or a list of ids.
+ */
 export function readUsers(ids: string | readonly string[]): ReadonlySet<string> {
   const list = [ids].flat()
   const isId = (id: unknown): boolean => typeof id === 'string' && id !== ''
   if (list.length > 0 && list.every(isId)) return new Set(list)
   const found = kindOf(list.length === 0 ? ids : list.find((id) => !isId(id)))
-  throw new TypeError(`\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`)
+  throw new TypeError(`\`ids\` must be the id of a user or a list of ids. Got ${found}. Pass an id, for example 'user-1'.`)
 }
 
-/** Lists the ids of the users whom a body is about: none for bytes that are no JSON. */
+/** Lists the ids of the users whom a body is about: none for bytes that are not JSON. */
 export function usersIn(body: Uint8Array): string[] {
   try {
     return usersOf(JSON.parse(decoder.decode(body)))

@@ -1,8 +1,8 @@
 /** Decides which destinations a call is meant for ("Go client library", Selecting destinations). */
 
 /**
- * Checks whether a call is meant for a destination. The key with the destination's name decides; without one, `All:
- * false` excludes it. Options in place of a boolean count as true.
+ * Checks whether a call is meant for a destination. The key with the destination's name decides; without that key, `All: false` excludes
+ * the destination. Options in place of a boolean count as true.
  */
 export function isMeantFor(name: string, integrations: unknown): boolean {
   if (typeof integrations !== 'object' || integrations === null) return true

@@ -1,6 +1,6 @@
-/** Scans JSON: where a token ends, in bytes. Bytes that are no JSON end somewhere, too. */
+/** Scans JSON: finds where a token ends, in bytes. Accepts bytes that are not JSON, too. */
 
-/** Returns the position behind the token that starts here: a string, a number, a literal or a single other byte. */
+/** Returns the position after the token that starts here: a string, a number, a literal or a single other byte. */
 export function endOfToken(bytes: Uint8Array, start: number): number {
   if (bytes[start] === QUOTE) return endOfString(bytes, start)
   let end = start
@@ -14,7 +14,7 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   return index
 }
 
-/** Returns whether a byte is white space: JSON knows four (RFC 8259, section 2). */
+/** Returns whether a byte is white space: JSON has four kinds (RFC 8259, section 2). */
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
@@ -34,7 +34,7 @@ function isPlain(byte: number | undefined): boolean {
   return byte !== OPEN_ARRAY && byte !== CLOSE_ARRAY && byte !== OPEN_OBJECT && byte !== CLOSE_OBJECT
 }
 
-/** Returns the position behind the quote that ends a string: an even number of backslashes stands before it. */
+/** Returns the position after the quote that ends a string, which an even number of backslashes precedes. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let quote = bytes.indexOf(QUOTE, start + 1); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
     let first = quote

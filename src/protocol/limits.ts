@@ -13,12 +13,12 @@ export const RESPONSE_TIME_MS = 5_000
 export const DEADLINE_MS = RESPONSE_TIME_MS - 500
 
 /**
- * Default limit of a request body, in bytes. The documents state none for deliveries; one call is
- * at most 32 KB and a batch 500 KB ("Go client library", Limits), so 512 KiB leaves room above both.
+ * Default limit of a request body, in bytes. The documents state no limit for deliveries; one call has at most 32 KB and a batch 500 KB
+ * ("Go client library", Limits), so 512 KiB leaves room for both.
  */
 export const BODY_LIMIT = 512 * 1024
 
-/** Default of the most elements of a batch that a receiver accepts: as many as Customer.io sends. */
+/** Default maximum number of elements in a batch that a receiver accepts: as many as Customer.io sends. */
 export const ELEMENTS_LIMIT = 1_000
 
 /** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
@@ -31,15 +31,15 @@ export const RETRY_AFTER_S = 5
 export const SECRET_MAX_AGE_MS = 5 * 60_000
 
 /**
- * Least time between two calls of an async provider that failed signatures cause, in milliseconds. A rotated secret is
- * noticed at once, and a flood of forgeries does not become a flood of calls.
+ * Minimum time between two calls of an async provider that failed signatures cause, in milliseconds. A rotated secret is noticed
+ * immediately, and a flood of forgeries does not become a flood of calls.
  */
 export const SECRET_COOLDOWN_MS = 10_000
 
-/** Least time between two calls of an async provider that fails while no secret is known, in milliseconds. */
+/** Minimum time between two calls of an async provider that fails while no secret is known, in milliseconds. */
 export const SECRET_RETRY_MS = 1_000
 
-/** Most characters of the name of a source. */
+/** Maximum number of characters in the name of a source. */
 export const SOURCE_NAME_LIMIT = 200
 
 /**
@@ -48,10 +48,10 @@ export const SOURCE_NAME_LIMIT = 200
  */
 export const DISCARD_LIMIT = 1024 * 1024
 
-/** How long reading and dropping may take, in milliseconds. A sender that does not write is answered after this. */
+/** How long reading and dropping may take, in milliseconds. A sender that does not write is answered after this time. */
 export const DISCARD_MS = 500
 
-/** Most webhook URLs of a destination. Outbound event delivery, "Limits". */
+/** Maximum number of webhook URLs of a destination. Outbound event delivery, "Limits". */
 export const WEBHOOKS_LIMIT = 5
 
 /** How long a message is retried, in milliseconds: 4 hours. Outbound event delivery, "Limits": retry window. */
@@ -63,13 +63,13 @@ export const INTEGRATION_NAME = 'Webhooks'
 /** The default `User-Agent` of a sender, and that of a client. Outbound event delivery, "Outbound delivery". */
 export const USER_AGENT = 'Hookline/1.0'
 
-/** Most bytes of one call: 32 KB. Go client library, "Limits". */
+/** Maximum size of one call, in bytes: 32 KB. Go client library, "Limits". */
 export const CALL_LIMIT = 32 * 1024
 
-/** Most bytes of one batch request that a collector accepts: 500 KB. Go client library, "Limits". */
+/** Maximum size of one batch request that a collector accepts, in bytes: 500 KB. Go client library, "Limits". */
 export const BATCH_LIMIT = 500 * 1024
 
-/** Most bytes of one batch request that a client sends: within 500 KB, whether a KB has 1000 bytes or 1024. */
+/** Maximum size of one batch request that a client sends, in bytes: within 500 KB, whether a KB has 1000 bytes or 1024. */
 export const BATCH_SENT_LIMIT = 500_000
 
 /** Number of calls that a client records before it flushes them. Go client library, "Limits". */
@@ -78,8 +78,8 @@ export const FLUSH_AT = 20
 /** Time after the last flush at which a client flushes again, in milliseconds. Go client library, "Limits". */
 export const FLUSH_AFTER_MS = 5_000
 
-/** Most bytes of an answer that a sender reads. The rest is ignored. */
+/** Maximum number of bytes of an answer that a sender reads. The rest is ignored. */
 export const RESPONSE_LIMIT = 64 * 1024
 
-/** Most bytes of an answer that a client reads. It may list the calls of a batch that were refused. */
+/** Maximum number of bytes of an answer that a client reads. The answer may list the calls of a batch that were refused. */
 export const BATCH_RESPONSE_LIMIT = 1024 * 1024

@@ -3,7 +3,7 @@
 /** Free-form properties or traits: any JSON that the sender recorded. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Information around a call: device, IP address, page, library and more. Every key is optional. */
+/** Information about the circumstances of a call: device, IP address, page, library and more. Every key is optional. */
 export interface Context {
   /** The device: a screen message carries `model` and `type`. */
   readonly device?: { readonly model?: string; readonly type?: string; readonly [key: string]: unknown }
@@ -27,9 +27,9 @@ interface Common {
   readonly version?: number | string
   /** Time of the event: ISO 8601 with milliseconds and a `Z` zone. */
   readonly timestamp?: string
-  /** Identifier of the call, chosen where it was recorded. */
+  /** Identifier of the call, chosen where the call was recorded. */
   readonly messageId?: string
-  /** Information around the call. */
+  /** Information about the circumstances of the call. */
   readonly context?: Context
   /** The destinations that the call is meant for, by their case-sensitive names. */
   readonly integrations?: Fields
@@ -37,9 +37,9 @@ interface Common {
   readonly channel?: string
   /** Time of the event by the clock of the device. */
   readonly originalTimestamp?: string
-  /** Time at which the device sent it. */
+  /** Time at which the device sent the call. */
   readonly sentAt?: string
-  /** Time at which the collection service received it. */
+  /** Time at which the collection service received the call. */
   readonly receivedAt?: string
 }
 
@@ -55,7 +55,7 @@ interface Actor {
 export interface PageProperties {
   /** Path of the page's URL. */
   readonly path?: string
-  /** URL of the page before. */
+  /** URL of the previous page. */
   readonly referrer?: string
   /** Title of the page. */
   readonly title?: string
@@ -100,7 +100,7 @@ export interface TrackMessage<Event extends string = string, Properties = Fields
   readonly properties: Properties
 }
 
-/** Two identifiers belong to one user. Both spellings of the ids are present, in whichever it was sent. */
+/** Two identifiers belong to one user. Both spellings of the ids are present, whichever one was sent. */
 export interface AliasMessage extends Common {
   readonly type: 'alias'
   /** The previous identifier. */
@@ -151,7 +151,7 @@ export interface CustomMessage<Body = unknown> extends NoFields {
   readonly body: Body
 }
 
-/** Declares the fields of other messages absent, so that code can read them before it narrows the type. */
+/** Declares the fields of other messages as absent, so that code can read them before it narrows the type. */
 type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
 
 /** A message of a receiver: one of the seven or, with `custom`, any other JSON. */

@@ -17,16 +17,15 @@ import {
 export type Json = Record<string, unknown>
 
 /**
- * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
- * Does not check who sent it: verify the bytes first.
+ * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields). Does not check who sent the body:
+ * verify the bytes first.
  *
- * Checks `type`; an id (`userId`, or `anonymousId` beside a null, empty or absent `userId`; `delete` needs `userId`);
- * `event` of a track, `groupId` of a group, both ids of an alias, in either spelling; that `timestamp` is a string and
- * `properties`, `traits` and `context` are objects when present. Keeps other fields, except `__proto__` and
- * `constructor.prototype`, which it drops at any depth.
+ * Checks `type`; an id (`userId`, or `anonymousId` with a null, empty or absent `userId`; `delete` needs `userId`); `event` of a track;
+ * `groupId` of a group; both ids of an alias, in either spelling; and that, when present, `timestamp` is a string, and `properties`,
+ * `traits` and `context` are objects. Keeps other fields, except `__proto__` and `constructor.prototype`, which it drops at any depth.
  *
- * An id that is a number becomes its decimal text, a `timestamp` that is a number (milliseconds, or seconds below 100 000 000 000)
- * ISO 8601. Null for an object or a `timestamp`, and an empty id beside another one, are left out.
+ * An id that is a number becomes its decimal text; a `timestamp` that is a number (milliseconds, or seconds below 100 000 000 000) becomes
+ * ISO 8601 text. Null in place of an object or a `timestamp` is left out, as is an empty id if there is another one.
  *
  * @param body UTF-8 bytes of one JSON object.
  * @throws HooklineError `body_not_json`, `message_type_unknown`, or `message_invalid` with the field as `path`.
@@ -41,13 +40,13 @@ export function parseReceived(body: Uint8Array, acceptsCustom: boolean): Receive
   return checkReceived(parseJson(body), acceptsCustom)
 }
 
-/** Checks a parsed body for a receiver. With `custom`, JSON without the `type` of one of the seven is a custom message. */
+/** Checks a parsed body for a receiver. With `acceptsCustom`, JSON without the `type` of one of the seven is a custom message. */
 export function checkReceived(value: unknown, acceptsCustom: boolean): ReceivedMessage {
   if (acceptsCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
-  return checkMessage(requireObject(value), 'one of them, or set `custom` of the receiver to accept other JSON')
+  return checkMessage(requireObject(value), 'one of them, or set the `custom` option of the receiver to accept other JSON')
 }
 
-/** Checks an object as {@link parse} does, and returns it as a message: normalised, and with both spellings of an alias's ids. */
+/** Checks an object as {@link parse} does, and returns it as a message: normalised, with both spellings of an alias's ids. */
 function checkMessage(message: Json, types?: string): Message {
   normalise(message)
   return requireMessage(message, types)
@@ -65,7 +64,7 @@ export function requireMessage(message: Json, types = 'one of them'): Message {
     if (value !== undefined && !isObject(value)) throw invalid(field, OBJECT, value, 'an object, or omit it')
   }
   if (message.timestamp !== undefined && typeof message.timestamp !== 'string') {
-    throw invalid('timestamp', 'must be a string when present', message.timestamp, 'ISO 8601 text, or omit it')
+    throw invalid('timestamp', 'must be a string when present', message.timestamp, 'an ISO 8601 string, or omit it')
   }
   const { ids, requiredText } = TYPES[type]
   requireIds[ids](message)
@@ -90,25 +89,25 @@ function isText(value: unknown): value is string {
 
 function requireText(message: Json, field: string): void {
   const value = message[field]
-  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type}`)
+  if (!isText(value)) throw invalid(field, TEXT, value, `this field with every ${message.type}`)
 }
 
 function requireActor(message: Json): void {
   const { userId, anonymousId, type } = message
   if (userId !== undefined && userId !== null) requireText(message, 'userId')
   else if (!isText(anonymousId)) {
-    throw invalid('userId', `${TEXT}, or \`anonymousId\` in its place`, userId, `one of the two with every ${type}`)
+    throw invalid('userId', `${TEXT}, or be replaced by \`anonymousId\``, userId, `one of the two with every ${type}`)
   }
 }
 
-/** Sets both spellings of an id to its value, which either of them may hold. */
+/** Sets both spellings of an id to its value, which either of them may contain. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [first, second] = [message[spaced], message[plain]]
   const id = isMissing(first) ? (second ?? first) : first
-  if (!isText(id)) throw invalid(spaced, `${TEXT}, or \`${plain}\` in its place`, id, 'it with every alias')
+  if (!isText(id)) throw invalid(spaced, `${TEXT}, or be replaced by \`${plain}\``, id, 'this field with every alias')
   if (!isMissing(second) && second !== id) {
     const rule = `must equal \`${plain}\`, its other spelling`
-    throw invalidField('message_invalid', spaced, rule, 'two different values', 'one of the two')
+    throw invalidField('message_invalid', spaced, rule, 'two different values', 'only one of the two')
   }
   message[spaced] = id
   message[plain] = id
@@ -131,7 +130,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch (error) {
     // The message of JSON.parse quotes the body, so only the position is kept.
     const position = / at position \d+/.exec(String(error))?.[0] ?? ''
-    throw notJson('The body must be valid JSON', `${bytes.length} bytes${position && `, with the fault${position}`}`)
+    throw notJson('The body must be valid JSON', `${bytes.length} bytes${position && `, with an error${position}`}`)
   }
   if (mayHoldHostileKeys(text)) dropHostileKeys(value)
   return value
@@ -143,7 +142,7 @@ export function parseObject(bytes: Uint8Array): Json {
 
 function requireObject(value: unknown): Json {
   if (isObject(value)) return value
-  throw notJson('The body must be one JSON object, not a list', kindOf(value))
+  throw notJson('The body must be a single JSON object', kindOf(value))
 }
 
 export function isObject(value: unknown): value is Json {
@@ -160,18 +159,18 @@ function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw notJson('The body must be valid UTF-8', `${bytes.length} bytes that are not`)
+    throw notJson('The body must be valid UTF-8', `${bytes.length} bytes of other data`)
   }
 }
 
-/** Checks quickly whether a key of this JSON could be `__proto__` or `prototype`, even if it is written with escapes. */
+/** Quickly checks whether a key in this JSON could be `__proto__` or `prototype`, even if it is written with escapes. */
 function mayHoldHostileKeys(text: string): boolean {
   return text.includes('proto') || text.includes('\\u00')
 }
 
 /** Drops every `__proto__`, and every `prototype` of a `constructor`, which could reach a prototype when they are copied. */
 function dropHostileKeys(value: unknown): void {
-  const rest = [value] // A list replaces recursion: JSON nests deeper than the stack.
+  const rest = [value] // A list replaces recursion, because JSON may nest deeper than the stack allows.
   while (rest.length > 0) {
     const node = rest.pop()
     if (typeof node !== 'object' || node === null) continue
@@ -187,8 +186,9 @@ const IDS = ['userId', 'anonymousId', 'groupId', 'messageId', 'previousId', 'Pre
 const NULLABLE = [...CALL_OBJECTS, 'timestamp'] as const
 
 /**
- * Rewrites the fields of a received message or call in the documented form, before it is checked. A number becomes the decimal text of an
- * id, or the ISO 8601 of a time. Null in place of an object or a time is deleted, as is an empty id that the message can do without.
+ * Rewrites the fields of a received message or call in the documented form, before it is checked. A number in an id becomes its decimal
+ * text; a number in a time becomes ISO 8601 text. Null in place of an object or a time is deleted, as is an empty id that the message can
+ * do without.
  */
 export function normalise(message: Json): void {
   for (const field of IDS) {
@@ -210,7 +210,7 @@ function isDispensable(field: string, { type, anonymousId }: Json): boolean {
 /**
  * Reads an id: text, or a number as its decimal text. Returns undefined for empty text and anything else.
  *
- * A number beyond 2^53 - 1 is no id: JSON.parse has lost its last digits, so that two users would be one.
+ * A number beyond 2^53 - 1 is not an id: JSON.parse has lost its last digits, so two users could become one.
  */
 export function readId(value: unknown): string | undefined {
   if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : undefined

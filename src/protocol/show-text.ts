@@ -9,7 +9,7 @@ export function escaped(text: string): string {
 
 const MAX_SHOWN = 40
 
-/** Quotes text that is no secret, at most 40 characters of it. Names the kind of empty text and of any other value. */
+/** Quotes text that is not a secret, at most 40 characters of it. For empty text and any other value, names the kind. */
 export function showText(value: unknown): string {
   if (typeof value !== 'string' || value === '') return kindOf(value)
   const characters = [...value.slice(0, 2 * MAX_SHOWN + 1)] // A character has one or two units of UTF-16.

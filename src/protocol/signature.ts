@@ -27,10 +27,10 @@ export function sign(body: Uint8Array | string, secret: string): string {
 }
 
 /**
- * Verifies a body ("Outbound event delivery", Authentication 3). Fails closed: a signature that is
- * missing or is not 40 lowercase hexadecimal digits is false.
+ * Verifies a body ("Outbound event delivery", Authentication 3). Fails closed: returns false for a signature that is missing or is not 40
+ * lowercase hexadecimal digits.
  *
- * @param body The exact bytes that arrived. Text or a parsed object is refused: decoding and encoding a body changes it.
+ * @param body The exact bytes that arrived. Text or a parsed object is refused, because decoding and encoding a body may change it.
  * @param signature The value of `X-Signature`.
  * @param secret The shared secret, or several while one replaces another.
  * @throws TypeError for a body that is not bytes, and for an empty secret.
@@ -53,7 +53,7 @@ export function createKeys(
 ): readonly Key[] {
   const list = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) {
-    throw new TypeError(`\`${name}\` must hold at least one secret. Got an empty list. Pass the shared secret.`)
+    throw new TypeError(`\`${name}\` must contain at least one secret. Got an empty list. Pass the shared secret.`)
   }
   return list.map((secret, index) => createTextKey(secret, list === secrets ? `${name}[${index}]` : name))
 }
@@ -71,7 +71,7 @@ export function createKey(secret: Uint8Array): Key {
   const block = Buffer.alloc(BLOCK) // The key K of RFC 2104, filled up with zeros.
   block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)
   const innerPad = block.map((byte) => byte ^ IPAD)
-  const outerPad = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash behind the padded key.
+  const outerPad = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash after the padded key.
   outerPad.set(block.map((byte) => byte ^ OPAD))
 
   return {
@@ -95,11 +95,11 @@ const OPAD = 0x5c
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
 
 /**
- * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). On the hot path, the padded keys are computed once,
- * as section 4 advises, and each hash is one call: for 1 KB half the CPU time of createHmac (`npm run bench -- receive`). All of it is
- * synchronous, so every key can share the scratch.
+ * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). On the hot path, the padded keys are computed
+ * once, as section 4 advises, and each hash is one call: for 1 KB, this takes half the CPU time of createHmac (`npm run bench -- receive`).
+ * All of it is synchronous, so all keys can share the scratch buffer.
  *
- * @param outerPad The padded key, with room behind it for the inner hash, which this overwrites.
+ * @param outerPad The padded key, followed by room for the inner hash, which this function overwrites.
  */
 function hmac(innerPad: Uint8Array, outerPad: Buffer, bytes: Uint8Array): string {
   outerPad.write(innerHash(innerPad, bytes), BLOCK, 'latin1')

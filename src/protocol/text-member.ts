@@ -14,7 +14,9 @@ import {
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
 
-/** Returns the text of a member of the outermost object; of repeated ones the last, as JSON.parse does. The bytes may be invalid JSON. */
+/**
+ * Returns the text of a member of the outermost object; if it is repeated, the last one, as JSON.parse does. The bytes may be invalid JSON.
+ */
 export function textMember(bytes: Uint8Array, name: string): string | undefined {
   const plainLength = JSON.stringify(name).length
   let found: string | undefined
@@ -26,7 +28,7 @@ export function textMember(bytes: Uint8Array, name: string): string | undefined 
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
     else if (depth === 1 && byte === QUOTE && bytes[skipSpace(bytes, end)] === COLON) {
       const key = bytes.subarray(at, end)
-      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Decoding it would be in vain.
+      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Decoding it would be pointless.
       if (readText(key) !== name) continue
       const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
       found = readText(bytes.subarray(start, endOfToken(bytes, start)))
@@ -46,7 +48,7 @@ function readText(token: Uint8Array): string | undefined {
   }
 }
 
-/** Returns the position of the first token: a byte order mark may stand before it. */
+/** Returns the position of the first token: a byte order mark may precede it. */
 function startOf(bytes: Uint8Array): number {
   return skipSpace(bytes, BYTE_ORDER_MARK.every((byte, index) => bytes[index] === byte) ? BYTE_ORDER_MARK.length : 0)
 }

@@ -3,11 +3,11 @@
 const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
 /**
- * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC. Returns undefined
+ * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is read as UTC. Returns undefined
  * for anything but a valid Date or ISO 8601.
  */
 export function toTimestamp(value: unknown): string | undefined {
-  if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most have that form already.
+  if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most times already have that form.
   const date = typeof value === 'string' ? readIso(value) : value
   if (!(date instanceof Date) || Number.isNaN(date.getTime())) return undefined
   const text = date.toISOString()
@@ -19,10 +19,10 @@ export function timestampOf(time: number): string | undefined {
   return toTimestamp(new Date(Math.abs(time) < SECONDS_BELOW ? Math.round(time * 1_000) : time))
 }
 
-/** A smaller number is read as seconds. As milliseconds this one is in 1973, as seconds in 5138. */
+/** A smaller number is read as seconds. Read as milliseconds, this one is in 1973; read as seconds, in 5138. */
 const SECONDS_BELOW = 100_000_000_000
 
-/** The delivered form, except on the days from 29 to 31, which some months lack: those are parsed. */
+/** The delivered form, except on the days from 29 to 31, which some months lack: such times are parsed. */
 const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 const LENGTH = '2026-01-15T09:30:00.000Z'.length

@@ -1,15 +1,15 @@
-/** The seven message types in one table, from which parsing, composing, methods, client checks and collector routes follow. */
+/** The seven message types in one table, from which parsing, composing, methods, client checks and collector routes are derived. */
 
 import type { MessageType, ReceivedMessage } from './message.ts'
 
 export interface TypeRule {
   readonly ids: 'actor' | 'user' | 'alias'
   readonly requiredText?: 'event' | 'groupId'
-  /** Fields that must hold text when a client's call has them. */
+  /** Fields that must contain text if a client's call has them. */
   readonly optionalText?: readonly string[]
 }
 
-/** A message type that a client may call. `delete` is none: a public write key must not delete a user. */
+/** A message type that a client may call. `delete` is not one of them: a public write key must not delete a user. */
 export type CallType = Exclude<MessageType, 'delete'>
 
 /** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */
@@ -23,10 +23,10 @@ export const TYPES: Readonly<Record<MessageType, TypeRule>> = {
   delete: { ids: 'user' },
 }
 
-/** Fields that must hold an object in a message of any type that has them. */
+/** Fields that must contain an object in a message of any type that has them. */
 export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 
-/** Fields that must hold an object in a call of any type that has them. */
+/** Fields that must contain an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
 /** The ids of an alias: as the specification spells each, and as calls do. */
@@ -53,7 +53,7 @@ export function isCallType(type: unknown): type is CallType {
   return isMessageType(type) && type !== 'delete'
 }
 
-/** Creates an object with a method for each type: it calls `send` with the type. */
+/** Creates an object with a method for each type, which calls `send` with that type. */
 export function createMethods<Type extends MessageType, Result, Options extends unknown[] = []>(
   types: readonly Type[],
   send: (type: Type, call: object, ...options: Options) => Result,

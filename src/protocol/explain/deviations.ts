@@ -58,7 +58,7 @@ interface Body {
   readonly text: string | undefined
 }
 
-/** The bytes that may have been signed instead, or text that is to be encoded as UTF-8. Undefined where a change does not apply. */
+/** The bytes that may have been signed instead, or text that is to be encoded as UTF-8. Undefined if a change does not apply. */
 type Signed = Uint8Array | string | undefined
 
 interface BodyChange {
@@ -141,7 +141,7 @@ function startsWithMark(bytes: Buffer): boolean {
   return bytes.subarray(0, 3).equals(MARK)
 }
 
-/** Writes the first element of a list as JSON.stringify does: senders that sign one element are written in JavaScript. */
+/** Writes the first element of a list as JSON.stringify does, because senders that sign only one element are written in JavaScript. */
 function readFirstElement(text: string): string | undefined {
   if (!text.startsWith('[')) return undefined
   try {

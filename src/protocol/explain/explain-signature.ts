@@ -1,4 +1,4 @@
-/** Explains why a signature does not match: offline, for developers; never on the path of a request. */
+/** Explains why a signature does not match: offline, for developers, never while a request is handled. */
 
 import { kindOf, requireBytes } from '../error.ts'
 import { sign, verify } from '../signature.ts'
@@ -9,7 +9,7 @@ import { readSignature } from './signature-forms.ts'
 /** Options of {@link explainSignature}. */
 export interface ExplainSignatureOptions {
   /**
-   * Whether the result holds the signature that these bytes should have. Whoever sees it can send these bytes as authentic.
+   * Whether the result contains the signature that these bytes should have. Anyone who sees it can send these bytes as authentic.
    *
    * @default false
    */
@@ -26,11 +26,11 @@ export interface ExplainSignatureOptions {
 export interface SignatureExplanation {
   /**
    * - `matches`: the signature is right.
-   * - `explained`: `causes` are what broke it, all of them together.
-   * - `unexplained`: nothing that was tried makes it match. `causes` still lists the deviations in its form.
+   * - `explained`: `causes` are what broke the signature, all of them together.
+   * - `unexplained`: nothing that was tried makes the signature match. `causes` still lists the deviations in its form.
    */
   readonly verdict: 'matches' | 'explained' | 'unexplained'
-  /** All of it in sentences, for people. */
+  /** The whole explanation in sentences, for people. */
   readonly message: string
   /** The deviations; empty when the signature matches. */
   readonly causes: readonly SignatureCause[]
@@ -85,13 +85,16 @@ function explain(
     ? 'alone and with a line break'
     : 'but, because the body or the signature is long, not all of them'
   const sentences = [
-    `The signature does not match, and nothing that was tried explains it. It covers other bytes, or was made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
+    `The signature does not match, and nothing that was tried explains it. The signature covers other bytes, or was made with another secret. Compare the secrets at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
     ...formCauses.map(({ message }) => message),
   ]
   return result('unexplained', sentences.join('\n'), formCauses, tried)
 }
 
-/** Returns whether a signature holds the secret, as text or as base64. A short secret must be all of it: a digest may hold it by chance. */
+/**
+ * Returns whether a signature holds the secret, as text or as base64. A short secret must be the whole signature, because a digest may
+ * contain it by chance.
+ */
 function holdsSecret(signature: string, secret: string): boolean {
   const forms = [secret.trim(), Buffer.from(secret).toString('base64')]
   return forms.some((form) => (form.length < 8 ? signature === form : signature.includes(form)))

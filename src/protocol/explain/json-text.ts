@@ -11,10 +11,10 @@ import {
   skipSpace,
 } from '../json-tokens.ts'
 
-/** The place of a token in `tokens` and `texts` of a {@link JsonText}: equal tokens are there once. */
+/** The place of a token in `tokens` and `texts` of a {@link JsonText}: equal tokens appear only once. */
 type TokenIndex = number
 
-/** A value: a string, a number or a literal by its token, else an array or an object. */
+/** A value: a string, a number or a literal as its token, or an array or an object. */
 export type JsonNode = TokenIndex | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
 
 export type Member = readonly [key: TokenIndex, value: JsonNode]
@@ -26,7 +26,7 @@ export interface JsonText {
   readonly texts: readonly string[]
 }
 
-/** Deeper values are not read: serialisers refuse them too. */
+/** Values that are nested deeper are not read: serialisers refuse them, too. */
 const MAX_DEPTH = 500
 
 /** Takes JSON apart. Returns undefined for text that is not strictly JSON, and for values nested more than 500 deep. */
@@ -44,7 +44,7 @@ function parseTokens(bytes: Buffer): JsonText {
   const indexes = new Map<string, TokenIndex>()
   let at = 0
 
-  /** Goes to the next token, beyond a comma or a colon, and returns its first byte. */
+  /** Moves to the next token, past a comma or a colon, and returns its first byte. */
   function skipToToken(): number | undefined {
     at = skipSpace(bytes, at)
     if (bytes[at] === COMMA || bytes[at] === COLON) at = skipSpace(bytes, at + 1)
@@ -86,7 +86,7 @@ function parseTokens(bytes: Buffer): JsonText {
 export interface Layout {
   readonly comma: string
   readonly colon: string
-  /** One step of indentation; without it, all is on one line. */
+  /** One step of indentation; without it, everything is on one line. */
   readonly indent?: string
 }
 
@@ -94,7 +94,7 @@ export const compact: Layout = { comma: ',', colon: ':' }
 export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
-/** Gives JSON other white space, and leaves everything else. Returns undefined where {@link readJsonText} or {@link writeJson} does. */
+/** Changes the white space of JSON, and nothing else. Returns undefined when {@link readJsonText} or {@link writeJson} does. */
 export function layOut(text: string, layout: 'spaced' | 'indented', limit?: number): string | undefined {
   const json = readJsonText(text)
   return json && writeJson(json.root, json.tokens, layout === 'spaced' ? spaced : twoSpaces, limit)

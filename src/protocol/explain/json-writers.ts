@@ -14,7 +14,7 @@ import {
 /** Writes a string, with its quotation marks. Returns undefined for one that the serialiser refuses. */
 type WriteString = (text: string) => string | undefined
 
-/** Writes a number anew. Returns undefined for one that the serialiser refuses. */
+/** Writes a number again. Returns undefined for one that the serialiser refuses. */
 type WriteNumber = (token: string) => string | undefined
 
 /** Puts members in the order in which the serialiser writes them. */
@@ -48,7 +48,7 @@ export function rewrite({ root, tokens, texts }: JsonText, writer: JsonWriter, l
 
 function writeToken(token: string, text: string, { writeString, writeNumber }: JsonWriter): string | undefined {
   if (token.startsWith('"')) return writeString(text)
-  return /^[tfn]/.test(token) ? token : writeNumber(token) // true, false and null are written alike.
+  return /^[tfn]/.test(token) ? token : writeNumber(token) // All serialisers write true, false and null in the same way.
 }
 
 const SHORT: Readonly<Record<string, string>> = {
@@ -62,13 +62,13 @@ const SHORT: Readonly<Record<string, string>> = {
   '\t': '\\t',
 }
 
-/** Creates a writer that escapes what the pattern matches: in the short form of JSON if it has one, else as `\u` and four digits. */
+/** Creates a writer that escapes what the pattern matches: in the short form of JSON if there is one, otherwise as `\u` and four digits. */
 function escaping(pattern: RegExp): WriteString {
   const escapeChar = (char: string): string => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return (text) => `"${text.replace(pattern, escapeChar)}"`
 }
 
-/** Creates a writer that refuses lone surrogates, which have no UTF-8. */
+/** Creates a writer that refuses lone surrogates, which cannot be encoded as UTF-8. */
 function wellFormed(write: WriteString): WriteString {
   return (text) => (text.isWellFormed() ? write(text) : undefined)
 }
@@ -88,7 +88,7 @@ const strings = {
 /* biome-ignore-end lint/suspicious/noControlCharactersInRegex: they are what must be escaped. */
 
 interface NumberForm {
-  /** Floats from this size on have an exponent, as have those below 0.0001. */
+  /** Floats of at least this size have an exponent, as do those below 0.0001. */
   readonly exponentFrom: number
   /** The text between a single digit and its exponent. */
   readonly fraction?: string
@@ -160,7 +160,7 @@ const orders = {
   },
 } satisfies Record<string, Arrange>
 
-/** Returns the last of duplicates, in the place of the first. */
+/** Keeps the last of several duplicates, in the place of the first. */
 function withoutDuplicates(members: readonly Member[], texts: readonly string[]): readonly Member[] {
   return [...new Map(members.map((member) => [texts[member[0]], member])).values()]
 }
@@ -180,7 +180,7 @@ const php = { writeString: strings.php, writeNumber: numbers.php, arrange: order
 const go = { writeString: strings.go, writeNumber: numbers.go, arrange: orders.sorted, layout: compact }
 const ruby = { writeString: strings.minimal, writeNumber: numbers.ruby, arrange: orders.asRead, layout: compact }
 
-/** The forms that were seen in receivers, the default of each language first. */
+/** The forms that have been seen in receivers, with the default of each language first. */
 export const WRITERS: readonly JsonWriter[] = [
   { name: 'JSON.stringify of JavaScript', ...javascript },
   { name: 'json.dumps of Python', ...python },

@@ -1,4 +1,4 @@
-/** The signatures of receivers that make one mistake: the deviations that an explanation tries, each applied to what is right. */
+/** The signatures that receivers with one mistake expect: the deviations that an explanation tries, each applied to a right signature. */
 
 import { sign } from '../signature.ts'
 import type { SignatureCauseCode } from './causes.ts'
@@ -8,9 +8,9 @@ import { rewrite, WRITERS } from './json-writers.ts'
 
 export interface Mistake {
   readonly code: SignatureCauseCode
-  /** The serialiser that writes the body anew, with its settings. */
+  /** The serialiser that writes the body again, with its settings. */
   readonly writer?: string
-  /** Signs as a receiver with this mistake expects it: right where it changes nothing; undefined where it does not apply. */
+  /** Signs as a receiver with this mistake expects it: correctly if the mistake changes nothing; undefined if it does not apply. */
   sign(body: Buffer, secret: string): string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Looks for what was signed: tries each deviation alone, then each with another line break at an end. */
+/** Looks for what was signed: tries each deviation alone, then each with a line break at an end as well. */
 
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
 import { changeBody, type Digest, HMAC, listSecrets, WRONG_DIGESTS } from './deviations.ts'
@@ -7,21 +7,21 @@ import { rewrite, WRITERS } from './json-writers.ts'
 import type { Reading } from './signature-forms.ts'
 
 export interface SearchResult {
-  /** The deviations that explain the signature: at most two, and those of its form. Undefined when none do. */
+  /** The deviations that explain the signature: at most two, and those in its form. Undefined if none explain it. */
   readonly causes: readonly SignatureCause[] | undefined
   readonly tried: readonly SignatureCause['code'][]
   readonly complete: boolean
-  /** The work that was done, in bytes that are digested. */
+  /** The work that was done, in digested bytes. */
   readonly work: number
 }
 
 /** The work of a digest besides its bytes. */
 const DIGEST_WORK = 3_000
 
-/** The most work of reading or writing JSON, for each byte of the body: it may consist of short members. */
+/** The maximum work of reading or writing JSON, for each byte of the body, which may consist of short members. */
 const JSON_WORK = 150
 
-/** How many times as long as the body its indented forms may be. A number a line, five levels deep, makes it ten times as long. */
+/** How many times longer than the body its indented forms may be. One number per line, five levels deep, makes it ten times as long. */
 const MAX_GROWTH = 20
 
 /** A way in which the signer may have signed. */
@@ -38,7 +38,7 @@ type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 /**
  * Looks for the deviations that explain a signature.
  *
- * @param maxWork The most work, in bytes that are digested. The digest that exceeds it is still computed.
+ * @param maxWork The maximum work, in digested bytes. The digest that exceeds it is still computed.
  */
 export function search(
   bytes: Uint8Array,
@@ -72,7 +72,7 @@ interface Work {
   readonly max: number
 }
 
-/** Lists a right signature, then each deviation alone, then each with a second one. */
+/** Lists the right signature, then each deviation alone, then each with a second one. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
   const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }

@@ -1,4 +1,4 @@
-/** Reads a signature in the forms that people give it, and says what is wrong with the form. */
+/** Reads a signature in the forms in which people write it, and says what is wrong with the form. */
 
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
 
@@ -24,10 +24,10 @@ const DIGITS: Readonly<Record<HashName, number>> = {
 const HASHES = Object.keys(DIGITS) as HashName[]
 const OFTEN_CUT: readonly HashName[] = ['sha1', 'sha256', 'sha512']
 
-/** Fewer digits than this fit by chance. */
+/** Fewer digits than this may match by chance. */
 const MIN_DIGITS = 16
 
-/** More characters than this are no digest, whatever is put around it. */
+/** Text with more characters than this is not a digest, whatever surrounds it. */
 const MAX_LENGTH = 1_000
 
 /** The labels that tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. The group is the signature itself. */
@@ -45,7 +45,10 @@ const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 /** The separators that senders put between the timestamp and the body that they sign. */
 const JOINTS = ['.', ':']
 
-/** Lists how a signature may be meant. Without readings it is none, and the causes say why. Otherwise all readings share the causes. */
+/**
+ * Lists the possible readings of a signature. If there are none, it is not a signature, and the causes say why. Otherwise, all readings
+ * share the causes.
+ */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
   const text = signature.length > MAX_LENGTH ? '' : unwrap(signature, codes)
@@ -82,7 +85,7 @@ function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   return text
 }
 
-/** Reads a digest as hexadecimal digits, and adds the codes of its encoding. Returns undefined for text that is no digest. */
+/** Reads a digest as hexadecimal digits, and adds the codes of its encoding. Returns undefined for text that is not a digest. */
 function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefined {
   if (/^[0-9a-f]{16,128}$/i.test(text)) {
     if (text !== text.toLowerCase()) codes.add('signature_uppercase')
@@ -100,7 +103,7 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
   return decoded.length * 2 >= MIN_DIGITS && decoded.length <= 64 ? decoded.toString('hex') : undefined
 }
 
-/** Lists the digests that these digits may be: the one of their length, or a longer one that was cut. */
+/** Lists the digests that these digits may be: one of their length, or a longer one that was cut off. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
   const addReading = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
