@@ -22,7 +22,9 @@ export function readUsers(ids: string | readonly string[]): ReadonlySet<string> 
   const isId = (id: unknown): boolean => typeof id === 'string' && id !== ''
   if (list.length > 0 && list.every(isId)) return new Set(list)
   const found = kindOf(list.length === 0 ? ids : list.find((id) => !isId(id)))
-  throw new TypeError(`\`ids\` must be the id of a user or a list of ids. Got ${found}. Pass an id, for example 'user-1'.`)
+  throw new TypeError(
+    `\`ids\` must be the id of a user or a list of ids. Got ${found}. Pass an id, for example 'user-1'.`,
+  )
 }
 
 /** Lists the ids of the users whom a body is about: none for bytes that are not JSON. */

@@ -43,7 +43,10 @@ export function parseReceived(body: Uint8Array, acceptsCustom: boolean): Receive
 /** Checks a parsed body for a receiver. With `acceptsCustom`, JSON without the `type` of one of the seven is a custom message. */
 export function checkReceived(value: unknown, acceptsCustom: boolean): ReceivedMessage {
   if (acceptsCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
-  return checkMessage(requireObject(value), 'one of them, or set the `custom` option of the receiver to accept other JSON')
+  return checkMessage(
+    requireObject(value),
+    'one of them, or set the `custom` option of the receiver to accept other JSON',
+  )
 }
 
 /** Checks an object as {@link parse} does, and returns it as a message: normalised, with both spellings of an alias's ids. */

@@ -34,7 +34,8 @@ function toIncoming(element: unknown, parts: DeliveryParts, takesCustom: boolean
     const bytes = Buffer.from(JSON.stringify(element))
     return { parts: { ...parts, bytes }, parse: () => checkReceived(element, takesCustom) }
   } catch {
-    const text = 'The element of the batch is nested too deeply to be written as JSON again. Send it as a message of its own.'
+    const text =
+      'The element of the batch is nested too deeply to be written as JSON again. Send it as a message of its own.'
     // The element has no bytes: the bytes of the batch are not its own.
     return {
       parts: { ...parts, bytes: new Uint8Array() },

@@ -158,8 +158,7 @@ export function createReceiver<
 }
 
 const GRACE_MS = 10_000
-const NOT_BOTH =
-  'which was already called. Remove one of the two calls.'
+const NOT_BOTH = 'which was already called. Remove one of the two calls.'
 /** How long requests in progress may still take when the grace period is shorter. */
 const ANSWERS_MS = 300
 

@@ -146,5 +146,8 @@ function isTime(at: unknown): boolean {
 
 function unreadable(reason: string): HooklineError {
   const rule = `A message of an inbox must be an envelope of version ${VERSION}`
-  return new HooklineError('internal', `${rule}: ${reason}. Redrive the message with the release that wrote it, or drop the message.`)
+  return new HooklineError(
+    'internal',
+    `${rule}: ${reason}. Redrive the message with the release that wrote it, or drop the message.`,
+  )
 }

@@ -331,7 +331,8 @@ export class StoredMessages {
   }
 }
 
-const STOPPED = 'The receiver closed, or `work` ended, before the handlers finished. Stop handling the message: another attempt follows.'
+const STOPPED =
+  'The receiver closed, or `work` ended, before the handlers finished. Stop handling the message: another attempt follows.'
 
 /** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
 function createDeferredSave(save: () => unknown) {

@@ -118,7 +118,12 @@ export class Handlers {
     requireOptions('onAudience', handlers, ['entered', 'exited'])
     const sides = SIDES.filter((side) => handlers[side] !== undefined)
     if (sides.length === 0) {
-      throw invalidOption('onAudience: options', 'must contain `entered` or `exited`', undefined, 'Pass a function as one of them.')
+      throw invalidOption(
+        'onAudience: options',
+        'must contain `entered` or `exited`',
+        undefined,
+        'Pass a function as one of them.',
+      )
     }
     for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
     if (sides.some((side) => !this.#byAudience[side].has(trait))) this.#refuseAfterStart('onAudience', name)
@@ -222,7 +227,12 @@ export class Handlers {
     const other = this.#all().find((each) => (isOfBatches || isBatched(each)) && canShareMessage(on, each.on))
     if (other === undefined) return
     const rule = 'must not share messages with a batch handler in an inbox with `transactional`'
-    throw invalidOption(call, rule, `handlers for ${show(on)} and ${show(other.on)}`, 'Do both in one `onBatch` handler.')
+    throw invalidOption(
+      call,
+      rule,
+      `handlers for ${show(on)} and ${show(other.on)}`,
+      'Do both in one `onBatch` handler.',
+    )
   }
 
   #requirePlanned(call: string, events: ReadonlySet<string>): void {

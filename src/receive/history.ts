@@ -188,7 +188,12 @@ function requireIds(option: string, ids: unknown): void {
 function requireTexts(option: string, list: unknown): asserts list is readonly string[] | undefined {
   const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
   if (list === undefined || isList) return
-  throw invalidOption(option, 'must be a non-empty list of strings', kindOf(list), 'Pass at least one, or omit the option.')
+  throw invalidOption(
+    option,
+    'must be a non-empty list of strings',
+    kindOf(list),
+    'Pass at least one, or omit the option.',
+  )
 }
 
 function requireHandlerNames(names: readonly string[]): void {

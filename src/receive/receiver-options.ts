@@ -219,7 +219,12 @@ export function readOptions(options: ReceiverOptions) {
 
 function requireDeliveryMethods(name: string, methods: unknown): void {
   if (!Array.isArray(methods) || methods.length === 0) {
-    throw invalidOption(name, 'must be a non-empty list of methods', kindOf(methods), "Pass, for example, ['POST', 'PUT'].")
+    throw invalidOption(
+      name,
+      'must be a non-empty list of methods',
+      kindOf(methods),
+      "Pass, for example, ['POST', 'PUT'].",
+    )
   }
   for (const [index, method] of methods.entries()) requireOneOf(`${name}[${index}]`, method, METHODS)
 }

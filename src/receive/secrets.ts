@@ -96,7 +96,12 @@ export function readSecret(
     }
     requireOptions('header', header, ['name', 'value'])
     if (!isToken(header.name)) {
-      throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass, for example, 'X-Webhook-Key'.")
+      throw invalidOption(
+        'header.name',
+        'must be the name of a header',
+        show(header.name),
+        "Pass, for example, 'X-Webhook-Key'.",
+      )
     }
     return createFindKeys(header.value, clock, 'header.value')
   }
@@ -124,7 +129,8 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
   }
   if (secret === undefined || secret === '') {
     const later = 'a function that returns it, if it is not set when this module loads'
-    const what = option === 'secret' ? 'the shared secret of the destination' : 'the value that the sender sends in this header'
+    const what =
+      option === 'secret' ? 'the shared secret of the destination' : 'the value that the sender sends in this header'
     const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
@@ -211,8 +217,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
     const advice = 'Return undefined for a request from an unknown source.'
     throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
   } catch (cause) {
-    const text =
-      '`secret.source` failed to name the source of the request. See `cause` of this error in `onError`.'
+    const text = '`secret.source` failed to name the source of the request. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
   }
 }

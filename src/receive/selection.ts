@@ -41,7 +41,12 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
   if (keys.has('custom') && !takesCustom) {
     const advice = 'Pass `custom: true` to createReceiver.'
-    throw invalidOption(`${call}: type`, "cannot be 'custom' unless the receiver accepts custom messages", undefined, advice)
+    throw invalidOption(
+      `${call}: type`,
+      "cannot be 'custom' unless the receiver accepts custom messages",
+      undefined,
+      advice,
+    )
   }
   if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
     const found = `${given.length} arguments`

@@ -112,7 +112,10 @@ function signWith({ name, value }: GivenHeader, bytes: Uint8Array): string {
 }
 
 function headerMismatch(name: string): HooklineError {
-  return new HooklineError('header_mismatch', `The header ${name} does not have the expected value. Correct it in the sender's settings.`)
+  return new HooklineError(
+    'header_mismatch',
+    `The header ${name} does not have the expected value. Correct it in the sender's settings.`,
+  )
 }
 
 /** A stranger chose the path, so an error shows only its beginning. */
