@@ -64,7 +64,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   function printLeftOut(code: string, period: Period): void {
     const { level, leftOut: more } = period
     period.leftOut = 0
-    if (more > 0) print({ level, code, text: `${more} more lines of ${code} in the last minute.`, fields: { more } })
+    if (more > 0) print({ level, code, text: `${more} more ${code} lines in the last minute.`, fields: { more } })
   }
 
   function startPeriod(code: string, level: Line['level']): Period {

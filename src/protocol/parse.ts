@@ -92,7 +92,7 @@ function isText(value: unknown): value is string {
 
 function requireText(message: Json, field: string): void {
   const value = message[field]
-  if (!isText(value)) throw invalid(field, TEXT, value, `this field with every ${message.type}`)
+  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type}`)
 }
 
 function requireActor(message: Json): void {
@@ -107,7 +107,7 @@ function requireActor(message: Json): void {
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [first, second] = [message[spaced], message[plain]]
   const id = isMissing(first) ? (second ?? first) : first
-  if (!isText(id)) throw invalid(spaced, `${TEXT}, or be replaced by \`${plain}\``, id, 'this field with every alias')
+  if (!isText(id)) throw invalid(spaced, `${TEXT}, or be replaced by \`${plain}\``, id, 'it with every alias')
   if (!isMissing(second) && second !== id) {
     const rule = `must equal \`${plain}\`, its other spelling`
     throw invalidField('message_invalid', spaced, rule, 'two different values', 'only one of the two')

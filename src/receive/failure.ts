@@ -10,7 +10,7 @@ import { locateIssues } from './schema-issues.ts'
 export function explainError(thrown: unknown): string {
   if (!(thrown instanceof HooklineError)) return describeError(thrown)
   const { code, message, cause, issues } = thrown
-  if (issues !== undefined && issues.length > 0) return `${message} At ${locateIssues(issues)}.`
+  if (issues !== undefined && issues.length > 0) return `${message} Location: ${locateIssues(issues)}.`
   if (code !== 'handler_failed' || !(cause instanceof AggregateError)) return message
   const [first, ...others] = cause.errors
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`

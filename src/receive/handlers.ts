@@ -265,7 +265,7 @@ export class Handlers {
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
-    const message = `No handler is named ${show(name)}, so a message that such a handler failed on is handled without it. Give the name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)} any more, so a message that it failed to handle is completed without it. Give this name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -295,7 +295,9 @@ export class Handlers {
     this.#warned.add(subject)
     const others = [...this.#byEvent.keys(), ...this.#schemas].filter((known) => known !== event)
     const near = name === undefined ? undefined : nearest(name, others)
-    const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if you do not need it.'
+    const hint = near
+      ? `Did you mean '${near}'?`
+      : 'Register a handler with `on`, or an empty function to ignore such messages.'
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 

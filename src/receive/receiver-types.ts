@@ -108,7 +108,7 @@ export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['
 
 /** The health of a receiver and its inbox. */
 export interface ReceiverHealth extends Health {
-  /** Whether {@link Receiver.pause} was called in this process. A pause does not change the status: requests are still stored. */
+  /** Whether this process is paused: see {@link Receiver.pause}. A pause does not change the status: requests are still stored. */
   readonly paused: boolean
   /** How many messages matched no handler in this process since the receiver was created. */
   readonly ignored: number

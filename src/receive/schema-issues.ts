@@ -23,7 +23,7 @@ export function locateIssues(issues: readonly SchemaIssue[]): string {
   const shown = issues.slice(0, MAX_ISSUES).map((issue) => {
     const { keys, code } = readIssue(issue)
     const names = [...keys.slice(0, MAX_DEPTH).map(showKey), ...(keys.length > MAX_DEPTH ? ['…'] : [])]
-    return `${names.join('.') || 'the whole'}${code === undefined ? '' : ` (${code})`}`
+    return `${names.join('.') || 'the whole value'}${code === undefined ? '' : ` (${code})`}`
   })
   const more = issues.length - shown.length
   return [...new Set(shown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')

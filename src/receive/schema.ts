@@ -135,6 +135,6 @@ function validateField(
 }
 
 function mismatch(field: string, issues: readonly SchemaIssue[]): HooklineError {
-  const text = `\`${field}\` does not match its schema: ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
+  const text = `\`${field}\` does not match its schema. Found ${countIssues(issues)}. See \`issues\` of this error in \`onError\`.`
   return new HooklineError('schema_mismatch', text, { path: field, issues })
 }

@@ -49,7 +49,7 @@ describe('explainConnectionError', () => {
 
   it('says of a private address what the option is called, and not which address it is', () => {
     expect(textOf(coded('HOOKLINE_PRIVATE_ADDRESS', '10.1.2.3'))).toBe(
-      'The server must have a public address. Got a private or reserved address. Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
+      'The server must have a public address. Got a host with a private or reserved address. Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
     )
   })
 

@@ -99,7 +99,7 @@ it('a sender and a client refuse workerd, which shows no certificates', async ()
   vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
   onTestFinished(() => void vi.unstubAllGlobals())
   const refusal =
-    'Sending needs a runtime that shows the certificate of a server. Got workerd (Cloudflare Workers). Send from Node, Bun or Deno, or pass a `dispatcher`.'
+    'Sending needs a runtime that exposes the certificate of a server. Got workerd (Cloudflare Workers). Send from Node, Bun or Deno, or pass a `dispatcher`.'
   const webhooks = [{ url: 'http://127.0.0.1:9/' }]
   const endpoint = 'http://127.0.0.1:9/'
   expect(() => createSender({ webhooks })).toThrow(new TypeError(refusal))

@@ -91,7 +91,7 @@ describe('lines are bounded', () => {
     await clock.advance(59_999)
     expect(texts()).toEqual(['text 1', 'text 2', 'text 3', 'text 4', 'text 5', 'other'])
     await clock.advance(1)
-    expect(texts().slice(6)).toEqual(['3 more a in the last minute.'])
+    expect(texts().slice(6)).toEqual(['3 more a lines in the last minute.'])
     log.write(line('a', 'text 1'))
     expect(texts().slice(7)).toEqual(['text 1'])
   })
@@ -104,7 +104,7 @@ describe('lines are bounded', () => {
     await clock.advance(60_000)
     expect(calls).toEqual([
       ['error', { code: 'a' }, 'same'],
-      ['error', { code: 'a', more: 21 }, '21 more a in the last minute.'],
+      ['error', { code: 'a', more: 21 }, '21 more a lines in the last minute.'],
     ])
   })
 
@@ -114,7 +114,7 @@ describe('lines are bounded', () => {
     log.flush()
     log.flush()
     await clock.advance(60_000)
-    expect(texts()).toEqual(['same', '2 more a in the last minute.'])
+    expect(texts()).toEqual(['same', '2 more a lines in the last minute.'])
     expect(clock.timers).toBe(0)
   })
 

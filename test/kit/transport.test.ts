@@ -38,7 +38,7 @@ describe('ca', () => {
   ])('refuses %s', (_name, ca, found) => {
     expect(() => readCertificates(ca)).toThrow(TypeError)
     expect(() => readCertificates(ca)).toThrow(
-      `\`ca\` must be PEM certificates that can be read. Got ${found}. Pass the content of a PEM file, for example await readFile('ca.pem').`,
+      `\`ca\` must contain readable PEM certificates. Got ${found}. Pass the content of a PEM file, for example await readFile('ca.pem').`,
     )
   })
 })

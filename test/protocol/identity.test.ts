@@ -60,6 +60,6 @@ it.each<[unknown, string]>([
   [['ada', undefined], 'undefined'],
   [{ userId: 'ada' }, 'an object'],
 ])('refuses ids that are %j', (ids, found) => {
-  const message = `\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`
+  const message = `\`ids\` must be the id of a user or a list of ids. Got ${found}. Pass an id, for example 'user-1'.`
   expect(() => matchUser(ids as never)).toThrow(new TypeError(message))
 })

@@ -121,9 +121,12 @@ describe('body_not_json', () => {
   it.each([
     ['', 'Got 0 bytes'],
     ['{"type":', 'must be valid JSON'],
-    ['[]', 'not a list. Got an empty list'],
+    ['[]', 'a single JSON object. Got an empty list'],
     ['5', 'Got a number'],
-    [`${'['.repeat(250_000)}${']'.repeat(250_000)}`, 'not a list. Got a list. Send one JSON object per request'],
+    [
+      `${'['.repeat(250_000)}${']'.repeat(250_000)}`,
+      'a single JSON object. Got a list. Send one JSON object per request',
+    ],
   ])('%.12s', (body, says) => {
     const error = errorOf(bytesOf(body))
     expect([error.code, error.status]).toEqual(['body_not_json', 400])
@@ -133,7 +136,7 @@ describe('body_not_json', () => {
   it('says where, and quotes nothing of the body', () => {
     const error = errorOf(bytesOf('{"password":"hunter2" x}'))
     expect(error.message).toBe(
-      'The body must be valid JSON. Got 24 bytes, with the fault at position 22. Send one JSON object per request, in UTF-8.',
+      'The body must be valid JSON. Got 24 bytes, with an error at position 22. Send one JSON object per request, in UTF-8.',
     )
     expect(error.cause).toBeUndefined()
     expect(String(error.stack)).not.toContain('hunter2')
@@ -176,7 +179,7 @@ describe('message_invalid names the field', () => {
     const error = errorOf(bytesOf({ ...alias, [plain]: value }))
     expect([error.code, error.path]).toEqual(['message_invalid', spaced])
     expect(error.message).toBe(
-      `\`${spaced}\` must equal \`${plain}\`, its other spelling. Got two different values. Pass one of the two.`,
+      `\`${spaced}\` must equal \`${plain}\`, its other spelling. Got two different values. Pass only one of the two.`,
     )
   })
 
@@ -277,7 +280,7 @@ it('refuses text: bytes are what was signed', () => {
     [{}, 'an object'],
     [[1], 'a list'],
   ]) {
-    const fault = `parse: body must be the exact bytes as a Uint8Array. Got ${found}. Pass the bytes as they are on the wire`
+    const fault = `parse: body must be the exact bytes as a Uint8Array. Got ${found}. Pass the bytes as they arrived`
     expect(() => parse(body as never)).toThrow(TypeError)
     expect(() => parse(body as never)).toThrow(fault)
   }

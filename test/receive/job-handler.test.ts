@@ -252,21 +252,21 @@ describe('an envelope that is unreadable', () => {
   const write = (more: object) => bytes(`${JSON.stringify({ ...line, ...more })}\n{}`)
 
   it.each<[string, Uint8Array, string]>([
-    ['nothing', bytes(''), 'other bytes'],
-    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'other bytes'],
-    ['another JSON', bytes('[]\n'), 'other bytes'],
-    ['JSON of others', bytes('{"v":1}\n{}'), 'other bytes'],
+    ['nothing', bytes(''), 'another format'],
+    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'another format'],
+    ['another JSON', bytes('[]\n'), 'another format'],
+    ['JSON of others', bytes('{"v":1}\n{}'), 'another format'],
     ['another form', write({ hookline: 2 }), 'version 2'],
-    ['no time', write({ at: 'now' }), 'missing fields'],
-    ['no source', write({ source: 5 }), 'missing fields'],
-    ['a sender that has no name', write({ from: 5 }), 'missing fields'],
-    ['no headers', write({ headers: [] }), 'missing fields'],
-    ['a group that has no name', write({ group: 5 }), 'missing fields'],
-    ['a replay without an id', write({ replay: { at: 0 } }), 'missing fields'],
-    ['a replay without a time', write({ replay: { id: 'fix-42' } }), 'missing fields'],
-    ['a replay for one name', write({ replay: { id: 'fix-42', at: 0, only: 'crm' } }), 'missing fields'],
-    ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'missing fields'],
-    ['no secretIndex', write({ signature: 'x' }), 'missing fields'],
+    ['no time', write({ at: 'now' }), 'lacks fields'],
+    ['no source', write({ source: 5 }), 'lacks fields'],
+    ['a sender that has no name', write({ from: 5 }), 'lacks fields'],
+    ['no headers', write({ headers: [] }), 'lacks fields'],
+    ['a group that has no name', write({ group: 5 }), 'lacks fields'],
+    ['a replay without an id', write({ replay: { at: 0 } }), 'lacks fields'],
+    ['a replay without a time', write({ replay: { id: 'fix-42' } }), 'lacks fields'],
+    ['a replay for one name', write({ replay: { id: 'fix-42', at: 0, only: 'crm' } }), 'lacks fields'],
+    ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'lacks fields'],
+    ['no secretIndex', write({ signature: 'x' }), 'lacks fields'],
   ])('%s: is a dead letter at once, which says why', async (_what, body, why) => {
     const { outcome, state, handler } = await handleJob({ body })
     expect(outcome).toMatchObject({ deadLetter: 'unreadable' })

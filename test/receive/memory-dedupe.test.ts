@@ -81,7 +81,7 @@ it('never forgets what is being handled, and says when there is nothing else', a
   await clock.advance(1)
   const b = claim('b')
   expect(() => dedupe.claim('c')).toThrow(
-    expect.objectContaining({ code: 'dedupe_unavailable', message: expect.stringContaining('`maxKeys` (2)') }),
+    expect.objectContaining({ code: 'dedupe_unavailable', message: expect.stringContaining('2 messages (`maxKeys`)') }),
   )
   expect([dedupe.claim('a'), dedupe.claim('b')]).toEqual(['in_progress', 'in_progress'])
   b.release()

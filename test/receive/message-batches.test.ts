@@ -29,7 +29,7 @@ describe('a handler of batches', () => {
     expect(() => setUp().receiver.onBatch('*', () => {})).toThrow('`onBatch` needs an inbox.')
     const { receiver } = setUpInbox()
     receiver.on('*', () => {}).start()
-    expect(() => receiver.onBatch('*', () => {})).toThrow('`onBatch` must come before `start()`')
+    expect(() => receiver.onBatch('*', () => {})).toThrow('`onBatch` must be called before `start()`')
   })
 
   it.each<[string, object]>([

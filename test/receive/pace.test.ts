@@ -153,7 +153,7 @@ describe('maxPerSecond of a handler', () => {
     const { receiver } = setUpInbox({ transactional: true }, {}, { isTransactional: true })
     const register = () => receiver.on('*', () => {}, { name: 'crm', maxPerSecond: 5 })
     expect(register).toThrow(
-      '`on: maxPerSecond` cannot be combined with `inbox.transactional`. Pass `inbox.maxPerSecond`.',
+      '`on: maxPerSecond` cannot be combined with `inbox.transactional`. Pass `inbox.maxPerSecond` instead.',
     )
   })
 })

@@ -52,14 +52,14 @@ describe.each(libraries)('events, by $name', ({ name, order }) => {
     expect(received).toMatchObject({ status: 422, error: { code: 'schema_mismatch', path: 'properties' } })
     expect(JSON.parse(received.body)).toMatchObject({ path: 'properties', detail: errors[0]?.message })
     expect(received.body + inspect(errors[0], { depth: 9 }) + JSON.stringify(errors[0])).not.toMatch(/4111/)
-    expect(errors[0]?.message).toMatch(/Got 1 issue: (invalid_type|union)\. See `issues`/)
+    expect(errors[0]?.message).toMatch(/Found 1 issue: (invalid_type|union)\. See `issues`/)
     expect(errors[0]?.issues?.map(pathOf)).toEqual(['total'])
     expect([handler.mock.calls.length, onRejected.mock.calls.length]).toEqual([0, 1])
     expect(onRejected.mock.calls[0]?.[0]).toBe(errors[0])
     if (name === 'zod, asynchronous') return
     await deliver(receiver, { ...track, properties: { lines: [{ sku: 'a' }, {}] } })
     expect(errors[1]?.issues?.map(pathOf)).toEqual(['total', 'lines.1.sku'])
-    expect(errors[1]?.message).toMatch(/Got 2 issues: \w+/)
+    expect(errors[1]?.message).toMatch(/Found 2 issues: \w+/)
   })
 
   it('takes a message without properties for an empty object', async () => {
@@ -136,12 +136,12 @@ describe('issues', () => {
   it('whose keys look like names are shown to the owner alone', async () => {
     const { error, body, line } = await refuse(numbers, { 'Line-Total_2 net': 'x' })
     expect(body + inspect(error)).not.toContain('Line-Total')
-    expect(line).toContain('At Line-Total_2 net (invalid_type).')
+    expect(line).toContain('Location: Line-Total_2 net (invalid_type).')
   })
 
   it('are counted by their codes', async () => {
     const { error } = await refuse(z.object({ a: z.number(), b: z.number(), c: z.string().min(9) }), { c: '' })
-    expect(error?.message).toContain('Got 3 issues: invalid_type (2), too_small.')
+    expect(error?.message).toContain('Found 3 issues: invalid_type (2), too_small.')
   })
 
   const list: z.ZodType = z.lazy(() => z.array(list))
@@ -162,7 +162,7 @@ describe('issues', () => {
       { a: JSON.parse(deepText) },
       `a${'.0'.repeat(9)}.… (invalid_type)`,
     ],
-    ['as the whole', z.object({}).refine(() => false), {}, 'the whole (custom)'],
+    ['as the whole', z.object({}).refine(() => false), {}, 'the whole value (custom)'],
     [
       'of many levels',
       z.object({ a: z.object({ b: z.object({ c: z.object({ d: z.number() }) }) }) }),
@@ -170,7 +170,7 @@ describe('issues', () => {
       'a.b.c.d (invalid_type)',
     ],
   ])('are located in the log: keys %s', async (_what, schema, properties, faults) => {
-    expect((await refuse(schema, properties)).line).toContain(` At ${faults}.`)
+    expect((await refuse(schema, properties)).line).toContain(` Location: ${faults}.`)
   })
 
   it('are in the dead letter of an inbox, without keys that are data', async () => {

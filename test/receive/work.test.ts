@@ -189,7 +189,7 @@ describe('the work', () => {
     await expect(receiver.work({ forMs })).rejects.toThrow('`work` needs a handler.')
     receiver.on('*', () => {})
     const working = receiver.work({ forMs })
-    await expect(receiver.work({ forMs })).rejects.toThrow('`work` is running')
+    await expect(receiver.work({ forMs })).rejects.toThrow('`work` is already running')
     expect(() => receiver.start()).toThrow('`start` cannot be combined with')
     await clock.advance(forMs)
     await working

@@ -301,7 +301,7 @@ describe('workerd', () => {
       'refuses',
     )
   const NO_CERTIFICATES =
-    /(?<=^TypeError: )Sending needs a runtime that shows the certificate of a server\. .*dispatcher`\.$/
+    /(?<=^TypeError: )Sending needs a runtime that exposes the certificate of a server\. .*dispatcher`\.$/
   refuse('send', ['sender', 'destination'], NO_CERTIFICATES)
   refuse('client', ['client'], NO_CERTIFICATES)
   refuse('sqlite', ['queue'], /(?<=^HooklineError: .*: )this runtime has no SQLite\. .* another engine\.$/)
