@@ -1,4 +1,4 @@
-/** A plugin of the build. Without it, an import of one name from a list of re-exports would load every file in the list. */
+/** A plugin for the build. Without it, importing one name from a list of re-exports would load every file in the list. */
 
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -8,7 +8,7 @@ import type { Plugin } from 'esbuild'
 const LIST = resolve('src/internals.ts')
 const NAMED = /^(?:import|export) \{([^}]*)\} from '([^']*)'$/gm
 
-/** Makes each file of the tools import the names of `src/internals.ts` from the files that declare them. */
+/** Makes the tools import the names in `src/internals.ts` directly from the files that declare them. */
 export const directImports: Plugin = {
   name: 'direct imports',
   setup(build) {
@@ -28,7 +28,7 @@ export const directImports: Plugin = {
   },
 }
 
-/** Finds the file that declares each value of the list. */
+/** Finds the file that declares each value in the list. */
 async function readFiles(): Promise<ReadonlyMap<string, string>> {
   const statements = [...(await readFile(LIST, 'utf8')).matchAll(NAMED)]
   return new Map(

@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns whether the value has the type of one of the seven messages. */
+/** Returns whether the value is an object whose `type` is one of the seven message types. */
 export function isMessage(value: unknown): value is Json & { readonly type: MessageType } {
   return isObject(value) && MESSAGE_TYPES.some((type) => type === value.type)
 }
@@ -24,7 +24,7 @@ export function tryParse(bytes: Uint8Array): unknown {
 
 const decoder = new TextDecoder()
 
-/** Parses a condition such as `properties.order_id=42`. A value that is not a JSON scalar is text. Returns undefined without a path. */
+/** Parses a condition such as `properties.order_id=42`. A value that is not a JSON scalar is read as text. Returns undefined when there is no path. */
 export function readField(condition: string): readonly [path: string, value: FieldValue] | undefined {
   const at = condition.indexOf('=')
   if (at < 1) return undefined

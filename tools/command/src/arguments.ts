@@ -17,7 +17,7 @@ import { note, UsageError } from './terminal.ts'
 const SENDERS = Object.keys(KNOWN_SENDERS) as KnownSender[]
 const { proofHeader: KEY_HEADER } = KNOWN_SENDERS.rudderstack
 
-/** The form in which requests are made. */
+/** The form of the requests to send. */
 export interface FormOptions {
   readonly as: KnownSender
   readonly method?: DeliveryMethod
@@ -27,20 +27,29 @@ export interface FormOptions {
 export function addFormOptions(command: Command): Command {
   return command
     .addOption(choice('--as <sender>', 'the service whose requests to imitate', SENDERS).default('segment'))
-    .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
-    .option('--key-header <name>', `the header with the secret of a service that does not sign. Default: ${KEY_HEADER}`)
+    .addOption(
+      choice(
+        '--method <method>',
+        'an HTTP method that the service uses. Default: POST',
+        KNOWN_SENDERS['customer.io'].methods,
+      ),
+    )
+    .option(
+      '--key-header <name>',
+      `the header that carries the secret of a service that does not sign. Default: ${KEY_HEADER}`,
+    )
 }
 
 /** @throws UsageError for a method that the sender does not use, and for an invalid header. */
 export function readForm({ as, method, keyHeader }: FormOptions) {
   const { methods, proofHeader, ...form } = KNOWN_SENDERS[as]
   if (method !== undefined && !methods.includes(method)) {
-    throw new UsageError(`--method: ${as} does not send ${method}. Pass one of ${methods.join(', ')}.`)
+    throw new UsageError(`--method: ${as} does not use ${method}. Pass one of ${methods.join(', ')}.`)
   }
   if (keyHeader !== undefined && !isToken(keyHeader))
     throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
   if (keyHeader !== undefined && form.signs !== 'header')
-    throw new UsageError(`--key-header does not apply to ${as}, which signs. Remove it.`)
+    throw new UsageError(`--key-header does not apply to ${as}, which signs its requests. Remove the option.`)
   return { ...form, as, method: method ?? methods[0], proofHeader: keyHeader ?? proofHeader }
 }
 
@@ -63,21 +72,22 @@ export interface SecretOptions {
 export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
   return command
     .option('--secret <text>', `${what}; other users of this machine can see it in the process list`)
-    .option('--secret-file <file>', `a file that holds ${what}; a line break at its end is not part of it`)
-    .addHelpText('after', '\nWithout either, the secret is read from HOOKLINE_SECRET.')
+    .option('--secret-file <file>', `a file that contains ${what}; a line break at its end is ignored`)
+    .addHelpText('after', '\nWithout --secret and --secret-file, the secret is read from HOOKLINE_SECRET.')
 }
 
 /**
- * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined without any of them.
+ * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined if none of them is set.
  *
- * @throws UsageError (as a rejection) for an empty secret, for both options, and for a file that cannot be read.
+ * @throws UsageError (as a rejection) for an empty secret, for a file that cannot be read, and when both options are passed.
  */
 export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
     throw new UsageError('Pass --secret or --secret-file, not both.')
   }
   const bytes = secretFile === undefined ? undefined : await readInput('--secret-file', secretFile, SECRET_LIMIT)
-  if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError('--secret-file: the file must be text in UTF-8.')
+  if (bytes !== undefined && !isUtf8(bytes))
+    throw new UsageError('--secret-file: the file must contain UTF-8 text. Save it as UTF-8.')
   const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
   if (found === '') {
     const from = secret === '' ? '--secret' : bytes === undefined ? 'HOOKLINE_SECRET' : '--secret-file'
@@ -89,7 +99,7 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
 /**
  * Reads a file of keys. Each line has the id of a key and its 32 bytes as base64.
  *
- * @throws UsageError (as a rejection). It never shows a line.
+ * @throws UsageError (as a rejection) for a file that is invalid or cannot be read. The error never quotes a line.
  */
 export async function readKeyFile(path: string): Promise<EncryptionOptions> {
   const bytes = await readInput('--key-file', path, SECRET_LIMIT)
@@ -98,10 +108,10 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     if (line.trim() === '') return []
     const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
     if (id !== '') return { id, key: Buffer.from(text, 'base64') }
-    throw new UsageError(`--key-file: line ${index + 1} must be an id, a space, and 32 bytes as base64.`)
+    throw new UsageError(`--key-file: line ${index + 1} must consist of an id, a space and 32 bytes as base64.`)
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw new UsageError('--key-file must have at least one key, and a different id for each.')
+    throw new UsageError('--key-file must contain at least one key, and each key must have a different id.')
   return { keys }
 }
 
@@ -116,14 +126,16 @@ export async function requireSecret(options: SecretOptions): Promise<string> {
 /**
  * Reads a file, or stdin for `-`.
  *
- * @param limit The most bytes.
- * @throws UsageError for a file that cannot be read, or is longer.
+ * @param limit The maximum number of bytes.
+ * @throws UsageError (as a rejection) for a file that cannot be read or exceeds the limit.
  */
 export async function readInput(option: string, path: string, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   if (path === '-' && process.stdin.isTTY) {
-    note(`Reading from the terminal. End with ${process.platform === 'win32' ? 'Ctrl-Z and Enter' : 'Ctrl-D'}.`)
+    note(
+      `Reading from the terminal. To end the input, press ${process.platform === 'win32' ? 'Ctrl-Z and Enter' : 'Ctrl-D'}.`,
+    )
   }
   try {
     for await (const chunk of path === '-' ? process.stdin : (await open(path)).createReadStream()) {
@@ -135,12 +147,12 @@ export async function readInput(option: string, path: string, limit: number): Pr
     throw cannotRead(option, path, error)
   }
   if (size <= limit) return Buffer.concat(chunks)
-  throw new UsageError(`${option} must have at most ${limit} bytes. ${named(path)} has more.`)
+  throw new UsageError(`${option} must be at most ${limit} bytes long. ${named(path)} is longer.`)
 }
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // A secret may have been passed in place of its path.
+  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // A secret may have been passed instead of its path.
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
   return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
 }
@@ -172,12 +184,12 @@ export function whole(least: number, most: number): (text: string) => number {
 export function addField(text: string, fields: Readonly<Record<string, FieldValue>> = {}) {
   const field = readField(text)
   if (field !== undefined) return { ...fields, [field[0]]: field[1] }
-  throw new InvalidArgumentError('It must be a path, = and a value: properties.order_id=42.')
+  throw new InvalidArgumentError('It must be a path, an equals sign and a value, such as properties.order_id=42.')
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Parses an age or a date as a time. */
+/** Parses an age or a date into a time. */
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count === undefined ? new Date(text) : new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number))
@@ -185,7 +197,7 @@ export function time(text: string): Date {
   throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
 }
 
-/** Rejects dates such as 2026-02-30, which `Date` reads as a day in March. */
+/** Returns whether a day exists. `Date` reads 2026-02-30 as a day in March. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00Z`)
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
@@ -194,13 +206,15 @@ function isDay(text: string): boolean {
 export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Other texts may hold a password or a token.
+    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Other texts may contain a password or a token.
     const got = found === undefined ? '' : ` Got ${found}.`
     const example = `http://${found ?? 'localhost:3000/webhooks'}`
     throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw new UsageError('The URL must not contain a user name or a password. Pass them as --header.')
+    throw new UsageError(
+      'The URL must not contain a user name or a password. Pass an Authorization header with --header instead.',
+    )
   }
   return url
 }
@@ -210,7 +224,7 @@ export function isLoopback({ hostname }: URL): boolean {
 }
 
 /**
- * Asks before anything is sent to another machine.
+ * Asks for confirmation before anything is sent to another machine.
  *
  * @param what What will be sent, without the address: `3 messages`.
  * @param yes Whether `--yes` was passed.
@@ -221,20 +235,20 @@ export async function confirmRemote(url: URL, what: string, yes = false): Promis
   if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
 }
 
-/** Returns whether every address of the name is on this machine. A resolver decides that for names such as `app.localhost`. */
+/** Returns whether every address of the host name is on this machine. For names such as `app.localhost`, the resolver decides. */
 async function leadsHere({ hostname }: URL): Promise<boolean> {
   const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
   return found.every(({ address }) => /^(127\.|::1$)/.test(address))
 }
 
 /**
- * Asks on the terminal. Only `y` and `yes` confirm.
+ * Asks for confirmation on the terminal. Only `y` and `yes` confirm.
  *
- * @throws UsageError without a terminal.
+ * @throws UsageError (as a rejection) when there is no terminal.
  */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new UsageError(`${question} There is no terminal to confirm it on. Pass --yes to continue.`)
+    throw new UsageError(`${question} There is no terminal on which to confirm this. Pass --yes to continue.`)
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -247,14 +261,16 @@ export async function confirm(question: string): Promise<boolean> {
 export type Headers = Readonly<Record<string, string>>
 
 export function addHeaderOption(command: Command): Command {
-  return command.option('--header <header>', 'another header, as "Name: value"; repeatable', addHeader)
+  return command.option('--header <header>', 'a header to add, as "Name: value"; repeatable', addHeader)
 }
 
 /** Adds a header. Errors never show its value, which may be a token. */
 function addHeader(text: string, headers: Headers = {}): Headers {
   const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*)$/s.exec(text) ?? []
-  if (!isToken(name)) throw new InvalidArgumentError('It must be a name, a colon and a value: "X-Team: growth".')
-  if (RESERVED_HEADERS.has(name.toLowerCase())) throw new InvalidArgumentError(`The command sets ${name} itself.`)
+  if (!isToken(name))
+    throw new InvalidArgumentError('It must be a name, a colon and a value, such as "X-Team: growth".')
+  if (RESERVED_HEADERS.has(name.toLowerCase()))
+    throw new InvalidArgumentError(`The command sets ${name} itself. Omit it.`)
   if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
     throw new InvalidArgumentError(`The value of ${name} must be Latin-1 text without control characters.`)
   }
@@ -262,16 +278,16 @@ function addHeader(text: string, headers: Headers = {}): Headers {
 }
 
 /**
- * Starts to listen.
+ * Starts listening.
  *
- * @param option The option that set the port.
+ * @param option The option that sets the port.
  * @throws UsageError (as a rejection) for a port or an address that is not available.
  */
 export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1') {
   return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
-    const where = `port ${port} of ${host}`
+    const where = `port ${port} on ${host}`
     if (code === 'EADDRINUSE') {
-      throw new UsageError(`${option} must be free. ${where} is in use. Pass another port.`)
+      throw new UsageError(`${option}: ${where} is already in use. Pass another port.`)
     }
     throw new UsageError(`This process cannot listen on ${where}: ${message}. Pass another ${option} or --host.`)
   })

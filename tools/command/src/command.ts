@@ -21,9 +21,9 @@ interface Subcommand {
 }
 
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
-  check: ['judge an endpoint in any language', () => import('./check/index.ts')],
+  check: ['test an endpoint written in any language', () => import('./check/index.ts')],
   init: ['write a receiver and its test into this folder', () => import('./init/index.ts')],
-  demo: ['run every part on this machine, with a page that shows them', () => import('./demo.ts')],
+  demo: ['run every part of Hookline on this machine, with a page that shows them', () => import('./demo.ts')],
   types: ['write schemas from a tracking plan or messages, or compare the two', () => import('./types/index.ts')],
   verify: ['check a signature, and explain why it does not match', () => import('./verify.ts')],
   queue: [
@@ -31,10 +31,10 @@ const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () =
     () => import('./queue/index.ts'),
   ],
   send: ['send messages to an endpoint', () => import('./send/index.ts')],
-  listen: ['receive requests: show, store, forward or refuse them', () => import('./requests/listen/index.ts')],
+  listen: ['receive requests, and show, store, forward or refuse them', () => import('./requests/listen/index.ts')],
   list: ['list the requests that `listen` has stored', () => import('./requests/list.ts')],
-  show: ['show one of them', () => import('./requests/show.ts')],
-  replay: ['send them again', () => import('./requests/replay.ts')],
+  show: ['show one stored request', () => import('./requests/show.ts')],
+  replay: ['send stored requests again', () => import('./requests/replay.ts')],
 }
 
 function createProgram(args: readonly string[]): Command {
@@ -53,7 +53,7 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** Removes values from an error of commander, such as those of a misspelt `--secret` or of a URL. They may be secrets. */
+/** Removes values from an error of commander, such as a URL or the value of a misspelt `--secret`, because they may be secrets. */
 function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line

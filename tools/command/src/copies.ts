@@ -1,4 +1,4 @@
-/** Copies of messages that a receiver does not recognise as duplicates. */
+/** Makes copies of messages that a receiver does not recognise as duplicates. */
 
 import { randomUUID } from 'node:crypto'
 import type { Json } from '../../json.ts'

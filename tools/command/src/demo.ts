@@ -16,22 +16,25 @@ export function define(command: Command): void {
       'the port, on this machine only; 0 for a free one. Default: PORT, or 3000',
       whole(0, 65_535),
     )
-    .option('--data <folder>', 'the folder of the messages, which survive a kill. Default: DATA, or demo-data')
-    .option('--once', 'exit when each message has arrived; exit code 1 if one has not')
+    .option(
+      '--data <folder>',
+      'the folder in which messages are stored, so that they survive a crash. Default: DATA, or demo-data',
+    )
+    .option('--once', 'send ten messages, then exit; exit code 1 if one did not arrive')
     .action(demo)
     .addHelpText('after', HELP)
 }
 
 const HELP = `
-Exit codes: 0 each message came through, 1 one did not, or the port is taken.
+Exit codes: 0 every message arrived, 1 a message did not arrive, or the port is in use.
 
 Examples:
   hookline demo
-      Runs a client, a collector, two destinations and a receiver, and prints the URL of their page. Ctrl-C ends.
+      Runs a client, a collector, two destinations and a receiver, and prints the URL of their page. Ctrl-C stops them.
   hookline demo --once --port 0
-      Sends ten messages through them, and ends.`
+      Sends ten messages through all of them, then exits.`
 
-/** Runs the example unchanged. It reads these variables. */
+/** Runs the example unchanged. The example reads these variables. */
 async function demo({ port, data, once = false }: Options): Promise<void> {
   if (port !== undefined) process.env.PORT = String(port)
   if (data !== undefined) process.env.DATA = data

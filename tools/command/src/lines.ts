@@ -11,7 +11,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/** Splits a stream into lines of at most `limit` bytes. Drops a byte order mark at the beginning. */
+/** Splits a stream into lines, without the bytes of those longer than `limit`. Drops a byte order mark at the beginning. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let [number, read] = [0, 0]

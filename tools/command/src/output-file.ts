@@ -30,5 +30,5 @@ export function requirePlain(option: string, path: string): void {
 }
 
 function cannotWrite(option: string, path: string, reason: string): UsageError {
-  return new UsageError(`${option}: ${path} cannot be written: ${reason}.`)
+  return new UsageError(`${option}: ${path} cannot be written: ${reason}. Pass another path.`)
 }

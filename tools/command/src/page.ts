@@ -8,7 +8,7 @@ import { listenOn } from './arguments.ts'
 import { interruption, note } from './terminal.ts'
 
 /**
- * Serves a page and prints its URL. Returns a function that stops it.
+ * Serves a page and prints its URL. Returns a function that stops the server.
  *
  * @param port True for any free port.
  * @throws UsageError (as a rejection) for a port that is not available.
@@ -30,7 +30,7 @@ export async function servePage(
 }
 
 /**
- * Serves queues until Ctrl-C.
+ * Serves the page of these queues until Ctrl-C.
  *
  * @throws HooklineError (as a rejection) for a queue that cannot be read.
  */
@@ -49,7 +49,7 @@ export async function showQueues(
     }
     const interrupted = interruption()
     const close = await servePage(createQueuePage(queues, how), port)
-    note('It may redrive and drop dead letters, and replay messages. Ctrl-C ends.')
+    note('The page can redrive and drop dead letters, and replay messages. Press Ctrl-C to stop.')
     if (!interrupted.aborted) await once(interrupted, 'abort')
     await close()
   } finally {

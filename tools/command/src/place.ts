@@ -20,9 +20,9 @@ export interface Place {
   readonly openQueue: (name: string) => Promise<Queue>
 }
 
-/** How long a server may take to respond. pg-boss connects twice. */
+/** How long a server may take to respond, in milliseconds. pg-boss connects twice, and may take twice as long. */
 const TIMEOUT_MS = 2_500
-/** The engines report background errors, which the command also sees in its own calls. */
+/** Background errors are ignored, because the command also sees them in its own calls. */
 const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
 /** The command and the argument that errors name. */
@@ -33,7 +33,7 @@ export interface Asker {
 
 const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
 
-/** @throws UsageError for any other URL, which is never quoted. */
+/** @throws UsageError for a URL of any other scheme, which is never quoted. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
   const { argument } = asker
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
@@ -76,8 +76,8 @@ function createFile(path: string): Place {
 }
 
 /**
- * Adapts an error of an engine to the command: removes the user that PostgreSQL names, the placeholder name, and an option that the command
- * does not have.
+ * Adapts an error of an engine to the command: removes the user that PostgreSQL names, the placeholder for the name of the queue, and an
+ * option that the command does not have.
  */
 export function rewordError({ message }: HooklineError, { shown }: Place, { argument } = QUEUE): UsageError {
   return new UsageError(
@@ -93,7 +93,7 @@ export function rewordError({ message }: HooklineError, { shown }: Place, { argu
 /** Loads an engine whose packages are installed in the working directory, or beside this package. */
 function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
-  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports of the packages themselves resolve as usual.
+  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports in the packages themselves resolve as usual.
   module.registerHooks?.({
     resolve(specifier, context, next) {
       if (!packages.includes(specifier) || isTheirs.test(context.parentURL ?? '')) return next(specifier, context)
@@ -111,7 +111,7 @@ function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...pa
       const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
       if (!isMissing && !(error instanceof SyntaxError)) throw error
       const names = packages.join(' and ')
-      const needed = isMissing ? `${names}, not installed here` : `a newer ${names} than what is installed here`
+      const needed = isMissing ? `${names} to be installed` : `a newer version of ${names} than is installed here`
       const line = packages.map((name) => `-p ${name}`).join(' ')
       throw new UsageError(`This ${argument} needs ${needed}. Run npx -p hookline ${line} hookline ${command} …`)
     }

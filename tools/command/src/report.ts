@@ -6,11 +6,11 @@ import { openOutput } from './output-file.ts'
 import { counted, escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
 
 export interface CaseFacts {
-  /** In kebab-case. It never changes, because users select cases by it. */
+  /** The id, in kebab-case. It never changes, because users select cases by it. */
   readonly id: string
   readonly sends: string
   readonly expects: string
-  /** The section and rule of "Outbound event delivery" that require it: `Authentication 2`. */
+  /** The section and rule of "Outbound event delivery" that require the answer, such as `Authentication 2`. */
   readonly section: string
   readonly severity: 'fail' | 'warn'
 }
@@ -18,7 +18,7 @@ export interface CaseFacts {
 export interface Result {
   readonly id: string
   readonly result: Verdict
-  /** Says what was sent or expected, what was received, its consequence, and what to do. It may quote untrusted text. */
+  /** Says what was sent or expected, what was received, what this leads to, and what to do. It may quote untrusted text. */
   readonly sentence: string
   readonly section?: string
   readonly durationMs?: number
@@ -47,9 +47,9 @@ export function addReportOptions(command: Command): Command {
   return command
     .option('--only <ids>', 'run only these cases: ids separated by commas', addIds)
     .option('--list', 'print the cases and send nothing')
-    .option('--json', 'print one JSON object a line')
-    .option('--junit <file>', 'also write the results as XML, as JUnit does')
-    .option('--strict', 'fail for warnings and skipped cases, too')
+    .option('--json', 'print one JSON object per line')
+    .option('--junit <file>', 'also write the results to a JUnit XML file')
+    .option('--strict', 'also fail for warnings and skipped cases')
 }
 
 function addIds(text: string, before: readonly string[] = []): readonly string[] {
@@ -57,7 +57,7 @@ function addIds(text: string, before: readonly string[] = []): readonly string[]
 }
 
 /**
- * Selects cases, in their own order.
+ * Selects cases. Keeps their order.
  *
  * @throws UsageError for an id that no case has.
  */
@@ -68,7 +68,7 @@ export function select<Case extends CaseFacts>(cases: readonly Case[], { only }:
     if (ids.includes(id)) continue
     const near = nearest(id, ids) ?? ids.find((each) => id.length > 2 && each.includes(id.toLowerCase()))
     throw new UsageError(
-      `--only: no case has the id '${id}'. ${near === undefined ? '' : `Did you mean ${near}? `}--list prints all.`,
+      `--only: no case has the id '${id}'. ${near === undefined ? '' : `Did you mean ${near}? `}--list prints all ids.`,
     )
   }
   return cases.filter(({ id }) => only.includes(id))
@@ -98,7 +98,7 @@ export function openReport(
   const results: Result[] = []
   const isTerminal = process.stdout.isTTY && !json
 
-  /** Repeats the failures at the end: a line for each cause, its cases, and what was answered. */
+  /** Repeats the failures at the end: a line for each cause, its cases, and the answer. */
   function printFailures(): void {
     const failed = results.filter(({ result }) => result === 'fail')
     const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)
@@ -119,7 +119,7 @@ export function openReport(
       results.push({ ...shown, ...(cause && { cause: escaped(cause) }), ...(answer && { answer: escaped(answer) }) })
       if (json) return printJson(shown)
       const { id, result: verdict, sentence } = shown
-      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // The summary at the end groups its cases.
+      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // The summary at the end covers such cases.
       printResult({ id: id.padEnd(width), result: verdict, sentence: `${sentence} (${found.section})` })
     },
     finish(isInterrupted) {
@@ -138,13 +138,13 @@ export function openReport(
   }
 }
 
-/** @param result Its texts are already escaped. */
+/** @param result A result whose texts are already escaped. */
 export function printResult({ id, result, sentence }: Result): void {
   print(`${paint(STYLES[result], result)}  ${id}  ${sentence}`)
 }
 
 /**
- * Opens a file for results in the format of JUnit.
+ * Opens a file for results in JUnit format.
  *
  * @param suite The name of the command.
  * @throws UsageError for a file that cannot be written.
@@ -185,7 +185,7 @@ function seconds(durationMs: number): string {
   return (durationMs / 1000).toFixed(3)
 }
 
-/** Escapes a text. Drops characters that XML 1.0 forbids and cannot escape: control characters, surrogates and noncharacters. */
+/** Escapes text for XML. Drops characters that XML 1.0 forbids and cannot escape: control characters, surrogates and noncharacters. */
 function escapeXml(text: string): string {
   return text
     .toWellFormed()

@@ -1,4 +1,4 @@
-/** The store of `hookline listen`: one table of a SQLite file, which other processes read while it grows. */
+/** The store of `hookline listen`: one table in a SQLite file, which other processes can read while it grows. */
 
 import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -7,20 +7,20 @@ import type { Command } from 'commander'
 import type { KeptRequest, KeptSummary } from './requests/kept-request.ts'
 import { UsageError } from './terminal.ts'
 
-/** The limits. Past either of them, the oldest requests are dropped. */
+/** The limits of a store. When either is exceeded, the oldest requests are dropped. */
 export const MAX_REQUESTS = 10_000
 export const MAX_BYTES = 100_000_000
 
-/** The default path. It is in the working directory, so that each project has its own. */
+/** The default path. It is in the working directory, so that each project has its own store. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
-export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
+export const REFERENCE = 'an id or its beginning, last for the newest request, or last~1 for the one before it'
 
 export function addStoreOption(command: Command): Command {
-  return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
+  return command.option('--store <file>', 'the file in which `hookline listen` stores requests', DEFAULT_STORE)
 }
 
-/** The `application_id` of a store, at this offset of every SQLite file. */
+/** The `application_id` of a store, and its offset in every SQLite file. */
 export const STORE_ID = 0x686b_6c6e // "hkln"
 export const STORE_ID_OFFSET = 68
 
@@ -41,12 +41,12 @@ export function createStore(path: string): Store {
   return openStore(path)
 }
 
-/** Moves the complete file into place, because another process may be looking for it. */
+/** Creates the file elsewhere and then moves it into place, because another process may open it at any time. */
 function createFile(path: string): void {
   const folder = dirname(path)
   if (path === DEFAULT_STORE && !existsSync(folder)) {
     mkdirSync(folder, { mode: 0o700 })
-    writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages hold personal data.
+    writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages contain personal data.
   }
   const draft = resolve(`${path}.${process.pid}`)
   writeFileSync(draft, '', { mode: 0o600 }) // SQLite gives the files beside it the same mode.
@@ -69,7 +69,7 @@ export type Store = ReturnType<typeof openStore>
 /**
  * Opens an existing store. Each method throws a UsageError that names the file when the file cannot be used.
  *
- * @throws UsageError when it does not exist, or is not such a store.
+ * @throws UsageError when the file does not exist, or is not a store of `hookline listen`.
  */
 export function openStore(path: string) {
   if (!existsSync(path)) {
@@ -97,17 +97,17 @@ export function openStore(path: string) {
       return attempt(path, () => listed.all({ limit, type }).map(readSummary).reverse())
     },
     /**
-     * Finds the request that {@link REFERENCE} describes.
+     * Finds the request with a reference in the form of {@link REFERENCE}.
      *
      * @throws UsageError when no request matches, or several do.
      */
     get(reference: string): KeptRequest {
       const [last, back = 0] = /^last(?:~(\d{1,6}))?$/.exec(reference) ?? []
       const start = reference.toLowerCase()
-      if (!last && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
+      if (!last && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id consists of hexadecimal digits')
       const [row, another] = attempt(path, () => (last ? newest.all(Number(back)) : named.all({ start })))
       if (row === undefined) throw unknown(reference, 'no such request is stored')
-      if (another !== undefined) throw unknown(reference, 'several ids begin with that')
+      if (another !== undefined) throw unknown(reference, 'several ids begin with it')
       return attempt(path, () => readRequest(row))
     },
     /** Reads the newest requests, oldest first, one at a time, because a body may be large. */
@@ -122,7 +122,7 @@ export function openStore(path: string) {
   }
 }
 
-/** Connects to a file that `listen` wrote. Does not change any other file. */
+/** Connects to a file that `listen` wrote. Leaves any other file unchanged. */
 function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(resolve(path), { timeout: 5_000 })
   database.exec('PRAGMA synchronous = NORMAL')
@@ -130,8 +130,8 @@ function connect(path: string): DatabaseSync {
   if (id === STORE_ID && version === VERSION && tables === TABLE) return database
   database.close()
   const found = id !== STORE_ID ? 'another database' : version === VERSION ? 'other tables' : `version ${version}`
-  const rule = `It must be a store of \`hookline listen\` in version ${VERSION}. Got ${found}.`
-  throw new Error(`${rule} Pass the path of a new file, or use the Hookline that wrote it.`)
+  const rule = `It must be a store of \`hookline listen\`, version ${VERSION}. Got ${found}.`
+  throw new Error(`${rule} Pass the path of a new file, or use the version of Hookline that wrote it.`)
 }
 
 const IDENTITY = `
@@ -152,11 +152,11 @@ function readSummary({ summary: text }: Row): KeptSummary {
     const numbers = [receivedAt, size, answer.durationMs, answer.status ?? 0]
     if (/^[0-9a-f]{12}$/.test(id) && numbers.every(Number.isFinite)) return summary
   } catch {}
-  throw new Error('A request in it is damaged. Pass the path of a new file.')
+  throw new Error('A stored request is damaged. Pass the path of a new file.')
 }
 
 function unknown(reference: string, found: string): UsageError {
-  return new UsageError(`'${reference}' must name one stored request: ${found}. See \`hookline list\`.`)
+  return new UsageError(`'${reference}' must name one stored request: ${found}. Run \`hookline list\` to see the ids.`)
 }
 
 function attempt<T>(path: string, step: () => T): T {

@@ -4,19 +4,19 @@ import { styleText } from 'node:util'
 import { HooklineError } from 'hookline'
 import { escaped, explainError, layOut } from '../../../src/internals.ts'
 
-/** A wrong use of the command, or an unreachable address: one sentence on stderr, and exit code 2. */
+/** The command was used incorrectly, or an address is unreachable. The error is printed as one sentence, and the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Escapes untrusted text for one line: control characters and escape sequences are written as `\u{1b}`. */
+/** Escapes untrusted text so that it stays on one line. Control characters become escapes such as `\u{1b}`. */
 export { escaped }
 
 export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Prints a value as a line of JSON. Control characters are written as `\u001b`. */
+/** Prints a value as a line of JSON. Control characters become escapes such as `\u001b`. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, asUnits))
 }
@@ -28,7 +28,7 @@ function asUnits(char: string): string {
     .join('')
 }
 
-/** `1 message`, `2 messages`. */
+/** Returns a count with its noun: `1 message`, `2 messages`. */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
@@ -37,7 +37,7 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Colours text for stdout. Does nothing outside a terminal, and with `NO_COLOR`. */
+/** Colours text for stdout. Does nothing outside a terminal or when `NO_COLOR` is set. */
 export function paint(style: Parameters<typeof styleText>[0], text: string): string {
   return styleText(style, text, { stream: process.stdout })
 }
@@ -47,13 +47,13 @@ export function endQuietly(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {
       if (code === 'EPIPE') process.exit()
-      if (stream === process.stdout) note(`error: stdout cannot be written: ${message}.`)
+      if (stream === process.stdout) note(`error: cannot write to stdout: ${message}.`)
       process.exit(2)
     })
   }
 }
 
-/** Prints an error in one sentence, and its stack when `DEBUG` is set. Sets exit code 2. */
+/** Prints an error as one sentence, or with its stack when `DEBUG` is set. Sets exit code 2. */
 export function fail(error: unknown): void {
   const isOurs = error instanceof UsageError || error instanceof HooklineError
   const message = explainError(error)
@@ -62,11 +62,11 @@ export function fail(error: unknown): void {
   process.exitCode = 2
 }
 
-/** @throws UsageError on a Node older than `least`, where packages would fail with a stack. */
+/** @throws UsageError on a version of Node older than `least`, on which packages would fail with a stack trace. */
 export function requireNode(least: string): void {
   const found = process.versions.node
   if (found.localeCompare(least, 'en', { numeric: true }) >= 0) return
-  throw new UsageError(`hookline needs Node ${least} or newer. Got ${found}. Install a newer Node.`)
+  throw new UsageError(`hookline needs Node ${least} or newer. Got Node ${found}. Install a newer version.`)
 }
 
 /** Hides warnings that are meant for developers: node:sqlite is experimental in Node 22. */
@@ -78,8 +78,8 @@ export function hideExperimentalWarnings(): void {
 }
 
 /**
- * Returns a signal that fires at the first Ctrl-C (or SIGTERM), so that a command can print what it has so far. A second one exits
- * the process.
+ * Returns a signal that fires on the first Ctrl-C (or SIGTERM), so that a command can print its results so far. A second one exits the
+ * process.
  */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
@@ -91,7 +91,7 @@ export function interruption(): AbortSignal {
   return controller.signal
 }
 
-/** A text that would grow more is shown unchanged: the indentation of deep nesting makes it hundreds of times as long. */
+/** The maximum growth of an indented text. Deep nesting would make it hundreds of times as long: then it is shown unchanged. */
 const MAX_GROWTH = 20
 
 /** Indents JSON, and keeps each number and string as written. Returns anything else as text. */

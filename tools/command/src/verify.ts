@@ -1,11 +1,11 @@
-/** `hookline verify`: says whether a signature is right, and what broke it. */
+/** `hookline verify`: says whether a signature is right, and if not, why. */
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** In a longer body, the search ends before it has tried a serialiser of each language. */
+/** The maximum size of a body, in bytes. With a longer one, the search would end before it had tried each language's serialiser. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {
@@ -17,9 +17,9 @@ interface Options extends SecretOptions {
 
 export function define(command: Command): void {
   command
-    .requiredOption('--body <file>', 'the body, exactly as it arrived; - reads stdin')
+    .requiredOption('--body <file>', 'the file with the body, exactly as it arrived; - reads stdin')
     .requiredOption('--signature <text>', 'the value of X-Signature, exactly as it arrived')
-    .option('--expected', 'also print the right signature, with which anyone can forge this message')
+    .option('--expected', 'also print the right signature, which lets anyone forge this message')
     .option('--json', 'print one JSON object')
     .action(verify)
   addSecretOptions(command).addHelpText('after', HELP)
@@ -30,7 +30,7 @@ Exit codes: 0 the signature is right, 1 it is not, 2 wrong usage.
 
 Examples:
   hookline verify --body body.json --signature "$SIGNATURE"
-      Verifies a body that was kept, with the secret of HOOKLINE_SECRET.
+      Verifies a saved body with the secret in HOOKLINE_SECRET.
   hookline verify --body - --signature "$SIGNATURE" --secret-file secret.txt < body.json
       Reads the body from stdin.`
 
@@ -44,7 +44,7 @@ async function verify(options: Options): Promise<void> {
   print(options.json ? JSON.stringify(explanation) : linesOf(explanation).join('\n'))
 }
 
-/** Writes the verdict, and a line for each finding. They contain nothing of the body, the signature or the secret. */
+/** Writes the verdict and a line for each finding. The lines quote no part of the body, the signature or the secret. */
 function linesOf({ verdict, message, causes, tried, expected }: SignatureExplanation): string[] {
   const lines = message.split('\n')
   const last = expected === undefined ? [] : ['', `Expected: ${expected}`]
@@ -59,13 +59,16 @@ function linesOf({ verdict, message, causes, tried, expected }: SignatureExplana
 }
 
 const TRIED: readonly (readonly [codes: RegExp, words: string])[] = [
-  [/^key_/, 'the digest without the secret, of both one after the other, and with the two exchanged'],
-  [/^secret_/, 'the secret with and without white space and quotation marks, and encoded otherwise'],
+  [/^key_/, 'the digest of the body without the secret, of both joined, and of both swapped'],
+  [/^secret_/, 'the secret with and without white space and quotation marks, and in other encodings'],
   [/^body_(line|space|bom)/, 'the body with and without line breaks, white space and a byte order mark'],
-  [/^body_(latin1|ascii|utf|base64|json|form|percent)/, 'the body in other encodings, once too often or once too few'],
-  [/^body_(empty|object)/, 'no body, and "[object Object]"'],
+  [
+    /^body_(latin1|ascii|utf|base64|json|form|percent)/,
+    'the body in other encodings, encoded one time too many or too few',
+  ],
+  [/^body_(empty|object)/, 'an empty body, and "[object Object]"'],
   [/^body_first/, 'the first element of the list'],
-  [/^body_reserialised/, 'the JSON as JavaScript, Python, PHP, Go, Ruby and Rails write it, with their settings'],
+  [/^body_reserialised/, 'the JSON as JavaScript, Python, PHP, Go, Ruby and Rails write it, with various settings'],
 ]
 
 function listTried(tried: SignatureExplanation['tried']): string[] {

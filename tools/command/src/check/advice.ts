@@ -1,8 +1,8 @@
 /** The likely causes when an endpoint answers a case wrongly, and what to do. */
 
-const PARSE = 'Catch the error of the parser, and answer 400.'
-const MALFORMED = 'Check that the header has 40 hex digits before anything else is done with it.'
-const DOUBLES = 'Where numbers are doubles, it becomes'
+const PARSE = "Catch the parser's error, and answer 400."
+const MALFORMED = 'Check that the header consists of 40 hex digits before you do anything else with it.'
+const DOUBLES = 'Languages whose numbers are doubles write it as'
 
 const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^signature-missing/, 'Refuse a request without the header.'],
@@ -11,68 +11,80 @@ const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
   [/^signature-not-ascii/, `${MALFORMED} In Python, hmac.compare_digest raises an error for such text.`],
   [
     /^signature-(start|truncated|last-digit|first-digit|longer)/,
-    'It compares a part of the signature only: compare all 40 digits.',
+    'The endpoint compares only part of the signature: compare all 40 digits.',
   ],
-  [/^signature-sha256/, 'Compare the lowercase hex HMAC-SHA1 only.'],
-  [/^signature-without-secret/, 'Anyone can compute it: key the digest with the secret.'],
-  [/^signature-empty-secret/, 'Anyone can compute it: refuse every request while no secret is configured.'],
-  [/^signature-of-nothing/, 'It verifies an empty body: read the body before anything else consumes it.'],
+  [/^signature-sha256/, 'Accept only the HMAC-SHA1 in lowercase hex.'],
+  [/^signature-without-secret/, 'Anyone can compute this signature: key the digest with the secret.'],
+  [/^signature-empty-secret/, 'Anyone can compute this signature: refuse every request while no secret is configured.'],
+  [/^signature-of-nothing/, 'The endpoint verifies an empty body: read the body before anything else consumes it.'],
   [/^signature-(upper-case|with-tail|prefixed|base64)/, 'Accept only lowercase hex digits, as the specification says.'],
   [/^signature-forged$/, 'Verify the signature.'],
   [/^signature-forged-types/, 'Verify the signature before you read the type.'],
-  [/^signature-of-other-body/, 'Compute the digest of the body of each request.'],
+  [/^signature-of-other-body/, "Compute the digest of each request's own body."],
   [/^body-changed/, 'Compute the digest of the whole body.'],
   [/^body-extended/, 'Compute the digest of the bytes that arrived, without trimming or parsing them.'],
   [/^body-end-changed/, 'Compute the digest of the whole body, not of its first part.'],
-  [/^(forged-not-json|unsigned-empty-body)/, 'Verify the signature before the body is parsed.'],
-  [/^forged-put/, 'The sender uses POST only: refuse other methods, or verify them as well.'],
+  [/^(forged-not-json|unsigned-empty-body)/, 'Verify the signature before you parse the body.'],
+  [/^forged-put/, 'The sender uses only POST: refuse other methods, or verify their requests as well.'],
 
-  [/^type-/, 'The sender sends all seven types: answer 2xx to those that you do not use.'],
+  [/^type-/, 'The sender sends all seven types: answer 2xx even to those that you do not use.'],
   [/^context-object/, 'Every message except a delete has a context: accept any context.'],
   [/^unknown-fields/, 'Senders add fields over time: ignore unknown ones.'],
   [/^anonymous-id/, 'A visitor who has not logged in has no userId: use the anonymousId.'],
-  [/^user-id-null/, 'Senders write null for the userId of a visitor who has not logged in: treat it as absent.'],
+  [/^user-id-null/, 'Senders write null for the userId of a visitor who has not logged in: treat null as absent.'],
   [/^audience-traits/, 'Audiences arrive as boolean traits: accept booleans as well as text and numbers.'],
-  [/^old-timestamp/, 'A message is retried for four hours with the same bytes: do not refuse one for its age.'],
+  [
+    /^old-timestamp/,
+    'A message is retried for four hours with the same bytes: do not refuse messages because of their age.',
+  ],
 
   [/^bytes-float/, 'JavaScript, Go and PHP write it as 39.'],
   [/^bytes-decimal/, `${DOUBLES} 19.9.`],
-  [/^bytes-exponent/, 'It becomes 1000 or 1000.0.'],
+  [/^bytes-exponent/, 'Serialisers write it as 1000 or 1000.0.'],
   [/^bytes-big-integer/, `${DOUBLES} 9007199254740992.`],
   [/^bytes-non-ascii/, 'Python and PHP write é as \\u00e9, and a body decoded as Latin-1 has two characters for it.'],
   [/^bytes-escaped-non-ascii/, 'JavaScript and others write \\u00e9 as é.'],
-  [/^bytes-line-separator/, 'Go, Rails, PHP and Python escape U+2028; others write the escape as the character.'],
+  [
+    /^bytes-line-separator/,
+    'Go, Rails, PHP and Python escape U+2028; others write the character instead of the escape.',
+  ],
   [/^bytes-slash/, 'PHP writes / as \\/.'],
-  [/^bytes-escaped-slash/, 'All but PHP write \\/ as /.'],
+  [/^bytes-escaped-slash/, 'All languages but PHP write \\/ as /.'],
   [/^bytes-html/, 'Go and Rails write < as \\u003c.'],
-  [/^bytes-escapes/, 'A serialiser has one escape for each character.'],
+  [/^bytes-escapes/, 'A serialiser always uses the same escape for a character.'],
   [/^bytes-key-order/, 'Go sorts keys.'],
-  [/^bytes-index-keys/, 'JavaScript moves them to the front and sorts them.'],
+  [/^bytes-index-keys/, 'JavaScript moves such keys to the front and sorts them.'],
   [/^bytes-empty-object/, 'PHP decodes {} into an array, and writes [].'],
-  [/^bytes-null/, 'Some serialisers leave out what is null.'],
-  [/^bytes-spaces/, 'A serialiser writes none, or another.'],
-  [/^bytes-indented/, 'A body that is read as text may have lost the CR of a line break.'],
-  [/^bytes-(line-break-at-end|space-at-start)/, 'A body that is trimmed, as by strip() or trim(), has lost it.'],
+  [/^bytes-null/, 'Some serialisers omit fields that are null.'],
+  [/^bytes-spaces/, 'A serialiser writes no white space, or different white space.'],
+  [/^bytes-indented/, 'A body that is read as text may lose the CR of its line breaks.'],
+  [/^bytes-(line-break-at-end|space-at-start)/, 'Trimming the body, for example with strip() or trim(), removes it.'],
 
   [
     /^retry-identical/,
-    'A sender that did not get the answer sends the message again: give a known message the same answer.',
+    'A sender that did not get the answer sends the message again: give a message that you already have the same answer.',
   ],
-  [/^large-body/, 'Read the whole body before it is verified, and raise its limit, in the framework and in proxies.'],
+  [
+    /^large-body/,
+    'Read the whole body before you verify it, and raise the size limits of the framework and of proxies.',
+  ],
   [/^body-in-pieces/, 'Read as many bytes as Content-Length says, not only those of the first packet.'],
   [
     /^header-names/,
     'Header names are case-insensitive (RFC 9110, section 5.1), and proxies change their case: ignore the case.',
   ],
-  [/^nul/, 'PostgreSQL refuses that character in text and in jsonb: remove it before the message is stored.'],
+  [/^nul/, 'PostgreSQL refuses that character in text and jsonb: remove it before you store the message.'],
   [/^keep-alive/, 'Read each body to its end, even when you refuse it, or answer with Connection: close.'],
-  [/^twenty-at-once/, 'A sender posts many messages at a time: answer them concurrently, or each of them quickly.'],
+  [/^twenty-at-once/, 'A sender posts many messages at a time: answer them concurrently, or answer each one quickly.'],
 
   [/^key-/, 'Compare the whole value of the header, in constant time, and refuse a request without it.'],
-  [/^batch/, 'The sender posts batches if its user turns them on: accept them, or leave them off at the sender.'],
+  [
+    /^batch/,
+    "The sender posts batches if its user turns them on: accept batches, or leave them off in the sender's settings.",
+  ],
   [/^mapped-body/, 'The user of the sender chooses the body: answer 2xx or 4xx. A 5xx is retried.'],
 
-  [/^lone-surrogate/, 'JSON.stringify of JavaScript writes it: replace it before the text is encoded or stored.'],
+  [/^lone-surrogate/, "JavaScript's JSON.stringify writes it: replace it before you encode or store the text."],
   [/^signed-(not-json|cut-json|empty-body)/, PARSE],
   [
     /^signed-(null|list|empty-object)/,

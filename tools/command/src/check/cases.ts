@@ -1,4 +1,4 @@
-/** The cases of `hookline check URL`, in tables: requests, and the answers that are right. */
+/** The cases of `hookline check URL`, as tables of requests and the right answers. */
 
 import { createHash } from 'node:crypto'
 import { sign } from 'hookline'
@@ -37,7 +37,7 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** Whether an endpoint that changes the bytes before it verifies them refuses it. */
+  /** Whether an endpoint that changes the bytes before it verifies them refuses the request. */
   readonly isExact?: boolean
   /** How several requests are sent. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
@@ -101,9 +101,9 @@ const FORGED: readonly EndpointCase[] = [
     ['signature-not-ascii', 'with a signature of 40 characters that are not ASCII', () => 'é'.repeat(40), WARN],
     ['signature-start', 'with the first 8 digits of the right signature', (right) => right.slice(0, 8)],
     ['signature-truncated', 'with the right signature without its last digit', (right) => right.slice(0, -1)],
-    ['signature-last-digit', 'with the right signature with another last digit', (right) => flip(right, 39)],
-    ['signature-first-digit', 'with the right signature with another first digit', (right) => flip(right, 0)],
-    ['signature-longer', 'with the right signature and two hex digits more', (right) => `${right}00`],
+    ['signature-last-digit', 'with the right signature, but another last digit', (right) => flip(right, 39)],
+    ['signature-first-digit', 'with the right signature, but another first digit', (right) => flip(right, 0)],
+    ['signature-longer', 'with the right signature and two more hex digits', (right) => `${right}00`],
     [
       'signature-sha256',
       'with an HMAC-SHA256 in place of HMAC-SHA1',
@@ -117,8 +117,8 @@ const FORGED: readonly EndpointCase[] = [
     ['signature-empty-secret', 'that is signed with an empty secret', (_, text) => hmac('sha1', '', text)],
     ['signature-of-nothing', 'with the right signature of an empty body', (_, _text, secret) => sign('', secret)],
     ['signature-upper-case', 'with the right signature in upper case', (right) => right.toUpperCase(), TOLERANT],
-    ['signature-with-tail', 'with the right signature and text behind it', (right) => `${right}zz`, TOLERANT],
-    ['signature-prefixed', 'with the right signature behind sha1=', (right) => `sha1=${right}`, TOLERANT],
+    ['signature-with-tail', 'with the right signature and text after it', (right) => `${right}zz`, TOLERANT],
+    ['signature-prefixed', 'with sha1= before the right signature', (right) => `sha1=${right}`, TOLERANT],
     ['signature-base64', 'with the right signature as base64', toBase64, TOLERANT],
     ['signature-forged', 'that is signed with another secret', (_, text) => sign(text, ANOTHER)],
   ]),
@@ -139,7 +139,7 @@ const FORGED: readonly EndpointCase[] = [
   ]),
   ...table<Change>(REFUSED, ofChanged, [
     ['body-changed', 'a message that was changed after it was signed', (text, id) => text.replace(id, 'another')],
-    ['body-extended', 'a message with a line break at its end that was not signed', (text) => `${text}\n`],
+    ['body-extended', 'a message to which a line break was added after it was signed', (text) => `${text}\n`],
     [
       'body-end-changed',
       'a message of 100 KB whose last value was changed after it was signed',
@@ -197,7 +197,7 @@ const TYPES: readonly EndpointCase[] = Object.entries(FIELDS).flatMap(([type, fi
   ]),
 )
 
-/** Changes members of a plain message. */
+/** Returns the members of a plain message to change. */
 type Changes = () => Members
 
 const ofChanges = (changes: Changes, base: Base, id: string) => signed(base, plainText(base.form, id, changes()))
@@ -220,13 +220,13 @@ const [FIRST, ...MESSAGES] = [
     ],
     [
       'anonymous-id',
-      'a message with an anonymousId and without a userId',
+      'a message with an anonymousId, but no userId',
       () => ({ anonymousId: quote(newId()), userId: undefined }),
       USER_ID,
     ],
     [
       'user-id-null',
-      'a message with an anonymousId and the userId null',
+      'a message with an anonymousId, whose userId is null',
       () => ({ anonymousId: quote(newId()), userId: 'null' }),
       { ...WARN, ...USER_ID },
     ],
@@ -234,7 +234,7 @@ const [FIRST, ...MESSAGES] = [
   ...table<Text>({ expectation: 'taken', section: 'Audience and computed-trait delivery 2' }, ofText, [
     [
       'audience-traits',
-      'an identify with the boolean traits of audiences, true and false',
+      'an identify message with the boolean traits of audiences, true and false',
       (form, id) => {
         const traits = object({ check: quote(id), hookline_check_joined: 'true', hookline_check_left: 'false' })
         return write({ ...form, type: 'identify' }, traits)
@@ -280,11 +280,7 @@ const BYTES: readonly EndpointCase[] = [
       '"one":"\u2028\u2029","two":"\\u2028\\u2029"',
     ],
     ['bytes-slash', 'with slashes', '"value":"https://hookline-check.example/a/b"'],
-    [
-      'bytes-escaped-slash',
-      'with slashes that are escaped: \\/',
-      '"value":"https:\\/\\/hookline-check.example\\/a\\/b"',
-    ],
+    ['bytes-escaped-slash', 'with escaped slashes: \\/', '"value":"https:\\/\\/hookline-check.example\\/a\\/b"'],
     ['bytes-html', "with the characters < > & ' +", `"value":"<b>1 & 2</b> 'a'+%41=b"`],
     [
       'bytes-escapes',
@@ -292,7 +288,7 @@ const BYTES: readonly EndpointCase[] = [
       '"one":"say \\"a\\\\b\\" \\b\\f\\n\\r\\t","two":"\\u0022\\u005c\\u000a\\u0041"',
     ],
     ['bytes-key-order', 'with keys that are not sorted', '"zebra":"a","apple":"b"'],
-    ['bytes-index-keys', 'with keys that are whole numbers, and not sorted', '"item":"a","10":"b","9":"c"'],
+    ['bytes-index-keys', 'with keys that are whole numbers and not sorted', '"item":"a","10":"b","9":"c"'],
     ['bytes-empty-object', 'with an empty object', '"value":{}'],
     ['bytes-null', 'with the value null', '"value":null'],
   ]),
@@ -304,7 +300,7 @@ const BYTES: readonly EndpointCase[] = [
     ],
     [
       'bytes-indented',
-      'with line breaks and indentation, LF and CRLF',
+      'with indentation, and with line breaks that are LF and CRLF',
       (text) => JSON.stringify(JSON.parse(text), undefined, 2).replace(/\n(?= *")/g, '\r\n'),
     ],
     ['bytes-line-break-at-end', 'with a line break at its end', (text, form) => `${arrange(form, text)}\n`],
@@ -322,7 +318,7 @@ const ANSWER_IN_TIME = table<Text>({ expectation: 'answered', section: RESPONSE_
 const TRAFFIC = table<Requests>({ expectation: 'taken', section: BODY }, ofRequests, [
   [
     'retry-identical',
-    'the same message twice, as a retry is',
+    'the same message twice, as in a retry',
     (base, id) => Array(2).fill(signed(base, plainText(base.form, id))),
     { section: 'Errors: No response within 5 seconds' },
   ],
@@ -339,7 +335,7 @@ const TRAFFIC = table<Requests>({ expectation: 'taken', section: BODY }, ofReque
   ],
   [
     'header-names-in-lower-case',
-    'a message with the names of its headers in lower case',
+    'a message whose header names are in lower case',
     (base, id) => {
       const request = signed(base, plainText(base.form, id))
       const lower = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value])
@@ -349,13 +345,13 @@ const TRAFFIC = table<Requests>({ expectation: 'taken', section: BODY }, ofReque
   ],
   [
     'nul',
-    'a message with \\u0000 in a text',
+    'a message with \\u0000 in a string',
     (base) => signed(base, write(base.form, '{"check":"nul","value":"a\\u0000b"}')),
     WARN,
   ],
 ])
 
-/** Signed bodies that are not valid messages, or barely. An endpoint may accept or refuse them, but must not fail. */
+/** Signed bodies that are not valid messages, or only barely valid. An endpoint may accept or refuse them, but must not fail. */
 const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
   [
     'lone-surrogate',
@@ -368,10 +364,10 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
     'a signed body that ends in the middle of a message',
     (form, id) => plainText(form, id).slice(0, -20),
   ],
-  ['signed-empty-body', 'an empty body that is signed', () => ''],
-  ['signed-null', 'the signed body null', () => 'null'],
+  ['signed-empty-body', 'a signed empty body', () => ''],
+  ['signed-null', 'a signed body that is null', () => 'null'],
   ['signed-list', 'a signed list of messages', (form, id) => `[${plainText(form, id)}]`],
-  ['signed-empty-object', 'the signed body {}', () => '{}'],
+  ['signed-empty-object', 'a signed body that is {}', () => '{}'],
   [
     'unknown-type',
     'a message of a type that does not exist',
@@ -380,7 +376,7 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
   ['byte-order-mark', 'a message with a byte order mark before it', (form, id) => `\ufeff${plainText(form, id)}`],
 ])
 
-/** Faults of connections. These cases come last, because forged messages may exhaust a limit of the endpoint before. */
+/** Cases about connections. They come last: the many forged messages before may have made the endpoint limit its requests. */
 const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TIME, ...WARN }, ofRequests, [
   [
     'keep-alive',
@@ -400,17 +396,17 @@ const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TI
   ],
 ])
 
-/** Cases for senders that send the secret itself as a header. They replace forged signatures. */
+/** Cases for senders that send the secret itself as a header. They replace the cases of forged signatures. */
 const KEYS = table<(secret: string) => string | null>(
   { ...REFUSED, starts: 'a message ' },
   (proof, base, id) => signed(base, plainText(base.form, id), proof(base.secret)),
   [
     ['key-missing', 'without the header', () => null],
     ['key-empty', 'with an empty header', () => ''],
-    ['key-of-another', 'with another value of the header', () => ANOTHER],
-    ['key-longer', 'with the right value and a character more', (secret) => `${secret}x`],
+    ['key-of-another', 'with another value in the header', () => ANOTHER],
+    ['key-longer', 'with the right value and one more character', (secret) => `${secret}x`],
     ['key-shorter', 'with the right value without its last character', (secret) => secret.slice(0, -1)],
-    ['key-in-other-case', 'with the right value in the other case', (secret) => swapCase(secret)],
+    ['key-in-other-case', 'with the right value in the opposite case', (secret) => swapCase(secret)],
   ],
 )
 
@@ -434,8 +430,8 @@ const MAPPED = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
 /** The case for https URLs. It runs before any request is sent. */
 export const CERTIFICATE: EndpointCase = {
   id: 'certificate',
-  sends: 'nothing: a connection with TLS is opened',
-  expects: 'a certificate of a trusted authority',
+  sends: 'nothing: only a TLS connection is opened',
+  expects: 'a certificate from a trusted authority',
   expectation: 'answered',
   section: 'Authentication 4',
   severity: 'fail',
@@ -460,10 +456,10 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
   ...CONNECTIONS,
 ]
 
-/** The cases of the other senders. */
+/** The additional cases for other senders. */
 export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES, ...MAPPED]
 
-/** Returns the cases of a sender, without those for things that it does not do. */
+/** Returns the cases of a sender, without those that do not apply to it. */
 export function casesOf({ as, signs }: Pick<RequestForm, 'as' | 'signs'>): readonly EndpointCase[] {
   if (as === 'segment') return ENDPOINT_CASES
   const isOfSignature = (each: EndpointCase): boolean => FORGED.includes(each) || BYTES.includes(each)

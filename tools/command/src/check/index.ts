@@ -1,4 +1,4 @@
-/** `hookline check`: judges an endpoint in any language by what it answers. */
+/** `hookline check`: judges an endpoint, in any language, by its answers. */
 
 import type { Command } from 'commander'
 import { createPoster } from '../../../../src/internals.ts'
@@ -37,11 +37,11 @@ Exit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or the address doe
 
 Examples:
   hookline check http://localhost:3000/webhooks
-      Sends all cases, signed with the secret of HOOKLINE_SECRET.
+      Sends all cases, signed with the secret in HOOKLINE_SECRET.
   hookline check http://localhost:3000/webhooks --secret-file secret.txt --strict --junit report.xml
-      For continuous integration: warnings fail, and the results are in a file.
+      For continuous integration: warnings count as failures, and the results are written to a file.
   hookline check http://localhost:3000/webhooks --as customer.io --method PUT
-      Sends the cases as Customer.io's Data Pipelines send messages.
+      Sends the cases in the form that Customer.io's Data Pipelines uses.
   hookline check --list
       Prints the cases, each with its section of https://hookline.github.io/hookline/specification.`
 
@@ -49,21 +49,21 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
   const request = readForm(options)
   const all = casesOf(request)
   if (options.list) return list(select(all, options), options)
-  if (url === undefined) throw new UsageError('A URL is required, for example http://localhost:3000/webhooks.')
+  if (url === undefined) throw new UsageError('A URL is required. Pass, for example, http://localhost:3000/webhooks.')
   const cases = select(all, options).filter((each) => each !== CERTIFICATE || url.protocol === 'https:')
   const { headers, secret } = { headers: options.header ?? {}, secret: await requireSecret(options) }
   const report = openReport(options, cases)
   const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret, headers, request }
   const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // The number of requests that a correct endpoint gets.
-  const what = `about ${count} messages, signed and forged, of users named hookline-check-<random>`
-  note(escaped(`Sends ${what}, to ${url.origin}${url.pathname}.`))
+  const what = `about ${count} signed and forged messages of users named hookline-check-<random>`
+  note(escaped(`Sends ${what} to ${url.origin}${url.pathname}.`))
   await confirmRemote(url, what, options.yes)
 
   const signal = interruption()
   const failure = await createPoster(url).reach()
   if (failure === undefined) {
     if (cases.includes(CERTIFICATE)) {
-      report.add(certificate('pass', 'Opened a connection with TLS. The certificate is trusted.'))
+      report.add(certificate('pass', 'Opened a TLS connection. The certificate is trusted.'))
     }
     await runCases(
       cases.filter((each) => each !== CERTIFICATE),

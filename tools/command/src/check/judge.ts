@@ -31,9 +31,9 @@ const LOST = {
 const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string }>> = {
   taken: LOST,
   refused: {
-    success: 'A 2xx takes it.',
+    success: 'A 2xx accepts it.',
     redirect: 'A refusal is a 4xx: answer 401.',
-    failure: 'A 5xx says that the endpoint failed, and a sender retries it for up to four hours: answer 401.',
+    failure: 'A 5xx says that the endpoint failed, and a sender retries the request for up to four hours: answer 401.',
     timeout: 'A sender sends it again for up to four hours: answer 401 at once.',
     broken: 'A sender sends it again for up to four hours: answer 401.',
   },
@@ -44,7 +44,7 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
     broken: LOST.broken,
   },
   answered: { timeout: LOST.timeout, broken: LOST.broken },
-  not_taken: { success: 'A 2xx takes it.' },
+  not_taken: { success: 'A 2xx accepts it.' },
 }
 
 /** Returns what such an answer does to a correct message. */
@@ -68,7 +68,7 @@ export interface Known {
   readonly culprit: string | undefined
 }
 
-/** The most bytes of an answer that are shown. */
+/** The maximum number of bytes of an answer to show. */
 const MAX_QUOTED = 200
 
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
@@ -107,8 +107,9 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
 }
 
 const USE_BYTES = 'Verify the bytes as they arrived, before they are decoded or parsed.'
-const UNVERIFIED = 'Each message with a forged signature gets the same: verify it, and answer 401 when it is wrong.'
-const LIMITED = 'It limits the rate of requests: a sender may post many messages in a short time.'
+const UNVERIFIED =
+  'Every message with a forged signature gets the same answer: verify the signature, and answer 401 when it is wrong.'
+const LIMITED = 'The endpoint limits the rate of requests: a sender may post many messages in a short time.'
 const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
 
 /** Returns the likely cause, and what to do. */
@@ -125,14 +126,14 @@ function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exch
     how !== undefined || [undefined, status].includes(forgedStatus) || OF_THEMSELVES.includes(status)
   const content =
     isRefusal && !isOfSignature
-      ? `A forged message gets ${forgedStatus}: here the signature was right, but not the content.`
+      ? `A forged message gets ${forgedStatus}, so here the signature was accepted, but not the content.`
       : ''
   if (!isExact) return [content, advice]
-  if (!isRefusal || content) return [content, 'It is correct JSON, in a form that some senders write: accept it.']
-  return [culprit ?? `It re-serialises or decodes the body before it verifies it. ${advice}`, USE_BYTES]
+  if (!isRefusal || content) return [content, 'The body is correct JSON, in a form that some senders write: accept it.']
+  return [culprit ?? `The endpoint re-serialises or decodes the body before verifying it. ${advice}`, USE_BYTES]
 }
 
-/** Describes an answer in a few words. Of its contents, only the target of a redirect is quoted. */
+/** Describes an answer in a few words. Quotes only the target of a redirect. */
 export function describe({ status, headers, reason, error }: Exchange): string {
   if (error === 'timeout') return 'no complete answer within 5 s'
   if (error === 'reset') return 'no answer: the connection was closed'

@@ -6,16 +6,16 @@ import { layOut } from '../../../../src/internals.ts'
 import type { Json } from '../../../json.ts'
 import type { RequestForm } from '../arguments.ts'
 
-/** The form of a message. In the default form, a serialiser writes it back unchanged. */
+/** The form of a message. A serialiser writes a message in the default form back unchanged. */
 export interface Form {
   readonly type: 'track' | 'identify' | 'page' | 'group'
   readonly isSpaced: boolean
-  /** The fields that the sender adds; undefined for a message as in the specification. */
+  /** The fields that the sender adds; undefined for a message in the form of the specification. */
   readonly fields?: Json | undefined
   changes(): Members
 }
 
-/** Members of an object: JSON by key. Undefined omits a key. */
+/** The members of an object: JSON by key. A key whose value is undefined is omitted. */
 export type Members = Readonly<Record<string, string | undefined>>
 
 export interface Base {
@@ -51,7 +51,7 @@ export function quote(text: string): string {
   return JSON.stringify(text)
 }
 
-/** Writes an object without white space and with sorted keys, so that sorting it changes nothing. */
+/** Writes an object without white space and with sorted keys, so that a serialiser that sorts keys changes nothing. */
 export function object(members: Members): string {
   const keys = Object.keys(members).filter((key) => members[key] !== undefined)
   return `{${keys

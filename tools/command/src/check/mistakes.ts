@@ -11,15 +11,15 @@ export interface Sample {
 
 /** Changes to a body that are not made by a serialiser. */
 const CHANGES: readonly (readonly [sentence: string, change: (text: string) => string])[] = [
-  ['It trims the body before it verifies it.', (text) => text.trim()],
-  ['It trims the end of the body before it verifies it.', (text) => text.trimEnd()],
-  ['It decodes the body as Latin-1 before it verifies it.', (text) => Buffer.from(text).toString('latin1')],
-  ['It normalises Unicode before it verifies the body.', (text) => text.normalize()],
-  ['It changes line breaks before it verifies the body.', (text) => text.replaceAll('\r\n', '\n')],
-  ['It removes what is not ASCII before it verifies the body.', (text) => text.replace(/[^\0-\x7f]/g, '')],
+  ['The endpoint trims the body before verifying it.', (text) => text.trim()],
+  ['The endpoint trims the end of the body before verifying it.', (text) => text.trimEnd()],
+  ['The endpoint decodes the body as Latin-1 before verifying it.', (text) => Buffer.from(text).toString('latin1')],
+  ['The endpoint normalises Unicode before verifying the body.', (text) => text.normalize()],
+  ['The endpoint changes line breaks before verifying the body.', (text) => text.replaceAll('\r\n', '\n')],
+  ['The endpoint removes non-ASCII characters before verifying the body.', (text) => text.replace(/[^\0-\x7f]/g, '')],
 ]
 
-/** Below this number of bodies, too many serialisers match. */
+/** The minimum number of bodies. With fewer, too many serialisers match. */
 const MIN_SAMPLES = 10
 
 /** Returns what changes all refused bodies and none of the accepted ones; undefined when no known change matches. */
@@ -44,12 +44,12 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
 /** Stands for a secret where its value makes no difference. */
 const ANY = 'any'
 
-/** Says that the endpoint verifies what one of these serialisers writes. Those with few settings come first. */
+/** Says that the endpoint verifies what one of these serialisers writes. Serialisers with few settings come first. */
 function reserialises(mistakes: readonly Known[]): string {
   const names = mistakes.map(({ writer = '' }) => writer)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
   const shown = [...firstOfEach.values()].reverse().slice(0, 3)
-  return `It re-serialises the body before it verifies it, as ${shown.join(', or ')} does.`
+  return `The endpoint re-serialises the body before verifying it, as ${shown.join(', or ')} does.`
 }
 
 /** A signature that an endpoint may expect by mistake. */
@@ -59,7 +59,7 @@ interface Mistake {
   sign(text: string, secret: string): string
 }
 
-/** Signs a body with one mistake. Returns undefined when the mistake does not apply. */
+/** A known mistake. Its `sign` returns undefined when the mistake does not apply to a body. */
 type Known = Omit<(typeof MISTAKES)[number], 'code'> & { readonly code: string }
 
 export function listMistakes(text: string, secret: string): readonly Mistake[] {
@@ -100,37 +100,37 @@ export function toBase64(hex: string): string {
   return Buffer.from(hex, 'hex').toString('base64')
 }
 
-const USE_HEX = 'Compare lowercase hex digits alone.'
+const USE_HEX = 'Compare only lowercase hex digits.'
 const USE_HMAC = 'Use HMAC-SHA1.'
 const USE_BYTES = 'Verify the bytes as they arrived.'
-const USE_TEXT = 'Use its text.'
+const USE_TEXT = 'Use the text of the secret.'
 
 const MEANINGS: Readonly<Record<string, string>> = {
-  hash_sha256: `It expects HMAC-SHA256. ${USE_HMAC}`,
-  hash_sha512: `It expects HMAC-SHA512. ${USE_HMAC}`,
-  hash_md5: `It expects HMAC-MD5. ${USE_HMAC}`,
-  signature_base64: `It expects base64. ${USE_HEX}`,
-  signature_labelled: `It expects sha1= before the digits. ${USE_HEX}`,
-  signature_uppercase: `It expects upper case. ${USE_HEX}`,
-  sha256_base64: `It expects HMAC-SHA256 as base64. ${USE_HMAC} ${USE_HEX}`,
-  sha256_labelled: `It expects sha256= and HMAC-SHA256. ${USE_HMAC} ${USE_HEX}`,
-  key_unused: `It expects SHA-1 without the secret. ${USE_HMAC}`,
-  key_before_body: `It expects SHA-1 of secret and body. ${USE_HMAC}`,
-  key_behind_body: `It expects SHA-1 of body and secret. ${USE_HMAC}`,
-  key_and_body_swapped: 'It uses the body as the key and the secret as the text. Swap them.',
-  secret_empty: 'Its secret is empty. Configure it.',
-  secret_line_break_lost: 'Its secret has a line break at its end. Remove it.',
-  secret_space_lost: 'Its secret has a space before or after it. Remove it.',
-  secret_space_extra: 'Its secret has no white space around it, and yours has.',
-  secret_quotes_lost: 'Its secret is in quotation marks. Remove them.',
-  secret_quotes_extra: 'Its secret has no quotation marks, and yours has.',
-  secret_hex_decoded: `It decodes the secret from hex. ${USE_TEXT}`,
-  secret_base64_decoded: `It decodes the secret from base64. ${USE_TEXT}`,
-  body_empty: 'It verifies an empty body: something before it has read the body.',
-  body_line_break_lost: `It verifies a body with a line break at its end. ${USE_BYTES}`,
-  body_python: `It verifies str(body) of Python: b'…'. ${USE_BYTES}`,
-  body_object_text: `It verifies an object as text. ${USE_BYTES}`,
-  body_json_string_signed: `It verifies the body as a JSON string. ${USE_BYTES}`,
-  body_base64_signed: `It verifies the body as base64. ${USE_BYTES}`,
-  body_percent_encoded: `It verifies the body as percent-encoded text. ${USE_BYTES}`,
+  hash_sha256: `The endpoint expects HMAC-SHA256. ${USE_HMAC}`,
+  hash_sha512: `The endpoint expects HMAC-SHA512. ${USE_HMAC}`,
+  hash_md5: `The endpoint expects HMAC-MD5. ${USE_HMAC}`,
+  signature_base64: `The endpoint expects base64. ${USE_HEX}`,
+  signature_labelled: `The endpoint expects sha1= before the digits. ${USE_HEX}`,
+  signature_uppercase: `The endpoint expects uppercase digits. ${USE_HEX}`,
+  sha256_base64: `The endpoint expects HMAC-SHA256 as base64. ${USE_HMAC} ${USE_HEX}`,
+  sha256_labelled: `The endpoint expects HMAC-SHA256, after sha256=. ${USE_HMAC} ${USE_HEX}`,
+  key_unused: `The endpoint expects SHA-1 without the secret. ${USE_HMAC}`,
+  key_before_body: `The endpoint expects the SHA-1 of the secret followed by the body. ${USE_HMAC}`,
+  key_behind_body: `The endpoint expects the SHA-1 of the body followed by the secret. ${USE_HMAC}`,
+  key_and_body_swapped: 'The endpoint uses the body as the key and the secret as the text. Swap them.',
+  secret_empty: "The endpoint's secret is empty. Configure it.",
+  secret_line_break_lost: "The endpoint's secret ends with a line break. Remove it.",
+  secret_space_lost: "The endpoint's secret has a space before or after it. Remove the space.",
+  secret_space_extra: "The endpoint's secret has no white space around it, but yours does.",
+  secret_quotes_lost: "The endpoint's secret is in quotation marks. Remove them.",
+  secret_quotes_extra: "The endpoint's secret has no quotation marks around it, but yours does.",
+  secret_hex_decoded: `The endpoint decodes the secret from hex. ${USE_TEXT}`,
+  secret_base64_decoded: `The endpoint decodes the secret from base64. ${USE_TEXT}`,
+  body_empty: 'The endpoint verifies an empty body: something else read the body first.',
+  body_line_break_lost: `The endpoint verifies a body with a line break at its end. ${USE_BYTES}`,
+  body_python: `The endpoint verifies Python's str(body), which is b'…'. ${USE_BYTES}`,
+  body_object_text: `The endpoint verifies an object that was converted to text. ${USE_BYTES}`,
+  body_json_string_signed: `The endpoint verifies the body as a JSON string. ${USE_BYTES}`,
+  body_base64_signed: `The endpoint verifies the body as base64. ${USE_BYTES}`,
+  body_percent_encoded: `The endpoint verifies the body as percent-encoded text. ${USE_BYTES}`,
 }

@@ -14,42 +14,42 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, and what it means that this form is accepted but the previous one was refused. */
+/** A form to try, and what it means if this form is accepted after the previous one was refused. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
 /** The form to try first when the signature was refused. */
 const SPACED: Try = [
   { isSpaced: true },
   false,
-  'With a space after each comma and colon, it got a 2xx. It re-serialises the body before it verifies it, as json.dumps of Python does, and most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.',
+  'With a space after each comma and colon, the message got a 2xx. The endpoint re-serialises the body before verifying it, as Python's json.dumps does, but most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.',
 ]
 
 const TRIES: readonly Try[] = [
   [
     { changes: () => ({ context: undefined }) },
     true,
-    'Without a context object, it got a 2xx. All other cases use this form.',
+    'Without a context object, the message got a 2xx. All other cases use this form.',
   ],
   [
     { changes: () => ({ timestamp: now().replace(/\.\d+/, '') }) },
     false,
-    'With a timestamp without milliseconds, it got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: accept milliseconds.',
+    'With a timestamp without milliseconds, the message got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: accept milliseconds.',
   ],
   [
     { changes: extras },
     false,
-    'With messageId, receivedAt and others, it got a 2xx. The specification does not show these fields: do not require them.',
+    'With messageId, receivedAt and other fields, the message got a 2xx. The specification does not show these fields: do not require them.',
   ],
   ...(['identify', 'page', 'group'] as const).map((type): Try => {
-    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} got a 2xx. All other cases use this type.`]
+    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} message got a 2xx. All other cases use this type.`]
   }),
 ]
 
 const OF_STATUS: Readonly<Record<number, string>> = {
   404: 'Nothing is at this path. Check the path of the URL, and that the endpoint is mounted there for POST.',
-  405: 'It does not accept POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
-  415: 'It refuses the content type application/json. Accept it.',
-  429: 'It limits the rate of requests. Raise the limit for checks and senders.',
+  405: 'The endpoint does not accept POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
+  415: 'The endpoint refuses the content type application/json. Accept it.',
+  429: 'The endpoint limits the rate of requests. Raise the limit for checks and senders.',
 }
 
 /** Sends the plain message in one form after another until one is accepted. */
@@ -83,14 +83,14 @@ export async function findPlain(
     return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
   }
 
-  /** Explains why no plain message is accepted, as far as other signatures show it. */
+  /** Explains why no plain message is accepted, as far as the answers to other signatures show it. */
   async function findReason(): Promise<string> {
     const { status = 0, headers } = exchange
     const meaning = lossOf(exchange)
     const isRefusal = kindOf(exchange) === 'refusal'
     if (isOfContent) {
       if (!isRefusal) return meaning
-      return `${meaning} A forged message gets ${forgedStatus}: the signature was right here, but not the content. Accept a message that has only the fields of the specification.`
+      return `${meaning} A forged message gets ${forgedStatus}, so here the signature was accepted, but not the content. Accept a message that has only the fields of the specification.`
     }
     const known = OF_STATUS[status]
     if (known !== undefined) return known
@@ -100,12 +100,12 @@ export async function findPlain(
     if (!isRefusal) return meaning
     const [scheme] = /^(basic|bearer|digest)\b/i.exec(String(headers['www-authenticate'] ?? '')) ?? []
     if (scheme !== undefined) {
-      return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
+      return `${meaning} The endpoint asks for ${scheme} authentication. Pass the header that the sender uses: --header "Authorization: …".`
     }
     if (request.signs === 'header') {
-      return `${meaning} A message with another value gets the same: it expects another value, or reads a header other than ${request.proofHeader}. Compare both ends.`
+      return `${meaning} A message with another value gets the same answer: the endpoint expects another value, or reads a header other than ${request.proofHeader}. Compare both at the sender and at the endpoint.`
     }
-    return `${meaning} A forged message gets the same: it has another secret, reads a header other than X-Signature, or does not verify the bytes that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
+    return `${meaning} A forged message gets the same answer: the endpoint has another secret, reads a header other than X-Signature, or does not verify the bytes that arrive. Compare the secret with that of the sender, and log the body and the signature that the endpoint verifies: \`hookline verify\` says what is wrong with them.`
   }
 }
 

@@ -15,12 +15,12 @@ export interface Target extends Omit<Base, 'form'> {
   readonly signal: AbortSignal
 }
 
-/** The last moment to start a case, and the end of the run. */
+/** The latest time to start a case, and the end of the run, in milliseconds from its start. */
 const LAST_START_MS = 50_000
 const END_MS = 58_000
-/** After this many timeouts or answers 429, further cases would prove nothing. */
+/** After this many timeouts or 429 answers, further cases would prove nothing. */
 const LIMIT = 2
-const LATE = 'Not sent: a run ends within a minute. Pass --only to run selected cases.'
+const LATE = 'Not sent: a run takes at most a minute. Pass --only to run selected cases.'
 
 export async function runCases(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
   const { url, secret, request } = target
@@ -81,9 +81,9 @@ export async function runCases(cases: readonly EndpointCase[], target: Target, r
   function reasonToSkip({ expectation }: EndpointCase): string | undefined {
     if (isDown) return 'Not sent: the endpoint no longer responds.'
     if (timeouts >= LIMIT) return 'Not sent: two requests got no complete answer within 5 s.'
-    if (limited >= LIMIT) return 'Not sent: it limits the rate of requests. Raise the limit for checks.'
+    if (limited >= LIMIT) return 'Not sent: the endpoint limits the rate of requests. Raise the limit for checks.'
     if (form === undefined && expectation !== 'answered') {
-      return 'Not sent: no plain message is accepted. See plain-message.'
+      return 'Not sent: no plain message was accepted. See plain-message.'
     }
     return performance.now() - started < LAST_START_MS ? undefined : LATE
   }

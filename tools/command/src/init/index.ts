@@ -1,4 +1,4 @@
-/** `hookline init`: writes a receiver, its test and `.env.example` in the form of this folder, and installs the packages that they need. */
+/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the packages that they need. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, statSync } from 'node:fs'
@@ -25,7 +25,7 @@ export function define(command: Command): void {
 }
 
 const HELP = `
-Overwrites nothing: if the receiver or its test exists, it writes no file. Adds a test script to package.json if it has none.
+Overwrites nothing: if the receiver or its test exists, no file is written. Adds a test script to package.json if it has none.
 
 Exit codes: 0 done, 1 the packages could not be installed, 2 wrong usage.
 
@@ -33,14 +33,14 @@ Examples:
   hookline init express --no-install
       Writes webhooks.js, its test and .env.example for Express.
   hookline init --no-install
-      The same for the framework that this project uses.`
+      Does the same for the framework that this project uses.`
 
 async function init(named: FrameworkName | undefined, { install }: { readonly install: boolean }): Promise<void> {
   const project = await readProject()
   const framework: Framework = FRAMEWORKS[named ?? frameworkOf(project)]
   if (framework === FRAMEWORKS.next && project.manifest.type === 'commonjs') {
     throw new UsageError(
-      `Routes of Next.js are ES modules. Remove "type": "commonjs" of ${MANIFEST}, then run the command again.`,
+      `Routes of Next.js must be ES modules. Remove "type": "commonjs" from ${MANIFEST}, then run the command again.`,
     )
   }
   const files = filesOf(framework, project)
@@ -64,7 +64,7 @@ function describeForm({ text, isTypeScript, isModule }: Project, framework: Fram
   if (isTypeScript) return 'TypeScript, because this folder has a tsconfig.json'
   if (text === undefined) return `ES modules, and ${MANIFEST} with "type": "module"`
   if (isModule) return `ES modules, because "type" is "module" in ${MANIFEST}`
-  if (framework === FRAMEWORKS.next) return 'ES modules, because routes of Next.js must be'
+  if (framework === FRAMEWORKS.next) return 'ES modules, because routes of Next.js must be ES modules'
   return `CommonJS, because "type" is not "module" in ${MANIFEST}`
 }
 
@@ -106,7 +106,7 @@ const NEW_MANIFEST: Manifest = { type: 'module' }
 
 function parseManifest(text: string): Manifest {
   try {
-    const manifest: unknown = JSON.parse(text.replace(/^\uFEFF/, '')) // Editors on Windows write a byte order mark.
+    const manifest: unknown = JSON.parse(text.replace(/^\uFEFF/, '')) // Some editors on Windows write a byte order mark.
     if (isObject(manifest)) return manifest
   } catch {}
   throw new UsageError(`${MANIFEST} must contain a JSON object. Correct it, then run the command again.`)
@@ -143,7 +143,7 @@ const LOCK_FILES: Readonly<Record<string, Manager>> = {
   'package-lock.json': 'npm',
 }
 
-/** Returns the package manager that package.json names, that has a lock file in this folder or above, or that runs this command. */
+/** Returns the package manager that package.json names, that has a lock file in this folder or one above it, or that runs this command. */
 function managerOf({ packageManager }: Manifest): Manager {
   const isKnown = (name: string | undefined): name is Manager => name !== undefined && Object.hasOwn(MANAGERS, name)
   const [named] = String(packageManager).split('@')
@@ -162,7 +162,7 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   const isNext = framework === FRAMEWORKS.next
   const { isTypeScript, runner = 'node' } = project
   const isModule = project.isModule || isTypeScript || isNext
-  // Node recognises an ES module by package.json or the extension. Next.js sets the name of a route.
+  // Node recognises an ES module by package.json or the extension. Next.js prescribes the name of a route.
   const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
   const stem = isFolder('src') && !(isNext && isFolder('app')) ? `src/${framework.path}` : framework.path
   const isTypedTest = isTypeScript && runner === 'vitest'
@@ -171,7 +171,7 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   const imported = `./${posix.basename(stem)}.${kind}${isTypeScript && !isTypedTest ? 'ts' : 'js'}`
   return {
     [`${stem}.${kind}${isTypeScript ? 'ts' : 'js'}`]: receiverOf(framework, isModule),
-    // The name keeps another test runner from running it.
+    // The name keeps other test runners from running the file.
     [`${stem}.${project.runner === undefined ? 'node-' : ''}${test}`]: testOf(framework, imported, {
       runner,
       isTypeScript: isTypedTest,
@@ -218,7 +218,7 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
   if (!isRun) return lines
   return lines.filter((line) => {
     note(`$ ${line}`)
-    // Windows needs a shell to start package managers. Each word is a constant of this file.
+    // Windows needs a shell to start package managers. Each word is a constant in this file.
     const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
     if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
     return !isInstalled

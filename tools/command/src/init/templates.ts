@@ -1,26 +1,26 @@
 /** The files that `hookline init` writes for each framework: a receiver, its test, and the variables of its environment. */
 
 export interface Framework {
-  /** The receiver, without its extension. */
+  /** The path of the receiver, without its extension. */
   readonly path: string
   readonly packages: readonly string[]
-  /** Packages that TypeScript needs as well. */
+  /** Packages that TypeScript needs in addition. */
   readonly types: readonly string[]
   /** The imports of an ES module. Like all code here, they are valid in JavaScript and TypeScript. */
   readonly imports: string
   /** An expression for the secret. It is a function where a build imports the module without the environment. */
   readonly secret: string
-  /** The code after the handlers. Lines that begin with a comment in lower case are code to uncomment. */
+  /** The code after the handlers. Comments that begin in lower case are code to uncomment. */
   readonly mount: string
   /** The name that `mount` exports. */
   readonly exported: string
-  /** The body of a function of the test: posts a message signed with `secret`, and returns the status of the answer. */
+  /** The body of a function in the test. It posts a message signed with `secret`, and returns the status of the answer. */
   readonly post: string
   /** Whether the file is a program that listens on `PORT`. */
   readonly isServer: boolean
 }
 
-const STOP = '// At the end, answers what has arrived, and gives the handlers ten seconds:'
+const STOP = '// On shutdown, answers the requests that have arrived, and gives the handlers ten seconds:'
 
 const server = {
   path: 'webhooks',
@@ -219,7 +219,7 @@ ${mount.trim()}
   return isModule ? code : toCommonJs(code, exported)
 }
 
-/** The lines of an inbox, which are to be uncommented: its import, its option, its start. */
+/** The lines of an inbox, which the user uncomments: its import, its option and its start. */
 const INBOX = [
   `
 // An inbox stores each message, answers, and then calls the handlers, with retries. To use it, uncomment the code in this file:
@@ -237,13 +237,13 @@ function toCommonJs(code: string, exported: string): string {
   return `${body}\nmodule.exports = { ${exported} }\n`
 }
 
-/** How a test is written in this folder. */
+/** How tests are written in this folder. */
 export interface TestSettings {
   readonly runner: 'node' | 'vitest'
   readonly isTypeScript: boolean
 }
 
-/** @param receiver The file to import, `./webhooks.js`. */
+/** @param receiver The file to import, such as `./webhooks.js`. */
 export function testOf(framework: Framework, receiver: string, { runner, isTypeScript }: TestSettings): string {
   const { exported, post, isServer } = framework
   const isVitest = runner === 'vitest'
@@ -262,7 +262,7 @@ export function testOf(framework: Framework, receiver: string, { runner, isTypeS
   const code = `${imports.join('\n')}
 
 process.env.HOOKLINE_SECRET = 'secret of the tests'
-${isServer ? "process.env.PORT = '0' // Any free one.\n" : ''}const { ${exported} } = await import('${receiver}')
+${isServer ? "process.env.PORT = '0' // Any free port.\n" : ''}const { ${exported} } = await import('${receiver}')
 ${isServer ? `${isVitest ? 'afterAll' : 'after'}(() => ${exported}.close())\n` : ''}
 /** Posts a track message that is signed with this secret. Returns the status of the answer. */
 async function post(secret) {
@@ -287,5 +287,5 @@ function toTypeScript(code: string): string {
 }
 
 export function environmentOf({ isServer }: Framework): string {
-  return `# The shared secret of the webhook, as you entered it at the sender.\nHOOKLINE_SECRET=\n${isServer ? 'PORT=3000\n' : ''}`
+  return `# The shared secret of the webhook, as in the settings of the sender.\nHOOKLINE_SECRET=\n${isServer ? 'PORT=3000\n' : ''}`
 }

@@ -1,4 +1,4 @@
-/** The dead letters of `hookline queue`: counts, lists, redrives and drops them, and shows one message in full. */
+/** The dead letters of `hookline queue`: functions that count, list, redrive and drop them, and that show one message in full. */
 
 import { isUtf8 } from 'node:buffer'
 import type { HandledMessage, LetterCount, MessageFilter, StoredMessage } from 'hookline'
@@ -32,10 +32,10 @@ export function identify(bytes: Uint8Array): Identity {
   return Object.fromEntries(fields.filter(([, value]) => typeof value === 'string' && value !== ''))
 }
 
-/** `track Order Completed, user u1`. */
+/** Describes a message: `track Order Completed, user u1`. */
 export function nameOf({ type, event, userId, anonymousId, groupId, sealedWith: keyId }: Identity): string {
   if (keyId !== undefined) return escaped(`encrypted with key ${keyId}: see --key-file`)
-  const what = [type ?? 'no message', event].filter(Boolean).join(' ')
+  const what = [type ?? 'not a message', event].filter(Boolean).join(' ')
   const who = userId === undefined ? anonymousId && `anonymous ${anonymousId}` : `user ${userId}`
   return escaped([what, groupId && `group ${groupId}`, who].filter(Boolean).join(', '))
 }
@@ -84,7 +84,7 @@ async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: numb
   return [...groups.values()].sort((one, other) => other.newest.getTime() - one.newest.getTime())
 }
 
-/** `2 handler_failed, 1 crashed`. */
+/** Lists the reasons: `2 handler_failed, 1 crashed`. */
 export function listReasons(reasons: readonly Reason[]): string {
   return reasons.map(({ reason, count }) => `${count} ${escaped(reason)}`).join(', ')
 }
@@ -101,7 +101,7 @@ export function sortReasons({ reasons }: Pick<LetterCount, 'reasons'>): readonly
     .sort((one, other) => other.count - one.count)
 }
 
-/** `5 min`. */
+/** Formats a duration: `5 min`. */
 export function ageOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   if (seconds < 120) return `${seconds} s`
@@ -162,12 +162,12 @@ export async function showMessage(
     found = letter
   }
   if (found !== undefined) return printLetter(found, json)
-  if (!isWhole(id)) return noteMissing(given, 'dead letter', ' Pass the whole id of a handled message.')
+  if (!isWhole(id)) return noteMissing(given, 'dead letter', ' To show a handled message, pass its complete id.')
   for await (const handled of queue.history({ ids: [id] })) return printHandled(handled, json)
   noteMissing(given, 'dead letter or handled message')
 }
 
-/** The least length of the beginning of an id. A variable of a script may be empty. */
+/** The minimum length of the beginning of an id. A variable in a script may be empty, and would match every id. */
 const MIN_DIGITS = 4
 
 function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
@@ -183,7 +183,7 @@ export function isWhole(id: string): boolean {
 }
 
 export function noteMissing(id: string, what = 'dead letter', advice = ''): void {
-  const rule = `The beginning of an id needs ${MIN_DIGITS} characters or more. Got '${escaped(id)}'.`
+  const rule = `The beginning of an id must have ${MIN_DIGITS} characters or more. Got '${escaped(id)}'.`
   note(id.length < MIN_DIGITS ? rule : `No ${what} has the id ${escaped(id)}.${advice}`)
   process.exitCode = 1
 }
@@ -223,7 +223,7 @@ function printHandled(message: HandledMessage, isJson: boolean): void {
 }
 
 /**
- * @param facts Fields of the JSON in addition to those that are stored.
+ * @param facts Additional fields of the JSON, which are not part of the stored message.
  * @param lines The same facts as text.
  */
 function printMessage(stored: StoredMessage, facts: object, lines: readonly string[], isJson: boolean): void {
@@ -243,7 +243,7 @@ function printMessage(stored: StoredMessage, facts: object, lines: readonly stri
 function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage): string[] {
   if (receivedAt === undefined) return []
   return [
-    `received  ${timeOf(receivedAt)}, ${verified ? `with a right ${verified}` : 'unverified'}`,
+    `received  ${timeOf(receivedAt)}, ${verified ? `with a valid ${verified}` : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',
     ...Object.entries(shown(headers, verified === 'signature')).map(([name, value]) => escaped(`  ${name}: ${value}`)),
@@ -264,7 +264,7 @@ function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLette
 
 type Attempt = InspectedDestinationLetter['attempts'][number]
 
-/** Returns `Done: crm, mail.`, or an empty text. */
+/** Returns a text such as `Done: crm, mail.`; empty if there are no handlers. */
 function namesOf(how: string, handlers: readonly string[]): string {
   const names = handlers.map((name) => name || 'those without a name').join(', ')
   return names && `${how}: ${names}.`
@@ -296,7 +296,7 @@ const WORDS = {
   drop: { ask: 'Drop', would: 'Would drop', done: 'Dropped' },
 } as const
 
-/** Changes this many at a time, so that Ctrl-C stops the command between them. */
+/** The number of dead letters to change at a time. Ctrl-C stops the command between two such changes. */
 const AT_ONCE = 500
 
 /**
@@ -345,7 +345,10 @@ export async function change(
   for (let start = 0; start < ids.length && !signal.aborted; start += AT_ONCE) {
     done += await queue[action](ids.slice(start, start + AT_ONCE))
   }
-  if (done < ids.length) note(`${ids.length - done} of ${found} were not changed: interrupted, or changed meanwhile.`)
+  if (done < ids.length)
+    note(
+      `${ids.length - done} of ${found} were not changed: the command was interrupted, or another process changed them first.`,
+    )
   if (json) printJson({ ...report, done })
   else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
 }

@@ -1,4 +1,4 @@
-/** The history of `hookline queue`: lists handled messages, and replays them to the running workers. */
+/** The history of `hookline queue`: functions that list handled messages and replay them to the running workers. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HandledMessage, MessageFilter, Replay, ReplayOptions } from 'hookline'
@@ -51,7 +51,7 @@ function lineOf({ id, bytes, handledAt, handlers, ignored }: HandledMessage): st
 }
 
 /**
- * Replays messages, after a confirmation for more than one. Ctrl-C stops it, and the same id continues it.
+ * Replays messages, after a confirmation for more than one. Ctrl-C stops the replay, and the same id continues it.
  *
  * @param given Ids. Empty: all messages that match the options.
  * @param commandOf Returns the command that continues the replay of an id.
@@ -116,7 +116,9 @@ export async function replayMessages(
 function requireWhole(ids: readonly string[]): void {
   const found = ids.find((id) => !isWhole(id))
   if (found === undefined) return
-  throw new UsageError(`replay needs whole ids. Got ${escaped(found)}. Pass an id as history lists it.`)
+  throw new UsageError(
+    `The ids of a replay must be complete. Got ${escaped(found)}. Pass ids as \`history\` lists them.`,
+  )
 }
 
 async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]): Promise<void> {
@@ -125,18 +127,18 @@ async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]):
   for (const id of missing) noteMissing(id, 'message in the history')
 }
 
-/** Warns of handlers that the history has not seen. Only workers know all handlers. */
+/** Warns about handlers that are not in the history. Only workers know all handlers. */
 function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
   const names = unknown.map((name) => `'${name}'`).join(' or ')
   const others = [...known].sort().join(', ') || 'none'
-  note(`${names} handled none of these messages. Their named handlers: ${escaped(others)}. ${CHECK_NAME}`)
+  note(`${names} handled none of these messages. Named handlers that did: ${escaped(others)}. ${CHECK_NAME}`)
 }
 
-const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
+const CHECK_NAME = 'Check the name: the messages fail on workers without such a handler.'
 const ASK_ANYWAY =
-  '--yes does not confirm this. For a new handler, run the command on a terminal, or call receiver.replay.'
+  '--yes does not confirm an unknown handler. For a new handler, run the command on a terminal, or call receiver.replay.'
 
-/** Warns while no worker claims jobs. */
+/** Warns when no worker claims jobs. */
 async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promise<void> {
   const { oldestDueAt: first = 0 } = await counts()
   for (const end = performance.now() + TAKEN_MS; performance.now() < end && !signal.aborted; await delay(100)) {
@@ -146,15 +148,15 @@ async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promis
   if (!signal.aborted) note('No worker has claimed a message yet. Start the app that handles this queue.')
 }
 
-/** `replay-20261124-165103042`. */
+/** Returns an id such as `replay-20261124-165103042`. */
 function defaultId(): string {
   const digits = new Date().toISOString().replace(/\D/g, '')
   return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
 }
 
-/** `2 track Order Completed, 1 identify`. */
+/** Lists the messages of a replay: `2 track Order Completed, 1 identify`. */
 function partsOf({ types, events }: Replay): string {
-  const { track: _, unreadable: __, ...others } = types // `events` counts the tracks. Unreadable messages are not replayed.
+  const { track: _, unreadable: __, ...others } = types // `events` counts the track messages. Unreadable messages are not replayed.
   const parts = [
     ...Object.entries(events).map(([event, count]) => [`track ${event}`, count] as const),
     ...Object.entries(others),
@@ -192,4 +194,4 @@ function createBar(total: number) {
   }
 }
 
-const WAITING = 'Waiting messages are handled first. Check that a worker runs. Ctrl-C stops the replay.'
+const WAITING = 'Messages that already wait are handled first. Check that a worker is running. Ctrl-C stops the replay.'

@@ -1,4 +1,4 @@
-/** `hookline queue`: counts what waits in a queue, lists its dead letters, and retries them. */
+/** `hookline queue`: counts the waiting messages of a queue, lists and redrives its dead letters, and replays its history. */
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -47,48 +47,56 @@ export function define(command: Command): void {
     .argument('[words...]', 'a SQLite file, redis://… or postgres://…, and an action. Default: counts')
     .option('--name <queue>', 'the queue; required if there are several')
     .option('--key-file <file>', 'the file of the encryption keys: an id, a space and base64 on each line')
-    .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
-    .option('--until <time>', 'handled, or failed, before this time', time)
+    .option(
+      '--since <time>',
+      'messages handled or failed at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z',
+      time,
+    )
+    .option('--until <time>', 'messages handled or failed before this time', time)
     .addOption(choice('--type <type>', 'messages of this type', [...MESSAGE_TYPES, 'custom']))
     .option('--event <name>', 'track messages of this event')
     .option('--user <id>', 'messages of this user')
     .option('--where <field>', 'messages with this value: properties.order_id=42; repeatable', addField)
     .option(
       '--handler <name>',
-      'history: handled by it; replay: run these alone: crm,mail; dead, redrive, drop: it failed',
+      'history: handled by this handler; replay: run only these: crm,mail; dead, redrive, drop: failed in this handler',
     )
     .option('--reason <text>', 'dead, redrive, drop: with this reason')
-    .option('--id <name>', 'replay: its id. The same id again skips what was queued')
-    .option('--max-per-second <n>', 'replay: the most messages a second', whole(1, 1_000_000))
+    .option('--id <name>', 'replay: its id. The same id again skips the messages that were queued')
+    .option('--max-per-second <n>', 'replay: the maximum number of messages per second', whole(1, 1_000_000))
     .option('--dry-run', 'replay, redrive, drop: print what would happen, and change nothing')
     .option('--yes', 'replay, redrive, drop, rewrite: do not ask for confirmation')
     .option(
       '--limit <n>',
-      'history: the most messages. Default: 100. dead: the most of each error. Default: 3',
+      'history: the maximum number of messages. Default: 100. dead: the maximum number for each error. Default: 3',
       whole(0, 1_000_000),
     )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
-    .option('--json', 'print JSON objects, one a line')
-    .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
+    .option('--json', 'print JSON objects, one per line')
+    .option(
+      '--ui [port]',
+      'show the queues on a page, on a port of this machine. Default: a free port',
+      whole(0, 65_535),
+    )
     .action(runAction)
     .addHelpText('after', HELP)
 }
 
 const HELP = `
-Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
+If LOCATION is omitted, it is read from HOOKLINE_QUEUE, which keeps a password out of the process list.
 The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
 Exit codes: 0 done, or --ui ended by Ctrl-C, 1 no message has that id, 2 wrong usage, or the queue cannot be reached.
 
 Examples:
   hookline queue inbox.sqlite
-      Counts what waits in the queues of a file.
+      Counts the waiting messages in the queues of a file.
   hookline queue inbox.sqlite --ui
-      Shows them on a page, where dead letters can be redriven.
+      Shows the queues on a page, where dead letters can be redriven.
   HOOKLINE_QUEUE=inbox.sqlite hookline queue dead
       Lists the dead letters, grouped by their errors.
   hookline queue inbox.sqlite pause
-      Lets messages wait: no process handles any until resume.
+      Makes messages wait: no process handles any until the queue is resumed.
   hookline queue inbox.sqlite backup inbox-copy.sqlite
       Copies a file while it is in use.
   hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
@@ -96,7 +104,7 @@ Examples:
   hookline queue inbox.sqlite history --since 1h --user user-1
       Lists the messages of a user that were handled in the last hour.
   hookline queue inbox.sqlite history --where properties.order_id=42
-      Lists the messages of an order. An id that is text in quotes: --where 'properties.order_id="42"'
+      Lists the messages of an order. Put an id that is text in quotes: --where 'properties.order_id="42"'
   hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
       Gives the messages of the last three days to the handler crm again.`
 
@@ -120,7 +128,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const given = { until: new Date(), ...options } // The same messages are counted, replayed and continued with.
+        const given = { until: new Date(), ...options } // The same messages must be counted, replayed and, after an interruption, continued with.
         const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
@@ -140,7 +148,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
   }
 }
 
-/** Returns the command that continues a replay. It has times in place of ages, and no location that the environment sets. */
+/** Returns the command that continues a replay. It contains times instead of ages, and omits a location that the environment sets. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -155,7 +163,7 @@ function commandOf(location: string, { shown }: Place, ids: readonly string[], o
 
 function quote(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
-  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows have no quotation marks.
+  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows cannot contain quotation marks.
 }
 
 /** The names of options as flags of the command. */
@@ -196,16 +204,19 @@ async function rewrite(
   { json = false, yes = false }: Options,
 ): Promise<void> {
   const [first] = how.encryption?.keys ?? []
-  if (first === undefined) throw new UsageError('rewrite needs --key-file FILE. The first key in it encrypts.')
+  if (first === undefined)
+    throw new UsageError('rewrite needs --key-file FILE. It encrypts with the first key in the file.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
-  if (!yes && !(await confirm(`${what}? All its processes must list this key already.`)))
+  if (!yes && !(await confirm(`${what}? All processes that use it must have this key already.`)))
     throw new UsageError('Nothing was changed.')
   const { count, left } = await inspectQueue(queue, how).rewrite()
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
-  print(`Encrypted anew: ${counted(count, 'message')}.`)
-  const others = Object.entries(left).map(([id, many]) => `${many} ${id === '' ? 'plain' : `with key ${escaped(id)}`}`)
+  print(`Re-encrypted: ${counted(count, 'message')}.`)
+  const others = Object.entries(left).map(
+    ([id, many]) => `${many} ${id === '' ? 'unencrypted' : `with key ${escaped(id)}`}`,
+  )
   if (others.length > 0)
-    note(`Still under other keys until they are handled, or dropped from the history: ${others.join(', ')}.`)
+    note(`Other messages stay as they are until they are handled, or dropped from the history: ${others.join(', ')}.`)
 }
 
 function filterOf({ since, until, type, event, user, where }: Options): MessageFilter {
@@ -223,7 +234,7 @@ const LETTERS = ['dead', 'redrive', 'drop'] as const
 const CHANGES = ['replay', 'redrive', 'drop'] as const
 const FILTERED = ['history', 'replay', ...LETTERS] as const
 
-/** The subcommands that use each option. Elsewhere an option would be ignored, and more would happen than intended. */
+/** The actions that use each option. Any other action would ignore the option, and more would happen than intended. */
 const USES = {
   since: FILTERED,
   until: FILTERED,
@@ -246,10 +257,10 @@ function requireFitting(action: Action, options: Options): void {
   for (const [option, actions] of Object.entries(USES)) {
     if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
     const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-    throw new UsageError(`--${name} is for ${LIST.format(actions)}. Got ${action}.`)
+    throw new UsageError(`--${name} applies only to ${LIST.format(actions)}. Got ${action}.`)
   }
   if (action === 'history' && options.limit === 0) {
-    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass a higher limit.')
+    throw new UsageError('`history --limit` must be 1 or more. Got 0. Pass a higher limit.')
   }
 }
 
@@ -310,7 +321,7 @@ function readWords(words: readonly string[]): Words {
     )
   }
   if (fromEnvironment === '' && isAction(location) && !existsSync(location)) {
-    throw new UsageError(`LOCATION comes first: hookline queue LOCATION ${location}.`)
+    throw new UsageError(`LOCATION must come first: hookline queue LOCATION ${location}.`)
   }
   if (!isAction(action)) {
     const near = nearest(action, ACTIONS)

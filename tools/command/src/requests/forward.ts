@@ -24,7 +24,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ]
-/** Headers that are not forwarded: they depend on the URL and the bytes, or were met when the body was read. */
+/** Headers that are not forwarded, because they depend on the URL and the bytes, or have served their purpose when the body was read. */
 const SET_HERE = ['host', 'content-length', 'expect']
 
 /** Creates a forwarder to a URL. A URL without a path keeps the path and the query of each request. */
@@ -41,7 +41,7 @@ export function createForwarder(url: URL, connections = 256): Forwarder {
         [values].flat().flatMap((value) => [name, value]),
       )
       if (exchange.body.length < BODY_LIMIT) return { ...exchange, headers: endToEnd(received) }
-      const reason = `The answer must be shorter. Got ${BODY_LIMIT} bytes or more. Answer with a short body.`
+      const reason = `The answer must be shorter than ${BODY_LIMIT} bytes. Answer with a shorter body.`
       return { headers: [], body: Buffer.alloc(0), durationMs: exchange.durationMs, error: 'http', reason }
     },
     close: poster.close,

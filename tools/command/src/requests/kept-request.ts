@@ -5,15 +5,15 @@ import { isObject, tryParse } from '../../../json.ts'
 
 /** A request without its bytes. */
 export interface KeptSummary {
-  /** 12 hexadecimal digits. */
+  /** The id, of 12 hexadecimal digits. */
   readonly id: string
-  /** In milliseconds since the epoch. */
+  /** The time of arrival, in milliseconds since the epoch. */
   readonly receivedAt: number
   readonly method: string
   readonly target: string
-  /** Names and values, alternating, as they were received. */
+  /** The names and values, alternating, as they were received. */
   readonly headers: readonly string[]
-  /** The bytes of the body that were received. It exceeds what is stored when the body was over the limit. */
+  /** The number of bytes of the body that were received. Fewer are stored when the body exceeds the limit. */
   readonly size: number
   readonly isComplete: boolean
   readonly message: MessageFields
@@ -24,13 +24,13 @@ export interface KeptSummary {
   readonly answer: KeptAnswer
 }
 
-/** A request with its exact bytes, and the beginning of the body of its answer. */
+/** A request with its exact bytes, and the beginning of its answer's body. */
 export interface KeptRequest extends KeptSummary {
   readonly body: Uint8Array
   readonly answerBody: Uint8Array
 }
 
-/** The fields that a line shows of a message. They are untrusted: escape them. */
+/** The fields of a message that a line shows. They are untrusted: escape them. */
 export interface MessageFields {
   readonly type?: string | undefined
   readonly name?: string | undefined
@@ -40,9 +40,9 @@ export interface MessageFields {
 }
 
 export interface KeptAnswer {
-  /** Undefined when the request was not answered. */
+  /** The status; undefined when the request was not answered. */
   readonly status?: number | undefined
-  /** Names and values, alternating. */
+  /** The names and values, alternating. */
   readonly headers: readonly string[]
   readonly by: 'listen' | 'script' | 'forward'
   readonly durationMs: number

@@ -18,8 +18,8 @@ interface Options {
 export function define(command: Command): void {
   addStoreOption(command)
     .addOption(choice('--type <type>', 'list only messages of this type', MESSAGE_TYPES))
-    .option('--limit <number>', 'the most requests, newest last', whole(1, MAX_REQUESTS), 50)
-    .option('--json', 'print one JSON object a line, without the bodies')
+    .option('--limit <number>', 'the maximum number of requests, newest last', whole(1, MAX_REQUESTS), 50)
+    .option('--json', 'print one JSON object per line, without the bodies')
     .action(list)
     .addHelpText('after', HELP)
 }
@@ -29,7 +29,7 @@ Examples:
   hookline list
       Prints the last 50 requests.
   hookline list --type track --limit 500 --json
-      Prints the last 500 of one type, for another program.`
+      Prints the last 500 requests of one type as JSON, for another program.`
 
 function list({ store: path, type, limit, json = false }: Options): void {
   const store = openStore(path)
@@ -57,7 +57,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   const { id, receivedAt, method, target, message, size, answer } = request
   const { status, durationMs, note } = answer
   const isFine = status !== undefined && status < 300
-  const fault = message.fault && `No message: ${message.fault}`
+  const fault = message.fault && `Not a message: ${message.fault}`
   const columns = [
     timeOf(receivedAt, withDate),
     id.slice(0, SHOWN_DIGITS),
@@ -74,7 +74,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   return columns.join('  ')
 }
 
-/** A longer path, event or user is cut to this length. */
+/** The maximum length of a path, an event or a user. A longer one is cut. */
 const MAX_CELL_LENGTH = 40
 
 function cell(text = '', width: number): string {

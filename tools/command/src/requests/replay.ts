@@ -25,13 +25,13 @@ export function define(command: Command): void {
 }
 
 const HELP = `
-Exit codes: 0 each was answered 2xx, 1 one was not, 2 wrong usage.
+Exit codes: 0 every request was answered 2xx, 1 a request was not, 2 wrong usage.
 
 Examples:
   hookline replay last --to http://localhost:3000/webhooks
-      Sends the newest request again, the same bytes and headers.
+      Sends the newest request again, with the same bytes and headers.
   hookline replay last~1 last --to http://localhost:3000/webhooks
-      Sends the newest two again, the older one first.`
+      Sends the two newest requests again, the older one first.`
 
 async function replay(references: readonly string[], { to, store: path, yes = false }: Options): Promise<void> {
   if (references.some(isPlace)) {
@@ -68,7 +68,7 @@ function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): 
   const { status, durationMs, body, reason = '' } = answer
   if (status === undefined && isInterrupted) return 'interrupted: it may have been accepted'
   if (status === undefined) return escaped(reason)
-  return `${status} after ${Math.round(durationMs)} ms${isDuplicate(body) ? ', a copy that was not handled again' : ''}`
+  return `${status} after ${Math.round(durationMs)} ms${isDuplicate(body) ? ', recognised as a copy and not handled again' : ''}`
 }
 
 function isDuplicate(body: Buffer): boolean {

@@ -18,7 +18,7 @@ interface Options extends SecretOptions {
 export function define(command: Command): void {
   command
     .argument('<id>', REFERENCE)
-    .option('--raw', 'write the exact bytes of the body, and nothing else; not to a terminal')
+    .option('--raw', 'write only the exact bytes of the body, to a file or a pipe')
     .action(show)
   addSecretOptions(addStoreOption(command), 'the secret to explain the signature with').addHelpText('after', HELP)
 }
@@ -28,11 +28,13 @@ Examples:
   hookline show last
       Shows the newest request, and why its signature does not match.
   hookline show last --raw > body.json
-      Keeps its exact bytes.`
+      Saves the exact bytes of its body.`
 
 async function show(reference: string, { store: path, raw = false, ...secrets }: Options): Promise<void> {
   if (raw && process.stdout.isTTY) {
-    throw new UsageError('--raw writes untrusted bytes, which could control this terminal. Write to a file or a pipe.')
+    throw new UsageError(
+      '--raw writes untrusted bytes, which could control this terminal. Redirect the output to a file or a pipe.',
+    )
   }
   const secret = await findSecret(secrets)
   const store = openStore(path)
@@ -52,7 +54,7 @@ function describe(request: KeptRequest, secret: string | undefined): string {
     `signature  ${explain(request, secret)}`,
     ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),
     `\nheaders\n${headersOf(headers, request)}`,
-    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}${isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'}\n${prettyOf(body)}`,
+    `\nbody, ${size} bytes${isComplete ? '' : `, of which ${body.length} are stored`}${isUtf8(body) ? '' : ', not valid UTF-8: --raw writes them unchanged'}\n${prettyOf(body)}`,
   ]
   if (answer.by === 'forward' && answer.status !== undefined) {
     parts.push(

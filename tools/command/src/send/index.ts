@@ -39,13 +39,13 @@ interface Options extends SecretOptions, FormOptions {
 
 export function define(command: Command): void {
   command
-    .argument('<source>', `a type (${MESSAGE_TYPES.join(', ')}), a file, or - for messages from stdin, one a line`)
+    .argument('<source>', `a type (${MESSAGE_TYPES.join(', ')}), a file, or - for messages from stdin, one per line`)
     .requiredOption('--to <url>', 'the endpoint', address)
-    .option('--set <field=value>', 'set a field, as properties.total=12; repeatable', addEdit)
-    .addOption(choice('--tamper <way>', 'send it with a fault', TAMPERINGS))
+    .option('--set <field=value>', 'set a field, such as properties.total=12; repeatable', addEdit)
+    .addOption(choice('--tamper <way>', 'send each message with a fault', TAMPERINGS))
     .option('--count <n>', 'how often to send each message, each time with a new id', whole(1, 1_000_000_000), 1)
-    .option('--rate <n>', 'the most messages a second', whole(1, 100_000))
-    .option('--concurrency <n>', 'the most attempts at a time', whole(1, 1_000), 1)
+    .option('--rate <n>', 'the maximum number of messages per second', whole(1, 100_000))
+    .option('--concurrency <n>', 'the maximum number of attempts at a time', whole(1, 1_000), 1)
     .option('--json', 'print a JSON object for each attempt')
     .option('--yes', 'send to another machine without asking')
     .action(send)
@@ -53,19 +53,19 @@ export function define(command: Command): void {
 }
 
 const HELP = `
-Exit codes: 0 every message was taken, 1 one was not, 2 wrong usage.
+Exit codes: 0 every message was accepted, 1 a message was not, 2 wrong usage.
 
 Examples:
   hookline send track --set properties.total=12 --to http://localhost:3000/webhooks
-      Sends a track message, signed with the secret of HOOKLINE_SECRET.
+      Sends a track message, signed with the secret in HOOKLINE_SECRET.
   hookline send message.json --tamper bad-signature --to http://localhost:3000/webhooks --secret-file secret.txt
       Sends the exact bytes of a file with a wrong signature. The endpoint should refuse it.
   hookline send - --rate 50 --concurrency 8 --to http://localhost:3000/webhooks < messages.ndjson
-      Sends each line of a file, 50 in a second.
+      Sends each line of a file, 50 per second.
   hookline send order.json --as customer.io --method PUT --to http://localhost:3000/webhooks
-      Sends any JSON, as a webhook of Customer.io's Data Pipelines whose data is mapped.`
+      Sends any JSON, as a webhook of Customer.io's Data Pipelines with mapped data does.`
 
-/** Sends messages no faster than they are read. When the user stops it, running attempts are aborted. */
+/** Sends messages no faster than it reads them. When the user stops the command, running attempts are aborted. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** The most time that a late timer may catch up. */
+/** The maximum time that a late timer may catch up, in milliseconds. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

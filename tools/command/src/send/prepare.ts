@@ -17,7 +17,7 @@ export interface Prepared {
 
 export interface Changes {
   readonly edits: readonly Edit[]
-  /** Whether to give it its own `messageId` and `timestamp`: a receiver treats identical bytes as a duplicate. */
+  /** Whether to give the message its own `messageId` and `timestamp`: a receiver treats identical bytes as a duplicate. */
   readonly isCopy: boolean
   readonly form: RequestForm
 }
@@ -30,7 +30,7 @@ export interface Changes {
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
   const isOwn = form.fields === undefined
-  const given = tryParse(bytes) // The message as it was written: `parse` adds spellings of fields.
+  const given = tryParse(bytes) // The message as it was written: `parse` adds other spellings of fields.
   if (isOwn || given === undefined || !isUtf8(bytes) || isMessage(given)) parse(bytes)
   if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json }
   const isJson = typeof given === 'object' && given !== null
@@ -45,7 +45,7 @@ export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepar
 const ANY = 'any'
 
 export interface Edit {
-  /** `['properties', 'products', '0', 'price']` */
+  /** The path of the field, such as `['properties', 'products', '0', 'price']`. */
   readonly path: readonly string[]
   readonly value: unknown
 }
@@ -53,7 +53,8 @@ export interface Edit {
 export function addEdit(text: string, edits: readonly Edit[] = []): readonly Edit[] {
   const [, field = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? []
   const path = field.split('.')
-  if (path.includes('')) throw new InvalidArgumentError('It must be a field and a value: properties.total=12.')
+  if (path.includes(''))
+    throw new InvalidArgumentError('It must be a field, an equals sign and a value, such as properties.total=12.')
   if (path.includes('__proto__')) throw new InvalidArgumentError('A field must not be named __proto__.')
   return [...edits, { path, value: parseValue(value) }]
 }
@@ -76,7 +77,9 @@ export function applyEdit(message: Json, { path, value }: Edit): void {
   for (const [index, key] of path.entries()) {
     if (Array.isArray(node) && !(/^\d+$/.test(key) && Number(key) <= node.length)) {
       const what = path.slice(0, index).join('.')
-      throw new UsageError(`--set ${path.join('.')}: ${what} is a list of ${node.length}. Use an index up to that.`)
+      throw new UsageError(
+        `--set ${path.join('.')}: ${what} is a list of length ${node.length}. Use an index from 0 to ${node.length}.`,
+      )
     }
     if (index === path.length - 1) node[key] = value
     else node = step(node, key, path)

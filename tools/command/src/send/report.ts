@@ -19,7 +19,11 @@ export interface Result {
 }
 
 export interface Report {
-  /** @param share The part of all messages that is sent, from 0 to 1. Returns a promise while stdout is full. */
+  /**
+   * Adds a result. Returns a promise while stdout is full.
+   *
+   * @param share The share of all messages that has been sent, from 0 to 1.
+   */
   add(result: Result, share: number | undefined): Promise<void> | undefined
   finish(givenUp: number, isInterrupted: boolean): boolean
 }
@@ -43,7 +47,7 @@ export function createReport(isJson: boolean): Report {
     finish(givenUp, isInterrupted) {
       bar?.stop()
       const { sent, failed } = statistics.counts()
-      if (isInterrupted) note(`Interrupted. Aborted attempts, which may have been accepted: ${givenUp}.`)
+      if (isInterrupted) note(`Interrupted. Aborted attempts, whose messages may have been accepted: ${givenUp}.`)
       if (sent !== 1 || isInterrupted) note(statistics.describe())
       if (sent > 1) for (const failure of statistics.failures()) note(toFailure(failure))
       return failed === 0 && !isInterrupted
@@ -65,7 +69,7 @@ function createBar(describe: () => string): SingleBar {
   })
 }
 
-/** `line 7: 401  3 ms  track 6f0c…  {"code":"signature_mismatch"}` */
+/** Formats an attempt: `line 7: 401  3 ms  track 6f0c…  {"code":"signature_mismatch"}`. */
 function toLine({ line, type, messageId, ok, status, error, reason, answer, durationMs }: Result): string {
   const place = line === undefined ? '' : `line ${line}: `
   const outcome = paint(ok ? 'green' : 'red', String(status ?? error))
@@ -74,14 +78,14 @@ function toLine({ line, type, messageId, ok, status, error, reason, answer, dura
   return place + [outcome, duration, escaped(what), escaped(reason ?? answer ?? '')].filter(Boolean).join('  ')
 }
 
-/** Failures of one kind: `401`, `timeout`. */
+/** The failures of one kind, such as `401` or `timeout`. */
 interface Failure {
   readonly kind: string
   readonly first: Result
   count: number
 }
 
-/** `  2 × 401, first line 7: {"code":"signature_mismatch"}` */
+/** Formats the failures of one kind: `  2 × 401, first line 7: {"code":"signature_mismatch"}`. */
 function toFailure({ kind, count, first: { line, reason, answer } }: Failure): string {
   const first = [line && `line ${line}`, escaped(reason ?? answer ?? '')].filter(Boolean).join(': ')
   return `  ${count} × ${kind}${first && `, first ${first}`}`
@@ -89,7 +93,7 @@ function toFailure({ kind, count, first: { line, reason, answer } }: Failure): s
 
 const PERCENTILES = [50, 95, 99]
 
-/** Counts attempts and measures latencies in constant memory. The time for the rate starts now. */
+/** Counts attempts and measures latencies in constant memory. The rate is measured from the time of this call. */
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()
@@ -98,7 +102,7 @@ export function createStatistics(now: () => number = () => performance.now()) {
 
   return {
     counts: () => ({ sent, failed }),
-    /** Returns the number of messages sent. */
+    /** Adds a result. Returns the number of messages sent. */
     add(result: Result): number {
       const { ok, status, error, durationMs } = result
       if (status !== undefined && durationMs !== undefined) latencies.record(Math.max(1, Math.round(durationMs * 1000)))
@@ -112,10 +116,10 @@ export function createStatistics(now: () => number = () => performance.now()) {
       sent += 1
       return sent
     },
-    /** `6 sent, 1 not taken: 812/s, latency p50 3 ms, p95 9 ms, p99 14 ms, longest 30 ms`. */
+    /** Summarises the attempts: `6 sent, 1 not accepted: 812/s, latency p50 3 ms, p95 9 ms, p99 14 ms, longest 30 ms`. */
     describe(): string {
       const rate = plain((sent * 1000) / Math.max(1, now() - startedAt))
-      const counts = `${sent} sent, ${failed === 0 ? 'all taken' : `${failed} not taken`}: ${rate}/s`
+      const counts = `${sent} sent, ${failed === 0 ? 'all accepted' : `${failed} not accepted`}: ${rate}/s`
       if (latencies.count === 0) return counts
       const percentiles = PERCENTILES.map((percent) => `p${percent} ${toMs(latencies.percentile(percent))}`)
       return `${counts}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`

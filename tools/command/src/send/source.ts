@@ -16,7 +16,7 @@ export interface Item {
   readonly prepared?: Prepared
   readonly fault?: string
   readonly line?: number
-  /** The part of all messages up to this one, from 0 to 1; undefined when the end is unknown. */
+  /** The share of all messages up to this one, from 0 to 1; undefined when the end is unknown. */
   readonly share?: number
 }
 
@@ -40,7 +40,7 @@ interface Copies extends Omit<Changes, 'isCopy'> {
  */
 export async function openSource(name: string, copies: Copies): Promise<Source> {
   const type = MESSAGE_TYPES.find((each) => each === name)
-  // A delivered alias does not have the field that only calls have.
+  // A delivered alias does not have `previousId`, which only calls have.
   if (type) return single(Buffer.from(JSON.stringify({ ...fixtures[type], previousId: undefined })), copies, true)
   if (name === '-') return lines(name, process.stdin, copies)
   const file = await open(name).catch((error) => {
@@ -72,10 +72,10 @@ function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean):
 
 function lines(name: string, input: Readable | FileHandle, { count, edits, form }: Copies): Source {
   return {
-    what: `the messages of ${name === '-' ? 'stdin' : name}`,
+    what: `the messages from ${name === '-' ? 'stdin' : name}`,
     async *items(signal) {
       const isFile = 'createReadStream' in input
-      const size = isFile ? (await input.stat()).size : 0 // A pipe has the size 0, too.
+      const size = isFile ? (await input.stat()).size : 0 // A pipe also has the size 0.
       const stream = isFile ? input.createReadStream() : input
       signal.addEventListener('abort', () => stream.destroy())
       let isEmpty = true
@@ -91,13 +91,13 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
-      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must have a message on each line.')
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must have a message on each line. It is empty.')
     },
   }
 }
 
 function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
-  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes.` }
+  if (bytes === undefined) return { fault: `A line must be at most ${LIMIT} bytes long.` }
   try {
     return { prepared: prepare(bytes, changes) }
   } catch (error) {

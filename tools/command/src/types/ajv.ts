@@ -1,9 +1,9 @@
-/** The validator of JSON Schema. Its own keywords replace those of Ajv that judge wrongly or call functions that data names. */
+/** The JSON Schema validator. Its own keywords replace those of Ajv that give wrong results or call functions named by the data. */
 
 import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
 import { isObject } from '../../../json.ts'
 
-/** Creates a validator of JSON Schema 2020-12. It collects all errors, and ignores formats. */
+/** Creates a validator for JSON Schema 2020-12. It collects all errors, and ignores formats. */
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({
     ...{ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false },
@@ -18,9 +18,9 @@ const KEYWORDS: readonly FuncKeywordDefinition[] = [
     keyword: 'multipleOf',
     type: 'number',
     compile: (factor: number) => (value: number) => isMultiple(value, factor),
-    error: { message: ({ schema }) => `must be multiple of ${schema}` },
+    error: { message: ({ schema }) => `must be a multiple of ${schema}` },
   },
-  // When Ajv does not collect errors, in `not` and `anyOf`, it ignores a missing property whose name is empty.
+  // In `not` and `anyOf`, where Ajv does not collect errors, it ignores a missing property whose name is empty.
   { keyword: 'required', type: 'object', compile: requireNames },
   {
     keyword: 'uniqueItems',
@@ -39,7 +39,7 @@ const KEYWORDS: readonly FuncKeywordDefinition[] = [
   {
     keyword: 'const',
     compile: (accepted: unknown) => (value: unknown) => canonical(value) === canonical(accepted),
-    error: { message: 'must be equal to constant' },
+    error: { message: 'must be equal to the constant' },
   },
 ]
 
@@ -52,7 +52,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is a multiple of another, in decimals: 19.99 is a multiple of 0.01. JSON.parse reads 1e400 as Infinity. */
+/** Returns whether a number is a multiple of another, calculated in decimals: 19.99 is a multiple of 0.01. JSON.parse reads 1e400 as Infinity. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

@@ -1,4 +1,4 @@
-/** Compares messages with a plan: messages that break it, events that it does not have, and events that never arrived. */
+/** Compares messages with a plan. Finds messages that break it, events that are not in it, and events that never arrived. */
 
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../../../json.ts'
@@ -11,7 +11,7 @@ import { isDataEvent } from './texts.ts'
 import type { Seen } from './traffic.ts'
 
 interface Fault {
-  /** `items[].sku` */
+  /** The path of the field, such as `items[].sku`. */
   readonly path: string
   readonly text: string
   count: number
@@ -31,7 +31,7 @@ export interface Checked {
   readonly messageId: string | undefined
 }
 
-/** The most different faults of an event, and the most unplanned events. */
+/** The maximum number of different faults of an event, and of unplanned events. */
 const MAX_FAULTS = 100
 const MAX_UNPLANNED = 10_000
 const MAX_ID_LENGTH = 100
@@ -55,13 +55,13 @@ export interface Check {
 export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
-  const others = createEntry('Other events, of names that are data or beyond the first 10 000')
+  const others = createEntry('Other events, whose names contain data or are beyond the first 10 000')
 
   function createEntry(title: string, schema?: JsonSchema): Entry {
     return { title, schema, validate: undefined, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
   }
 
-  /** Compiles the schema at the first message: many events of a plan may never arrive. */
+  /** Compiles the schema when the first message arrives, because many events of a plan may never arrive. */
   function validatorOf(entry: Entry, schema: JsonSchema): ValidateFunction {
     try {
       entry.validate ??= createAjv().compile({ type: 'object', allOf: [schema] })
@@ -95,14 +95,14 @@ export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Che
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
       if (accepts(validate, value)) return
       entry.broken += 1
-      // Ajv reports an error for the keyword in addition to those of its parts.
+      // Ajv reports an error for `anyOf` and `oneOf` in addition to the errors of their parts.
       const errors = (validate.errors ?? []).filter(({ schemaPath }) => !PART.test(schemaPath))
       const wrongType = new Set(
         errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
       )
       const telling = errors.filter(({ keyword, instancePath }) => keyword === 'type' || !wrongType.has(instancePath))
       const found = new Map(telling.flatMap((error) => describe(error, schema)))
-      if (found.size === 0) found.set(...faultOf('the whole', 'does not match'))
+      if (found.size === 0) found.set(...faultOf('the object', 'does not match'))
       for (const [key, { path, text }] of found) {
         const known = faults.get(key)
         if (known !== undefined) known.count += 1
@@ -122,7 +122,7 @@ export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Che
   }
 }
 
-/** Validates a value. One that is nested too deep for the stack is rejected without errors. */
+/** Validates a value. A value that is nested too deeply for the stack is rejected without errors. */
 function accepts(validate: ValidateFunction, value: unknown): boolean {
   try {
     return validate(value)
@@ -139,7 +139,7 @@ function keyOf(type: string, event: string | undefined): string {
   return `${type} ${event ?? ''}`
 }
 
-/** Matches a part of `anyOf` or `oneOf`, but not a property of this name. */
+/** Matches a part of `anyOf` or `oneOf`, but not of a property with such a name. */
 const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
 
 /** Describes an error of Ajv with names from the plan only: other keys of a message may be personal data. */
@@ -150,14 +150,14 @@ function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: 
   const path = keys.reduce((path, key, at) => nameOf(path, key, schema, keys.slice(0, at)), '')
   const missing: unknown = params.missingProperty
   if (typeof missing === 'string') return [faultOf(join(path, missing), 'is missing')]
-  return [faultOf(path || 'the whole', WORDS[keyword] ?? message)]
+  return [faultOf(path || 'the object', WORDS[keyword] ?? message)]
 }
 
 /** Replacements for texts of Ajv that contain a position, or say too little. */
 const WORDS: Readonly<Record<string, string>> = {
-  additionalProperties: 'has properties that the plan does not have',
-  unevaluatedProperties: 'has properties that the plan does not have',
-  uniqueItems: 'has equal elements',
+  additionalProperties: 'has properties that are not in the plan',
+  unevaluatedProperties: 'has properties that are not in the plan',
+  uniqueItems: 'has duplicate elements',
 }
 
 function faultOf(path: string, text: string): [key: string, fault: Pick<Fault, 'path' | 'text'>] {
@@ -202,7 +202,7 @@ export function printCheck(results: readonly Checked[], { json = false, junit }:
   const count = (verdict: Checked['verdict']): number => results.filter((each) => each.verdict === verdict).length
   const [broken, unplanned] = [count('breaks'), count('unplanned')]
   note(
-    `${counted(count('pass'), 'event')} as planned, ${broken} broken, ${unplanned} not in the plan, ${count('unseen')} never came.`,
+    `${counted(count('pass'), 'event')} as planned, ${broken} broken, ${unplanned} not in the plan, ${count('unseen')} never arrived.`,
   )
   file?.write(shown, false)
   process.exitCode = broken + unplanned > 0 ? 1 : 0
@@ -212,9 +212,9 @@ const VERDICTS = { pass: 'pass', breaks: 'fail', unplanned: 'fail', unseen: 'ski
 
 function sentenceOf({ verdict, messages, broken, messageId }: Checked): string {
   if (verdict === 'pass') return counted(messages, 'message')
-  if (verdict === 'unseen') return 'never came'
+  if (verdict === 'unseen') return 'never arrived'
   if (verdict === 'breaks') return `${broken} of ${counted(messages, 'message')} broke the plan`
-  return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
+  return `${counted(messages, 'message')} of an event that is not in the plan${exampleOf(messageId)}`
 }
 
 function lineOf({ path, text, count, messageId }: Fault): string {

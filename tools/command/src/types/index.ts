@@ -13,10 +13,10 @@ import { FORMATS, type Format, MARK, printRules } from './print.ts'
 import { type Finding, mergeRules, type Rule } from './rule.ts'
 import { openTraffic, type Seen, type Traffic } from './traffic.ts'
 
-/** The largest file of a plan, in bytes. */
+/** The maximum size of a plan's file, in bytes. */
 const PLAN_LIMIT = 50_000_000
 const PLAN_FILES = '**/*.{json,yaml,yml,tf}'
-/** The most places that are listed for one finding. */
+/** The maximum number of places to list for one finding. */
 const NAMED_PLACES = 8
 
 interface Options {
@@ -39,11 +39,11 @@ export function define(command: Command): void {
     )
     .option('--out <file>', 'the file to write. Default: stdout')
     .addOption(choice('--format <format>', 'the format of the file', FORMATS).default('zod'))
-    .option('--enums', 'write enums for texts that messages repeat')
+    .option('--enums', 'write enums for texts that are repeated in messages')
     .option('--check', 'compare the messages with the plan, and write no schemas')
     .option('--json', 'with --check: print a JSON object for each event')
-    .option('--junit <file>', 'with --check: also write the results as XML, as JUnit does')
-    .option('--name <name>', 'the queue whose history to read. Default: every queue of the location')
+    .option('--junit <file>', 'with --check: also write the results to a JUnit XML file')
+    .option('--name <name>', 'the queue whose history to read. Default: every queue at the location')
     .option('--prefix <prefix>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <schema>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .action(types)
@@ -51,28 +51,28 @@ export function define(command: Command): void {
 }
 
 const HELP = `
-Each SOURCE is recognised by what it holds:
+Each SOURCE is recognised by its contents:
   plans     of Segment (Public API, Config API, Terraform), of RudderStack (its YAML files, or a folder of them),
             and JSON Schema from draft 4 to 2020-12
-  messages  one on each line, what \`hookline listen\` keeps, or the history of an inbox (see \`hookline queue\`)
-Of several plans, the newest version of an event is used. Messages add the events that no plan has.
-Of messages, only names and types are written, no values.
-Without SOURCE, the location of queues is read from HOOKLINE_QUEUE: a password in an argument can be seen.
-Exit codes: 0 done, 1 with --check: messages break the plan or are of events that it does not have, 2 wrong usage.
+  messages  one on each line, the store of \`hookline listen\`, or the history of an inbox (see \`hookline queue\`)
+If several plans contain an event, its newest version is used. Messages add the events that are in no plan.
+From messages, only names and types are written, not values.
+Without SOURCE, the location of queues is read from HOOKLINE_QUEUE, which keeps a password out of the process list.
+Exit codes: 0 done, 1 with --check: messages break the plan or belong to events that are not in it, 2 wrong usage.
 
 Examples:
   hookline types plan.json --out events.ts
       Writes the schemas of a tracking plan, for createReceiver({ events, traits }).
   hookline types .hookline/listen.sqlite --out events.ts
-      Writes what the messages that \`hookline listen\` has kept have in common.
+      Writes schemas that fit the messages stored by \`hookline listen\`.
   hookline types --check plan.json messages.ndjson
-      Tells which messages break the plan.`
+      Shows which messages break the plan.`
 
 async function types(given: readonly string[], options: Options): Promise<void> {
   requireFitting(options)
   const { HOOKLINE_QUEUE: queue } = process.env
   const sources = given.length > 0 || !queue ? given : [queue]
-  if (sources.length === 0) throw new UsageError('SOURCE is required. Pass a plan or messages, see --help.')
+  if (sources.length === 0) throw new UsageError('SOURCE is required. Pass a plan or messages: see --help.')
   const findings: Finding[] = []
   const addFinding = (finding: Finding): void => void findings.push(finding)
   const { traffic, files } = await openSources(sources, options)
@@ -80,7 +80,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must contain a plan. ${counted(files.length, 'file')} had none. A plan of RudderStack needs all of its files: pass their folder.`,
+      `SOURCE must contain a plan. There is none in ${counted(files.length, 'file')}. A RudderStack plan needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {
@@ -105,20 +105,20 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   else await write(options.out, text, rules)
 }
 
-/** @throws UsageError when the nesting exceeds the stack. */
+/** @throws UsageError when the nesting is too deep for the stack. */
 function attempt<T>(step: () => T): T {
   try {
     return step()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new UsageError('SOURCE nests too deeply. Pass a plan with fewer levels.')
+    throw new UsageError('SOURCE is nested too deeply. Pass a plan with fewer levels.')
   }
 }
 
 function requireFitting({ check = false, out, enums, json, junit }: Options): void {
   const unfit = check ? { '--out': out, '--enums': enums } : { '--json': json, '--junit': junit }
   const [flag] = Object.entries(unfit).find(([, value]) => value !== undefined) ?? []
-  if (flag !== undefined) throw new UsageError(`${flag} ${check ? 'does not go with' : 'needs'} --check.`)
+  if (flag !== undefined) throw new UsageError(`${flag} ${check ? 'cannot be combined with' : 'needs'} --check.`)
 }
 
 interface Sources {
@@ -137,7 +137,7 @@ async function openSources(sources: readonly string[], options: Options): Promis
   return { traffic, files }
 }
 
-/** Lists the files of plans in a folder; undefined for anything else. */
+/** Lists the files in a folder that may be plans. Returns undefined for anything else. */
 async function listFolder(source: string): Promise<readonly string[] | undefined> {
   const isFolder = await stat(source).then(
     (found) => found.isDirectory(),

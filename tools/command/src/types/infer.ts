@@ -27,13 +27,13 @@ interface Subject extends Pick<Rule, 'type' | 'event'> {
 }
 
 const MAX_EVENTS = 10_000
-/** A subject with more keys must not use up the observations of the others. */
+/** The maximum number of keys of a subject, so that it does not use up the observations of the others. */
 const MAX_SUBJECT_KEYS = 10_000
 /** A subject with more than `MAX_KEYS` keys keeps those that are in at least this share of its messages. */
 const MIN_SHARE = 0.01
-/** At most ten texts are kept, so each occurred twice on average. */
+/** The minimum number of texts for an enum. At most ten different ones are kept, so each occurred twice or more on average. */
 const MIN_ENUM_COUNT = 20
-/** A field of fewer messages may be absent from the next one. */
+/** The minimum number of messages for a required field. If there are fewer, the field may be absent from the next one. */
 const MIN_REQUIRED_COUNT = 20
 const DAY_MS = 86_400_000
 
@@ -114,8 +114,8 @@ export function createInference(options: { readonly enums: boolean }): Inference
       }),
     findings: () => [
       ...subjects().flatMap(findingsOf),
-      ...noteTimes('track', dataEvents, 'with data in the name of the event: no schema'),
-      ...noteTimes('track', moreEvents, `with events after the first ${grouped(MAX_EVENTS)}: no schema`),
+      ...noteTimes('track', dataEvents, 'with data in the event name: no schema'),
+      ...noteTimes('track', moreEvents, `with event names beyond the first ${grouped(MAX_EVENTS)}: no schema`),
       ...[...others].sort(byName).flatMap(([type, count]) => noteTimes(type, count, 'and gets no schema')),
       ...(observations.isFull ? [{ place: 'all messages', text: TOO_MANY_PLACES }] : []),
     ],
@@ -129,25 +129,25 @@ function createSubject(type: Rule['type'], event?: string): Subject {
   return { type, event, count: 0, ...times, properties: new Map(), withData: 0, withMore: 0 }
 }
 
-/** Compares names by code units, which gives the same order on each machine. */
+/** Compares names by code units, which gives the same order on every machine. */
 function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : 1
 }
 
-/** Returns the properties sorted by name. Leaves out rare ones of a subject with very many. */
+/** Returns the properties, sorted by name. If there are very many, leaves out the rare ones. */
 function keptProperties({ properties, count }: Subject): readonly Named[] {
   const sorted = [...properties].sort(byName)
   if (sorted.length <= MAX_KEYS) return sorted
   return sorted.filter(([, { counts }]) => sum(counts) >= MIN_SHARE * count)
 }
 
-/** `1 204 messages, 3 days` */
+/** Describes where a schema comes from: `1 204 messages, 3 days`. */
 function describeOrigin({ count, firstAt, lastAt }: Subject): string {
   const days = Math.max(1, Math.ceil((lastAt - firstAt) / DAY_MS))
   return `${counted(count, 'message')}${lastAt < firstAt ? '' : `, ${counted(days, 'day')}`}`
 }
 
-/** @param most The number of messages that had it, at most: a list or a map has many values in one message. */
+/** @param most The maximum number of messages that had the value: a list or a map has many values in one message. */
 function schemaOf(observed: Observed, most: number, comment?: string): JsonSchema {
   const { counts, isTooDeep, items } = observed
   const seen = Math.min(most, sum(counts))
@@ -180,7 +180,7 @@ type Named = readonly [name: string, observed: Observed]
 
 /**
  * @param total The number of objects.
- * @param most The number of messages that had one, at most.
+ * @param most The maximum number of messages that had one.
  */
 function keywordsOfProperties(sorted: readonly Named[], total: number, most: number): JsonSchema {
   const isRequired = ({ counts }: Observed): boolean => {
@@ -202,7 +202,7 @@ function findingsOf(subject: Subject): Finding[] {
   const many = `had ${grouped(properties.size)} different keys: ${grouped(rare)} of them, each in less than 1 % of the messages, are left out`
   return [
     ...(properties.size > MAX_KEYS ? [{ place, text: many }] : []),
-    ...noteTimes(place, withMore, `with keys after the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
+    ...noteTimes(place, withMore, `with keys beyond the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
     ...noteTimes(place, withData, 'with keys that are data: they are left out'),
     ...kept.flatMap(([name, observed]) => findingsAt(`${place}: ${join('', name)}`, observed)),
   ]
@@ -210,13 +210,13 @@ function findingsOf(subject: Subject): Finding[] {
 
 function findingsAt(place: string, observed: Observed): Finding[] {
   const { counts, properties, values, items, isTooDeep } = observed
-  if (isTooDeep) return [{ place, text: `nests deeper than ${MAX_DEPTH} levels: deeper fields have no schema` }]
+  if (isTooDeep) return [{ place, text: `is nested more than ${MAX_DEPTH} levels deep: deeper fields have no schema` }]
   const found = VALUE_TYPES.filter((type) => type !== 'null' && counts[type] > 0)
   const mix = found
     .sort((one, other) => counts[other] - counts[one])
     .map((type) => `as ${WORDS[type]} (${grouped(counts[type])})`)
   return [
-    ...(mix.length > 1 ? [{ place, text: `came ${LIST.format(mix)}` }] : []),
+    ...(mix.length > 1 ? [{ place, text: `arrived ${LIST.format(mix)}` }] : []),
     ...[...(properties ?? [])].sort(byName).flatMap(([name, each]) => findingsAt(join(place, name), each)),
     ...(values ? findingsAt(`${place}.*`, values) : []),
     ...(items ? findingsAt(`${place}[]`, items) : []),
@@ -234,14 +234,14 @@ const WORDS = {
 const LIST = new Intl.ListFormat('en-GB')
 
 function noteTimes(place: string, count: number, what: string): Finding[] {
-  return count === 0 ? [] : [{ place, text: `came ${count === 1 ? 'once' : `${grouped(count)} times`} ${what}` }]
+  return count === 0 ? [] : [{ place, text: `arrived ${count === 1 ? 'once' : `${grouped(count)} times`} ${what}` }]
 }
 
 function sum(counts: Observed['counts']): number {
   return VALUE_TYPES.reduce((total, type) => total + counts[type], 0)
 }
 
-/** `1 204` */
+/** Formats a number with spaces: `1 204`. */
 function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ' ')
 }

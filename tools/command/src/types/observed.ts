@@ -10,22 +10,22 @@ export interface Observed {
   readonly counts: Record<ValueType, number>
   /** The formats that all texts have: see `texts.ts`. */
   formats: number
-  /** The different texts; undefined when they cannot be an enum. */
+  /** The different texts; undefined when they cannot form an enum. */
   texts: Set<string> | undefined
   /** The keys of objects; undefined for a map, and until an object has a key. */
   properties: Map<string, Observed> | undefined
-  /** Whether the keys of its objects are data. */
+  /** Whether the keys of objects are data. */
   isMap: boolean
   /** The observations of the values in a map; undefined until it has one. */
   values: Observed | undefined
   /** The observations of the elements of arrays; undefined until an array has one. */
   items: Observed | undefined
-  /** Whether there were objects or arrays deeper than is examined. */
+  /** Whether there were objects or arrays at a depth that is not examined. */
   isTooDeep: boolean
 }
 
 export interface Observations {
-  /** Creates empty observations. Returns undefined when there are too many. */
+  /** Creates empty observations. Returns undefined when there are already too many. */
   create(): Observed | undefined
   /** @param depth The number of names on the path. */
   add(observed: Observed, value: unknown, depth: number): void
@@ -35,7 +35,7 @@ export interface Observations {
 
 export const MAX_OBSERVED = 200_000
 export const MAX_DEPTH = 10
-/** An object with more keys is a map. */
+/** The maximum number of keys of an object. With more, it is a map. */
 export const MAX_KEYS = 100
 const MAX_TEXTS = 10
 const MAX_TEXT_LENGTH = 50

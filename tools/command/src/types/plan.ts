@@ -10,7 +10,7 @@ import { type AddFinding, type AddPathFinding, findingsOf, type JsonSchema, type
 import { normalise, text } from './schema.ts'
 import { isTerraform, readTerraform } from './terraform.ts'
 
-/** A file that may hold a plan, or a part of one. */
+/** A file that may contain a plan, or part of one. */
 export interface PlanFile {
   readonly name: string
   readonly text: string
@@ -21,7 +21,7 @@ export interface PlanFile {
 const MAX_DEPTH = 10
 
 /**
- * Reads the rules of files. RudderStack splits a plan into several files, which are read together.
+ * Reads the rules in files. RudderStack splits a plan into several files, which are read together.
  *
  * @throws UsageError for a file without a plan.
  */
@@ -75,7 +75,7 @@ interface PlanPart {
   readonly schema: unknown
 }
 
-/** Finds the rules at any depth of an answer or a state. Each list is one plan. */
+/** Finds the rules at any depth of an API's answer or a Terraform state. Each list is one plan. */
 function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
   if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isObject).map(toPart)
@@ -143,7 +143,7 @@ function partsOfConfig({ events, global, identify, group, identify_traits, group
 
 const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
 
-/** Returns the rules of one plan of Segment. Each includes what is common to all messages. */
+/** Returns the rules of one plan of Segment. Each includes the rules that are common to all messages. */
 function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
   const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
   const left = Map.groupBy(
@@ -175,14 +175,14 @@ function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
 }
 
 const SECTIONS = ['context', 'properties', 'traits']
-/** The fields of messages of these types. */
+/** The fields that messages of these types have. */
 const FIELDS = [
   ...SECTIONS,
   ...['type', 'event', 'userId', 'anonymousId', 'groupId', 'previousId', 'messageId', 'integrations', 'channel'],
   ...['version', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt', 'writeKey', 'projectId', '_metadata'],
 ]
 
-/** Returns whether a schema describes a whole message: it has a section beside other fields of messages, or several sections. */
+/** Returns whether a schema describes a whole message, which has several sections, or one section beside other fields of messages. */
 function isWhole(schema: unknown): boolean {
   if (!isObject(schema)) return false
   const { properties = {}, allOf, anyOf, oneOf } = schema
@@ -215,7 +215,7 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddP
   const fields = (schema.properties ?? {}) as JsonSchema
   const sections = SECTIONS.filter((each) => Object.hasOwn(fields, each))
   if (sections.length > 0 && !sections.includes(name)) {
-    addFinding('', `describes ${sections.join(' and ')} of messages, and no \`${name}\``)
+    addFinding('', `describes ${sections.join(' and ')} of messages, but no \`${name}\``)
   }
   noteOthers(schema, name, addFinding)
   const section = Object.hasOwn(fields, name) ? fields[name] : {}
@@ -240,7 +240,7 @@ function noteOthers(
     if (name !== section) addFinding('', `describes \`${name}\`, which is not checked`)
   }
   const beside = Object.keys(keywords).filter((keyword) => !OF_WHOLE.has(keyword))
-  if (beside.length > 0) addFinding('', `has ${beside.join(', ')} beside \`${section}\`, which is not checked`)
+  if (beside.length > 0) addFinding('', `has ${beside.join(', ')} beside \`${section}\`: this is not checked`)
 }
 
 function saysSomething(schema: unknown): boolean {
@@ -282,7 +282,7 @@ function isSchema(value: unknown): value is JsonSchema {
   return [value.properties, value.anyOf, value.oneOf, value.allOf].some((each) => typeof each === 'object')
 }
 
-/** Reads plain JSON Schema: of one or several whole messages, or of the properties of the event in its name. */
+/** Reads a plain JSON Schema. It describes one or several whole messages, or the properties of the event that it is named after. */
 function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): Rule[] {
   const found: [path: string, text: string][] = []
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
@@ -298,7 +298,7 @@ function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): 
   const left = parts.length - ofMessages.length
   if (left > 0) addTo('', `${left} left out: only track, identify and group messages have schemas`)
   const beside = parts.length > 1 ? Object.keys(whole).filter((keyword) => !BESIDE_MESSAGES.has(keyword)) : []
-  if (beside.length > 0) addTo('', `has ${beside.join(', ')} beside its messages, which is not checked`)
+  if (beside.length > 0) addTo('', `has ${beside.join(', ')} beside its messages: this is not checked`)
   return ofMessages.map((rule) => ({ ...rule, version }))
 }
 

@@ -32,7 +32,7 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
   },
 }
 
-/** @param rules Sorted. */
+/** @param rules The rules, sorted. */
 export function printRules(rules: readonly Rule[], format: Format, addFinding: AddFinding): string {
   if (format === 'json-schema')
     return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
@@ -69,7 +69,7 @@ function nameOf({ type, event }: Rule): string {
   return keyOf(event ?? type)
 }
 
-/** Writes one schema of whole messages, which `hookline types` can read again. */
+/** Writes one schema for whole messages, which `hookline types` can read again. */
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]

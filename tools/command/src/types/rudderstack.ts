@@ -1,4 +1,4 @@
-/** Reads tracking plans of RudderStack's command: YAML files that refer to each other's events, properties and types. */
+/** Reads the tracking plans of RudderStack's command-line tool: YAML files that refer to each other's events, properties and types. */
 
 import { isObject } from '../../../json.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule } from './rule.ts'
@@ -33,7 +33,8 @@ export function readRudderStack(files: readonly JsonSchema[], addFinding: AddFin
       addFinding({ place, text: fault })
       return []
     }
-    if (rule.event === undefined && rule.includes !== undefined) return give('includes other rules: it is left out')
+    if (rule.event === undefined && rule.includes !== undefined)
+      return give('includes other rules: the rule is left out')
     const event = find('event', reference)
     if (event === undefined) return give('is not in these files: its rule is left out')
     const type = event.event_type
@@ -50,7 +51,7 @@ export function readRudderStack(files: readonly JsonSchema[], addFinding: AddFin
     return [{ type, event: name, schema: normalise(written, addTo), version: undefined }]
   }
 
-  /** @param types The custom types that contain it. */
+  /** @param types The custom types that contain this object. */
   function objectOf(
     { properties, variants }: JsonSchema,
     isOpen: boolean,

@@ -1,4 +1,4 @@
-/** The rules that plans and messages give: the schema of an event's properties, or of traits. */
+/** The rules that plans and messages yield: the schema of an event's properties, or of traits. */
 
 import { isDeepStrictEqual } from 'node:util'
 
@@ -15,9 +15,9 @@ export interface Rule {
   readonly version: number | undefined
 }
 
-/** A note about one place of a schema. Its texts are untrusted: escape them. */
+/** A note about one place in a schema. Its texts are untrusted: escape them. */
 export interface Finding {
-  /** `Order Completed: items[].sku`, `identify traits: plan`. `.*` stands for the values of a map. */
+  /** The place, such as `Order Completed: items[].sku` or `identify traits: plan`. `.*` stands for the values of a map. */
   readonly place: string
   readonly text: string
 }
@@ -36,7 +36,7 @@ export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
   return event ?? `${type} traits`
 }
 
-/** Merges the rules of all sources: the newest version of each, and plans before messages. Sorts them for writing. */
+/** Merges the rules of all sources. Keeps the newest version of each, and prefers plans to messages. Sorts the rules for writing. */
 export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], addFinding: AddFinding): Rule[] {
   const found = new Map<string, Rule>()
   for (const rule of ofPlans) {

@@ -1,12 +1,12 @@
-/** Converts a JSON Schema of draft 4 to 2020-12 into one of 2020-12 without references. */
+/** Converts a JSON Schema of any draft from 4 to 2020-12 into one of 2020-12 without references. */
 
 import { isObject } from '../../../json.ts'
 import { UsageError } from '../terminal.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
 
-/** The most schemas in one, references included. A larger one is an attack, or not a tracking plan. */
+/** The maximum number of schemas in one, including references. A schema with more is an attack, or not a tracking plan. */
 const MAX_SCHEMAS = 5_000
-/** Deeper schemas are dropped. */
+/** The maximum depth. Deeper schemas are dropped. */
 const MAX_DEPTH = 50
 
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
@@ -51,12 +51,12 @@ export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema
     count += 1
     if (count > MAX_SCHEMAS) {
       throw new UsageError(
-        `The schema of an event must contain at most ${MAX_SCHEMAS} others, including those that it refers to.`,
+        `The schema of an event must contain at most ${MAX_SCHEMAS} others, including those that it refers to. Simplify it.`,
       )
     }
     if (typeof schema === 'boolean') return schema
-    if (!isObject(schema)) return giveUp(path, 'is no JSON Schema')
-    if (depth > MAX_DEPTH) return giveUp(path, `is nested more than ${MAX_DEPTH} deep`)
+    if (!isObject(schema)) return giveUp(path, 'is not a JSON Schema')
+    if (depth > MAX_DEPTH) return giveUp(path, `is nested more than ${MAX_DEPTH} levels deep`)
     if ('$recursiveRef' in schema || '$dynamicRef' in schema) return giveUp(path, 'has a dynamic reference')
     const { $ref, ...others } = schema
     const ref = text($ref)
@@ -81,7 +81,7 @@ export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema
   function rewriteOwn(given: JsonSchema, path: string, refs: readonly string[], depth: number): JsonSchema {
     const schema = modernise(given)
     const faulty = Object.keys(schema).find((keyword) => !isValid(keyword, schema[keyword]))
-    if (faulty !== undefined) return giveUp(path, `has a \`${faulty}\` that no JSON Schema has`)
+    if (faulty !== undefined) return giveUp(path, `has an invalid \`${faulty}\``)
     const below = (each: unknown, at = path) => rewrite(each, at, refs, depth + 1)
     const rewritten = new Map<string, unknown>()
     const dropped: string[] = []
@@ -101,7 +101,7 @@ export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema
       if (givenUp > before && Object.hasOwn(INVERTED, keyword)) dropped.push(keyword, ...(INVERTED[keyword] ?? []))
     }
     for (const keyword of dropped) rewritten.delete(keyword)
-    if (dropped.length > 0) addFinding(path, `${listed(dropped)} with such a part is left out`)
+    if (dropped.length > 0) addFinding(path, `${listed(dropped)} with an unsupported part is left out`)
     return Object.fromEntries(rewritten)
   }
 

@@ -1,4 +1,4 @@
-/** Describes the values that a JSON Schema accepts, in terms of schema libraries. Reports what they cannot express: it becomes `unknown`. */
+/** Describes the values that a JSON Schema accepts, in terms of schema libraries. Reports what they cannot express, which becomes `unknown`. */
 
 import { createAjv } from './ajv.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
@@ -11,7 +11,7 @@ export type Shape =
   | { readonly kind: 'literals'; readonly values: readonly Literal[] }
   | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
   | ObjectShape
-  /** `exactly one` of parts that may overlap, otherwise `any`. */
+  /** Accepts `exactly one` when the parts may overlap, otherwise `any`. */
   | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
   | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
 
@@ -33,7 +33,7 @@ export interface NumberShape {
 export interface ObjectShape {
   readonly kind: 'object'
   readonly properties: readonly Property[]
-  /** Other properties: dropped, refused, or of this shape. */
+  /** What happens to other properties: they are dropped, refused, or must have this shape. */
   readonly rest: 'dropped' | 'refused' | Shape
 }
 
@@ -41,7 +41,7 @@ export interface Property {
   readonly name: string
   readonly isOptional: boolean
   readonly shape: Shape
-  /** Paragraphs for a reader. */
+  /** The paragraphs of the doc comment. */
   readonly doc: readonly string[]
 }
 
@@ -101,14 +101,14 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     if (Array.isArray(oneOf)) {
       const before = givenUp
       const each = readAll(oneOf)
-      if (givenUp > before) return giveUp(path, '`oneOf` with such a part') // It must not match beside another part.
+      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // A part that accepts any value would match together with another one.
       parts.push(exclusive(each, path))
     }
     if (parts.length === 0 || typed.length > 0) {
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
     const both = intersection(parts)
-    // zod accepts a key that one part of an intersection refuses when another part does not.
+    // zod accepts a key that one part of an intersection refuses if another part accepts it.
     if (both.kind === 'intersection' && both.parts.some(refusesOthers)) {
       return giveUp(path, '`additionalProperties: false` beside `allOf`, `anyOf` or `oneOf`')
     }
@@ -177,7 +177,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
   }
 
-  /** Reads parts that cannot match together. If any matches, exactly one does. */
+  /** Combines parts of which exactly one may match. A plain union is enough if no two of them can match together. */
   function exclusive(parts: readonly Shape[], path: string): Shape {
     const kinds = parts.map(kindsOf)
     const isDisjoint = kinds.flat().length === new Set(kinds.flat()).size
@@ -273,7 +273,7 @@ function regExps(_key: string, value: unknown): unknown {
   return value instanceof RegExp ? String(value) : value
 }
 
-/** Returns the shape of the other values; undefined when the shape does not accept null beside them. */
+/** Returns the shape without null; undefined when the shape is not a union with null. */
 export function withoutNull(shape: Shape): Shape | undefined {
   if (shape.kind !== 'union' || shape.accepts !== 'any') return undefined
   const others = shape.parts.filter(({ kind }) => kind !== 'null')

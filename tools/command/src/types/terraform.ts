@@ -7,7 +7,7 @@ const RESOURCE = /^[ \t]*resource\s+"segment_tracking_plan"\s+"[^"\n]*"\s*\{/gm
 const GAP = /(?:\s|#.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y
 const TOKEN = /[[\]{}(),=:]|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w-]*|<<-?[A-Za-z_]\w*\r?\n|"(?:[^"\\\n]|\\.)*"/y
 
-/** Returns whether a text contains such a resource. */
+/** Returns whether a text contains a tracking plan. */
 export function isTerraform(text: string): boolean {
   return text.search(RESOURCE) !== -1
 }
@@ -44,7 +44,7 @@ function readValue(text: string, start: number, name: string): unknown {
 
   function fail(): never {
     const line = text.slice(0, at).split('\n').length
-    const advice = 'Pass the output of `terraform show -json`, or the JSON that it reads.'
+    const advice = 'Pass the output of `terraform show -json`, or the JSON file that the configuration reads.'
     throw new UsageError(`${name}: line ${line} must be a plain value, not an expression. ${advice}`)
   }
 

@@ -16,22 +16,22 @@ import { note, UsageError } from '../terminal.ts'
 /** A message from a source. */
 export interface Seen {
   readonly message: Message
-  /** When it arrived, in milliseconds since the epoch; undefined when the source does not say. */
+  /** The time of its arrival, in milliseconds since the epoch; undefined when the source does not say. */
   readonly at: number | undefined
 }
 
 export interface Traffic {
   /**
-   * Reads the messages one at a time. Skips what is not a message.
+   * Reads the messages one at a time. Skips anything that is not a message.
    *
-   * @param onSkip Called with the reason for each skipped message. Reasons are few, and quote nothing.
+   * @param onSkip Called with the reason for each skipped message. There are only a few different reasons, and they quote nothing.
    * @throws UsageError for a source that is empty or cannot be read.
    */
   messages(onSkip: (reason: string) => void): AsyncIterable<Seen>
 }
 
 export interface TrafficOptions extends PlaceOptions {
-  /** The queue whose history to read. Default: all. */
+  /** The queue whose history to read. Default: every queue. */
   readonly name?: string
 }
 
@@ -60,11 +60,11 @@ function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
   throw new UsageError(
-    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save its contents in a file.`,
+    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save the contents of any other URL to a file.`,
   )
 }
 
-/** Returns whether a path is a pipe. Its contents can be read only once, so its kind is not examined. */
+/** Returns whether a path is a pipe. A pipe can be read only once, so its contents are not examined. */
 async function isPipe(path: string): Promise<boolean> {
   return attempt(path, async () => (await stat(path)).isFIFO())
 }
@@ -88,7 +88,7 @@ async function attempt<T>(path: string, step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One of this many first lines must be a message. */
+/** The number of lines at the beginning, of which at least one must be a message. */
 const MAX_SAMPLE = 100
 /** JSON on several lines is read as a whole, up to this size. */
 const MAX_DOCUMENT_BYTES = 50_000_000
@@ -101,7 +101,7 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // A document may have lines that are JSON, too.
+        const document = tryParse(await readFile(path)) // Single lines of a document may also be JSON.
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)
@@ -111,7 +111,7 @@ function openText(path: string): Promise<Traffic | undefined> {
     if (count === 0) throw empty(path)
     if (size <= MAX_DOCUMENT_BYTES) return undefined
     throw new UsageError(
-      `${SOURCE} must have a message on each line if it is larger than ${MAX_DOCUMENT_BYTES} bytes. ${path} is larger, and has no message on its first lines. Write each message on one line.`,
+      `${SOURCE} must have a message on each line if it is larger than ${MAX_DOCUMENT_BYTES} bytes. ${path} is larger, and there is no message on its first lines. Write each message on one line.`,
     )
   })
 }
@@ -136,7 +136,7 @@ function linesOf(name: string): Traffic {
   const shown = isStdin ? 'stdin' : name
   return {
     async *messages(onSkip) {
-      if (isStdin && process.stdin.isTTY) note('Reading from the terminal. End with Ctrl-D.')
+      if (isStdin && process.stdin.isTTY) note('Reading from the terminal. To end the input, press Ctrl-D.')
       let isEmpty = true
       try {
         for await (const { bytes } of splitLines(isStdin ? process.stdin : createReadStream(name), BODY_LIMIT)) {
@@ -207,7 +207,7 @@ function empty(shown: string, advice = ''): UsageError {
   return new UsageError(`${SOURCE} must contain messages. ${shown} is empty.${advice}`)
 }
 
-/** Reads one message, or those of a batch. */
+/** Reads one message, or the messages of a batch. */
 function readMessages(bytes: Uint8Array, onSkip: (reason: string) => void, at?: number): readonly Seen[] {
   try {
     const message = parse(bytes)

@@ -39,7 +39,7 @@ function isCompound(shape: Shape): boolean {
 function objectOf({ properties, rest }: ObjectShape, indent: string): string {
   if (properties.length === 0)
     return `Record<string, ${typeof rest === 'object' ? toTypeScript(rest, indent) : 'never'}>`
-  // An index signature of TypeScript would also apply to the declared properties.
+  // A TypeScript index signature would also apply to the declared properties.
   const others = typeof rest === 'object' ? `${indent}  [name: string]: unknown\n` : ''
   return `{\n${properties.map((property) => memberOf(property, `${indent}  `)).join('')}${others}${indent}}`
 }

@@ -1,11 +1,11 @@
-/** Writes shapes as code of valibot. */
+/** Writes shapes as valibot code. */
 
 import { bracket, charsOf, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
 import { type Limits, type NumberShape, type ObjectShape, type Property, type Shape, withoutNull } from './shape.ts'
 
 export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
 
-/** @param isPart Whether it is part of a union, where the wrong part must not accept a list. */
+/** @param isPart Whether the shape is part of a union, where the wrong part must not accept a list. */
 export function toValibot(shape: Shape, indent: string, isPart = false): string {
   switch (shape.kind) {
     case 'string':
@@ -47,14 +47,14 @@ export function toValibot(shape: Shape, indent: string, isPart = false): string 
   }
 }
 
-/** Refuses lists, which objects of valibot accept and convert. */
+/** Refuses lists, which valibot's object schemas accept and convert. */
 const NO_LIST = 'v.custom((value) => !Array.isArray(value))'
 
 function pipe(schema: string, actions: readonly string[]): string {
   return actions.length === 0 ? schema : `v.pipe(${[schema, ...actions].join(', ')})`
 }
 
-/** Writes the length. `minLength` of valibot counts UTF-16 units, so only the check for an empty text is exact. */
+/** Writes a length check. valibot's `minLength` counts UTF-16 units, so it is exact only for an empty text. */
 function lengthOf(min: number, max: number | undefined): string[] {
   if (max === undefined && min < 2) return min === 1 ? ['v.nonEmpty()'] : []
   return [`v.regex(${charsOf(min, max)})`]

@@ -1,4 +1,4 @@
-/** Writes shapes as code of zod 4. */
+/** Writes shapes as zod 4 code. */
 
 import { bracket, charsOf, comment, keyOf, literalOf, regExpOf } from './code.ts'
 import { type Limits, type NumberShape, type ObjectShape, type Property, type Shape, withoutNull } from './shape.ts'
@@ -33,7 +33,7 @@ export function toZod(shape: Shape, indent: string): string {
   }
 }
 
-/** Writes the length. `min` and `max` of zod count UTF-16 units, so only the check for an empty text is exact. */
+/** Writes a length check. zod's `min` and `max` count UTF-16 units, so they are exact only for an empty text. */
 function lengthOf(min: number, max: number | undefined): string {
   if (max === undefined && min < 2) return min === 1 ? '.min(1)' : ''
   return `.regex(${charsOf(min, max)})`

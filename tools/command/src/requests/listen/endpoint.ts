@@ -1,4 +1,4 @@
-/** The endpoint of `hookline listen`. It answers as a script, another endpoint or a correct receiver does, and stores each request. */
+/** The endpoint of `hookline listen`. It stores each request, and answers according to a script, like another endpoint, or like a correct receiver. */
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -10,12 +10,12 @@ import type { Forwarder } from '../forward.ts'
 import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS } from '../kept-request.ts'
 import type { FindReason } from './reasons.ts'
 
-/** How requests are answered and stored. Without a script and a forwarder: 401 for a wrong signature, otherwise 200. */
+/** How requests are answered and stored. With neither a script nor a forwarder, a wrong signature is answered 401, any other request 200. */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
   readonly forwarder?: Forwarder | undefined
-  /** Stores a request once it was answered, or will not be. */
+  /** Stores a request once it has been answered, or will not be answered. */
   keep(request: KeptRequest): void
 }
 
@@ -67,7 +67,7 @@ interface Upload {
   readonly end: 'whole' | 'too_large' | 'aborted'
 }
 
-/** The most bytes of an answer that are stored. */
+/** The maximum number of bytes of an answer to store. */
 const ANSWER_LIMIT = 64 * 1024
 
 /** Reads a body. Keeps the beginning of one that is too large or ends early. Never rejects. */
@@ -132,7 +132,7 @@ function problem(status: number, detail: string, more: EndpointAnswer['headers']
   return { status, headers, body: JSON.stringify({ status, detail }) }
 }
 
-/** Runs a step of `--fail` that is not an answer. `timeout` does nothing at all. */
+/** Runs a step of `--fail` without a delay. `timeout` does nothing at all. */
 function fail(name: string, response: ServerResponse): Answered {
   const failed = unanswered('script', `--fail: ${name}.`)
   if (name === 'reset') response.socket?.resetAndDestroy()
@@ -173,7 +173,7 @@ function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
-/** The fate of one request. With a delay, it gets a normal answer, late. */
+/** What happens to one request. With a delay, the request gets a normal answer late. */
 interface FailStep {
   readonly name: string
   readonly delayMs?: number

@@ -33,38 +33,47 @@ interface Options extends SecretOptions {
 export function define(command: Command): void {
   command
     .option('--port <number>', 'the port; 0 for a free one', whole(0, 65_535), 4000)
-    .option('--host <address>', 'the address to listen on; 0.0.0.0 accepts other machines', '127.0.0.1')
+    .option(
+      '--host <address>',
+      'the address to listen on; 0.0.0.0 accepts connections from other machines',
+      '127.0.0.1',
+    )
     .option(
       '--forward <url>',
       'forward each request, and return the answer; a URL without a path keeps each path',
       address,
     )
     .option('--fail <script>', 'what happens to the first requests: 3x500,1xtimeout,2xreset,1xslow:3000', failScript)
-    .option('--ui [port]', 'show the requests on a page of this machine. Default: a free port', whole(0, 65_535))
+    .option(
+      '--ui [port]',
+      'show the requests on a page, on a port of this machine. Default: a free port',
+      whole(0, 65_535),
+    )
     .action(listen)
   addSecretOptions(addStoreOption(command)).addHelpText('after', HELP)
 }
 
 const HELP = `
-Without a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are kept, and at most ${MAX_BYTES / 1e6} MB of them.
+Without a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are stored, up to ${MAX_BYTES / 1e6} MB in total.
 Exit codes: 0 ended by Ctrl-C, 2 wrong usage.
 
 Examples:
   hookline listen --secret-file secret.txt
-      Shows what comes to port 4000, and why a signature does not match.
+      Shows the requests that arrive on port 4000, and why a signature does not match.
   hookline listen --ui
-      Shows what comes on a page, too.
+      Also shows the requests on a page.
   hookline listen --forward http://localhost:3000/webhooks
-      Passes what comes on to your endpoint.
+      Forwards the requests to your endpoint.
   hookline listen --port 4001 --fail 3x500,1xtimeout
       Shows how a sender retries.`
 
 async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
   const secret = await findSecret(secrets)
-  if (host === '') throw new UsageError('--host is empty. Pass an address, or omit it to listen on this machine only.')
+  if (host === '')
+    throw new UsageError('--host is empty. Pass an address, or omit the option to listen on this machine only.')
   if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
-      `--forward must not lead to this endpoint at port ${port}. Pass another URL, or another --port.`,
+      `--forward must not lead to this endpoint on port ${port}. Pass another URL, or another --port.`,
     )
   }
   const screen = createScreen(process.stdout.isTTY)
@@ -111,7 +120,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
   const target = forward && `Forwarding to ${forward.origin}${forward.pathname}. `
   note(
-    `Listening on ${url}, storing requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
+    `Listening on ${url}, storing requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Press Ctrl-C to stop.`,
   )
 
   if (!interrupted.aborted) await once(interrupted, 'abort')
@@ -126,7 +135,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
 
 const UNVERIFIED = 'Signatures are not verified: no secret was passed. '
 
-/** Prints what was received but is not HTTP, at most once a second. */
+/** Reports data that is not HTTP, at most once a second. */
 function noteFaults(server: Server): void {
   let last = Number.NEGATIVE_INFINITY
   server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
@@ -134,7 +143,8 @@ function noteFaults(server: Server): void {
     socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
     if (performance.now() - last < 1_000) return
     last = performance.now()
-    const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
+    const advice =
+      rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it a URL that begins with http://.' : ''
     note(`A connection was closed before a complete HTTP request arrived (${code}).${advice}`)
   })
 }
@@ -147,15 +157,15 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   const { verified, mismatched, unchecked, lost } = count
   const came = verified + mismatched + unchecked
   const parts = [
-    `${counted(came, 'request')} came`,
-    ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
+    `${counted(came, 'request')} received`,
+    ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not verified`] : []),
     ...(leftOut > 0 ? [`${leftOut} lines omitted`] : []),
-    ...(lost > 0 ? [`${lost} not kept`] : []),
+    ...(lost > 0 ? [`${lost} not stored`] : []),
   ]
   return `${parts.join(', ')}.`
 }
 
-/** More lines a second than a user can read. */
+/** The maximum number of lines per second, which is more than a user can read. */
 const LINES_A_SECOND = 100
 
 function createScreen(isTerminal: boolean) {
@@ -165,7 +175,7 @@ function createScreen(isTerminal: boolean) {
   function endSecond(): void {
     clearTimeout(second)
     second = undefined
-    if (missing > 0) note(`… ${missing} lines omitted: \`hookline list\` shows the requests`)
+    if (missing > 0) note(`… ${missing} lines omitted: run \`hookline list\` to see the requests`)
     leftOut += missing
     ;[shown, missing] = [0, 0]
   }

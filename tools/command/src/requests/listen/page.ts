@@ -8,14 +8,14 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** The work for an explanation: about a tenth of a second, in bytes that are digested or written. */
+/** The maximum work for an explanation, in bytes that are digested or written: about a tenth of a second. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**
- * Serves the page. It starts with the newest stored requests.
+ * Serves the page, which at first shows the newest stored requests.
  *
  * @param port True for any free port.
- * @param address Returns where requests arrive; undefined before that is known.
+ * @param address Returns the address at which requests arrive; undefined before it is known.
  * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function showRequests(
@@ -27,7 +27,7 @@ export async function showRequests(
   const page = createRequestPage({
     address,
     async explain({ headers, bytes }) {
-      if (secret === undefined) return 'An explanation needs the secret. Run `hookline show` with it.'
+      if (secret === undefined) return 'An explanation needs the secret. Pass it to `hookline show`.'
       return explainSignature(bytes, headers['x-signature']?.toString(), secret, BOUND).message
     },
   })

@@ -1,14 +1,14 @@
-/** Says in short why signatures do not match. A limit keeps a flood of requests from occupying the process. */
+/** Briefly says why signatures do not match. A limit keeps a flood of requests from occupying the process. */
 
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
-/** Returns a sentence or two, with the shown id. For a large body, and in a flood of requests, they do not name the cause. */
+/** Returns one or two sentences. For a large body, and in a flood of requests, they only name the command that explains the shown id. */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
 
 const MAX_BODY_BYTES = 100_000
-/** The most reasons that are searched for in a second. */
+/** The maximum number of reasons to search for per second. */
 const MAX_A_SECOND = 5
-/** The work for one search: a few milliseconds, in bytes that are digested. */
+/** The maximum work for one search, in bytes that are digested: a few milliseconds. */
 const BOUND = { maxBytes: 3_000_000 }
 const MAX_LENGTH = 300
 
