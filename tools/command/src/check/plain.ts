@@ -21,7 +21,7 @@ type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 const SPACED: Try = [
   { isSpaced: true },
   false,
-  'With a space after each comma and colon, the message got a 2xx. The endpoint re-serialises the body before verifying it, as Python's json.dumps does, but most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.',
+  "With a space after each comma and colon, the message got a 2xx. The endpoint re-serialises the body before verifying it, as Python's json.dumps does, but most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.",
 ]
 
 const TRIES: readonly Try[] = [
@@ -41,7 +41,11 @@ const TRIES: readonly Try[] = [
     'With messageId, receivedAt and other fields, the message got a 2xx. The specification does not show these fields: do not require them.',
   ],
   ...(['identify', 'page', 'group'] as const).map((type): Try => {
-    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} message got a 2xx. All other cases use this type.`]
+    return [
+      { type },
+      true,
+      `${type === 'identify' ? 'An' : 'A'} ${type} message got a 2xx. All other cases use this type.`,
+    ]
   }),
 ]
 

@@ -1,4 +1,4 @@
-/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the packages that they need. */
+/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the packages they need. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, statSync } from 'node:fs'

@@ -52,7 +52,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is a multiple of another, calculated in decimals: 19.99 is a multiple of 0.01. JSON.parse reads 1e400 as Infinity. */
+/** Returns whether a number is a multiple of another in decimals, as 19.99 is of 0.01. JSON.parse reads 1e400 as Infinity. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

@@ -1,4 +1,4 @@
-/** Describes the values that a JSON Schema accepts, in terms of schema libraries. Reports what they cannot express, which becomes `unknown`. */
+/** Describes the values that a JSON Schema accepts, for schema libraries. What they cannot express is reported and becomes `unknown`. */
 
 import { createAjv } from './ajv.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'

@@ -1,4 +1,4 @@
-/** The endpoint of `hookline listen`. It stores each request, and answers according to a script, like another endpoint, or like a correct receiver. */
+/** The endpoint of `hookline listen`. It stores each request, and answers like a script, another endpoint or a correct receiver. */
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -10,7 +10,7 @@ import type { Forwarder } from '../forward.ts'
 import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS } from '../kept-request.ts'
 import type { FindReason } from './reasons.ts'
 
-/** How requests are answered and stored. With neither a script nor a forwarder, a wrong signature is answered 401, any other request 200. */
+/** How requests are answered and stored. With neither a script nor a forwarder, it is 401 for a wrong signature, otherwise 200. */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
