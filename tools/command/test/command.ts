@@ -65,7 +65,7 @@ export async function createFolder(onEnd: (remove: () => Promise<void>) => void 
 
 /** The URL that `hookline listen` takes webhooks at, once it listens. */
 export async function urlOf({ printed }: Pick<Started, 'printed'>): Promise<string> {
-  await until(() => printed.stderr.includes('Ctrl-C ends.'))
+  await until(() => printed.stderr.includes('Press Ctrl-C to stop.'))
   const [, origin = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
   return `${origin}/webhooks`
 }

@@ -84,7 +84,7 @@ describe('an encrypted inbox', () => {
     const rewritten = await run('rewrite', '--key-file', both, '--yes')
     const again = JSON.parse((await run('rewrite', '--key-file', both, '--yes', '--json')).stdout)
 
-    expect(rewritten).toMatchObject({ code: 0, stdout: 'Encrypted anew: 2 messages.\n' })
+    expect(rewritten).toMatchObject({ code: 0, stdout: 'Re-encrypted: 2 messages.\n' })
     expect(again).toEqual({ queue: 'inbox', action: 'rewrite', key: 'k2', done: 0, left: {} })
     const { stdout } = await run('history', '--key-file', await writeKeys('new', lineOf('k2', k2)))
     expect(stdout).toContain('track Order Completed')
@@ -97,7 +97,7 @@ describe('an encrypted inbox', () => {
 
     const { stderr } = await run('rewrite', '--key-file', keyFile, '--yes')
 
-    expect(stderr).toContain('1 plain')
+    expect(stderr).toContain('1 unencrypted')
   })
 
   it('is not encrypted anew without a key, nor without an answer', async () => {
@@ -113,7 +113,7 @@ test.each([
   ['k1\n', 'line 1'],
   [`${lineOf('k1', k1)}k2 ${k2.toString('hex')}\n`, 'line 2'],
   [`${lineOf('k1', k1)}k2 ${randomBytes(31).toString('base64')}\n`, 'line 2'],
-  [lineOf('k1', k1) + lineOf('k1', k2), 'a different id for each'],
+  [lineOf('k1', k1) + lineOf('k1', k2), 'a different id'],
 ])('a key file must have keys: %#', async (text, rule) => {
   const file = join(await createFolder(), 'keys')
   await writeFile(file, text)

@@ -42,7 +42,7 @@ it('listen shows a line a request: what it is, whether it is verified, and why n
     like(/ 401 .* not verified: ./),
   ])
   const { code, stderr } = await end()
-  expect([code, stderr]).toEqual([0, like(/\n3 requests came, 1 verified, 2 not.\n$/)])
+  expect([code, stderr]).toEqual([0, like(/\n3 requests received, 1 verified, 2 not verified.\n$/)])
   expect(stderr).not.toContain(secret)
 })
 

@@ -76,7 +76,7 @@ it.each(['track', 'delete'])('each of many copies of a %s has an identity of its
   expect(new Set(endpoint.requests.map(({ bytes }) => bytes.toString())).size).toBe(20)
   if (type === 'delete') expect(Object.keys(endpoint.messages[0] ?? {})).toEqual(['type', 'userId', 'timestamp'])
   expect(stdout.match(/^200 {2}/gm)).toHaveLength(20)
-  expect(stderr).toMatch(/^20 sent, all taken: \d+\/s, .*p50 [\d.]+ ms, p95 [\d.]+ ms, p99 [\d.]+ ms/)
+  expect(stderr).toMatch(/^20 sent, all accepted: \d+\/s, .*p50 [\d.]+ ms, p95 [\d.]+ ms, p99 [\d.]+ ms/)
   expect(code).toBe(0)
 })
 
@@ -91,7 +91,7 @@ it('lines are sent, and those that are no message are reported', async () => {
   const outcomes = stdout.split('\n').map((line) => line.split('  ')[0])
   const faulty = [3, 4, 5, 6].map((number) => `line ${number}: no_message`)
   expect(outcomes).toEqual(['line 1: 200', ...faulty, 'line 7: 200', ''])
-  expect(stderr).toMatch(/^6 sent, 4 not taken: .*\n {2}4 × no_message, first line 3: /)
+  expect(stderr).toMatch(/^6 sent, 4 not accepted: .*\n {2}4 × no_message, first line 3: /)
   expect(code).toBe(1)
 })
 
@@ -171,7 +171,7 @@ it('on a terminal, a bar is in place of the lines after the first, and failures 
 
   expect(stdout.match(/track [0-9a-f-]{36}\n/g)).toHaveLength(1)
   expect(stderr).toMatch(/\[=+-*\] \d+ % {2}\d sent, /)
-  expect(stderr).toMatch(/4 sent, 3 not taken: .*\n {2}2 × 401, first no\\u\{1b\}\[31m\n {2}1 × 500\n$/)
+  expect(stderr).toMatch(/4 sent, 3 not accepted: .*\n {2}2 × 401, first no\\u\{1b\}\[31m\n {2}1 × 500\n$/)
   expect(code).toBe(1)
 })
 
@@ -189,7 +189,7 @@ it('Ctrl-C ends it with the summary so far', async () => {
   await until(() => printed.stdout.match(/: 200/g)?.length === 2)
   interrupt()
 
-  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all taken: /) })
+  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all accepted: /) })
 })
 
 it('it waits for nothing but what it sends', async () => {
