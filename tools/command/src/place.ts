@@ -33,7 +33,7 @@ export interface Asker {
 
 const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
 
-/** @throws UsageError for a URL of any other scheme, which is never quoted. */
+/** @throws UsageError for a URL that is not of Redis or PostgreSQL. The error never quotes it. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
   const { argument } = asker
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []

@@ -97,7 +97,7 @@ export function openStore(path: string) {
       return attempt(path, () => listed.all({ limit, type }).map(readSummary).reverse())
     },
     /**
-     * Finds the request with a reference in the form of {@link REFERENCE}.
+     * Finds the request that a reference names. {@link REFERENCE} describes its form.
      *
      * @throws UsageError when no request matches, or several do.
      */

@@ -91,7 +91,7 @@ export function interruption(): AbortSignal {
   return controller.signal
 }
 
-/** The maximum growth of an indented text. Deep nesting would make it hundreds of times as long: then it is shown unchanged. */
+/** The maximum factor by which indentation may lengthen a text. Deeply nested JSON could grow more, and is shown unchanged. */
 const MAX_GROWTH = 20
 
 /** Indents JSON, and keeps each number and string as written. Returns anything else as text. */

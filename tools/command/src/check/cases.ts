@@ -37,7 +37,7 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** Whether an endpoint that changes the bytes before it verifies them refuses the request. */
+  /** Whether an endpoint that changes the bytes before verifying them refuses the request. */
   readonly isExact?: boolean
   /** How several requests are sent. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
@@ -376,7 +376,7 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
   ['byte-order-mark', 'a message with a byte order mark before it', (form, id) => `\ufeff${plainText(form, id)}`],
 ])
 
-/** Cases about connections. They come last: the many forged messages before may have made the endpoint limit its requests. */
+/** Cases about connections. They come last: by then, many forged messages may have made the endpoint limit requests. */
 const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TIME, ...WARN }, ofRequests, [
   [
     'keep-alive',

@@ -167,7 +167,7 @@ export async function showMessage(
   noteMissing(given, 'dead letter or handled message')
 }
 
-/** The minimum length of the beginning of an id. A variable in a script may be empty, and would match every id. */
+/** The minimum length of the beginning of an id. Otherwise an empty variable in a script would match every id. */
 const MIN_DIGITS = 4
 
 function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {

@@ -194,4 +194,5 @@ function createBar(total: number) {
   }
 }
 
-const WAITING = 'Messages that already wait are handled first. Check that a worker is running. Ctrl-C stops the replay.'
+const WAITING =
+  'Messages that are already waiting are handled first. Check that a worker is running. Ctrl-C stops the replay.'

@@ -128,7 +128,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const given = { until: new Date(), ...options } // The same messages must be counted, replayed and, after an interruption, continued with.
+        const given = { until: new Date(), ...options } // Counting, replaying and continuing must select the same messages.
         const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)

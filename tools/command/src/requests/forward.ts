@@ -24,7 +24,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ]
-/** Headers that are not forwarded, because they depend on the URL and the bytes, or have served their purpose when the body was read. */
+/** Headers that are not forwarded, because they depend on the URL and the bytes, or have served their purpose once the body is read. */
 const SET_HERE = ['host', 'content-length', 'expect']
 
 /** Creates a forwarder to a URL. A URL without a path keeps the path and the query of each request. */

@@ -139,7 +139,7 @@ function keyOf(type: string, event: string | undefined): string {
   return `${type} ${event ?? ''}`
 }
 
-/** Matches a part of `anyOf` or `oneOf`, but not of a property with such a name. */
+/** Matches the path of a part of `anyOf` or `oneOf`, but not of a property with one of these names. */
 const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
 
 /** Describes an error of Ajv with names from the plan only: other keys of a message may be personal data. */

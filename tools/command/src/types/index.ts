@@ -13,7 +13,7 @@ import { FORMATS, type Format, MARK, printRules } from './print.ts'
 import { type Finding, mergeRules, type Rule } from './rule.ts'
 import { openTraffic, type Seen, type Traffic } from './traffic.ts'
 
-/** The maximum size of a plan's file, in bytes. */
+/** The maximum size of a plan file, in bytes. */
 const PLAN_LIMIT = 50_000_000
 const PLAN_FILES = '**/*.{json,yaml,yml,tf}'
 /** The maximum number of places to list for one finding. */
@@ -80,7 +80,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must contain a plan. There is none in ${counted(files.length, 'file')}. A RudderStack plan needs all of its files: pass their folder.`,
+      `SOURCE must contain a plan. Found none in ${counted(files.length, 'file')}. A RudderStack plan needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {

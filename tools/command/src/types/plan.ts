@@ -320,7 +320,7 @@ const VERSION = /^v?\d+([._-]\d+)*$/i
 
 const BESIDE_MESSAGES = new Set(['anyOf', 'oneOf', 'type', 'title', 'description', '$comment'])
 
-/** Reads the schema of a message, whose `type` or `event` is fixed. Returns undefined for any other schema. */
+/** Reads the schema of a message whose `type` or `event` is fixed. Returns undefined for any other schema. */
 function readMessage(schema: JsonSchema, addFinding: AddFinding): Rule | undefined {
   const { type, event, ...properties } = (schema.properties ?? {}) as JsonSchema
   const [name = 'track', key] = [constantOf(type), constantOf(event)]

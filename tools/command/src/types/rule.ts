@@ -7,11 +7,11 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 
 export interface Rule {
   readonly type: 'track' | 'identify' | 'group'
-  /** Undefined for traits. */
+  /** The name of the event; undefined for traits. */
   readonly event: string | undefined
   /** The schema of `properties` or `traits`: JSON Schema 2020-12 without references. */
   readonly schema: JsonSchema
-  /** Undefined when the plan has no version. */
+  /** The version in the plan; undefined when there is none. */
   readonly version: number | undefined
 }
 

@@ -7,7 +7,7 @@ const RESOURCE = /^[ \t]*resource\s+"segment_tracking_plan"\s+"[^"\n]*"\s*\{/gm
 const GAP = /(?:\s|#.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y
 const TOKEN = /[[\]{}(),=:]|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w-]*|<<-?[A-Za-z_]\w*\r?\n|"(?:[^"\\\n]|\\.)*"/y
 
-/** Returns whether a text contains a tracking plan. */
+/** Returns whether a text contains a tracking plan as a Terraform resource. */
 export function isTerraform(text: string): boolean {
   return text.search(RESOURCE) !== -1
 }

@@ -16,7 +16,7 @@ const MAX_FORMATTED_LENGTH = 2_000
 /** One bit for each format. */
 export const ALL_FORMATS: number = 2 ** FORMATS.length - 1
 
-/** Returns the formats among these that a text has. */
+/** Returns which of the given formats a text has. */
 export function findFormats(text: string, among: number): number {
   if (text.length > MAX_FORMATTED_LENGTH) return 0
   return FORMATS.reduce(

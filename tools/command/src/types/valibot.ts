@@ -54,7 +54,7 @@ function pipe(schema: string, actions: readonly string[]): string {
   return actions.length === 0 ? schema : `v.pipe(${[schema, ...actions].join(', ')})`
 }
 
-/** Writes a length check. valibot's `minLength` counts UTF-16 units, so it is exact only for an empty text. */
+/** Writes a length check. valibot's `minLength` counts UTF-16 units, so only the check for an empty text is left to it. */
 function lengthOf(min: number, max: number | undefined): string[] {
   if (max === undefined && min < 2) return min === 1 ? ['v.nonEmpty()'] : []
   return [`v.regex(${charsOf(min, max)})`]

@@ -10,7 +10,10 @@ import type { Forwarder } from '../forward.ts'
 import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS } from '../kept-request.ts'
 import type { FindReason } from './reasons.ts'
 
-/** How requests are answered and stored. With neither a script nor a forwarder, it is 401 for a wrong signature, otherwise 200. */
+/**
+ * How requests are answered and stored. With neither a script nor a forwarder, a request with a wrong signature is answered 401, and any
+ * other request 200.
+ */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
