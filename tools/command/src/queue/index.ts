@@ -207,7 +207,7 @@ async function rewrite(
   if (first === undefined)
     throw new UsageError('rewrite needs --key-file FILE. It encrypts with the first key in the file.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
-  if (!yes && !(await confirm(`${what}? All processes that use it must have this key already.`)))
+  if (!yes && !(await confirm(`${what}? All processes that use the queue must already have this key.`)))
     throw new UsageError('Nothing was changed.')
   const { count, left } = await inspectQueue(queue, how).rewrite()
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })

@@ -176,7 +176,7 @@ async function write(path: string, text: string, rules: readonly Rule[]): Promis
   requirePlain('--out', path)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new UsageError(`--out: ${path} cannot be written: ${error.message}.`)
+    throw new UsageError(`--out: ${path} cannot be written: ${error.message}. Pass another path.`)
   })
   if (before !== undefined && !before.slice(0, 200).includes(MARK)) {
     throw new UsageError(`--out: ${path} was not written by this command. Delete it, or pass another path.`)

@@ -2,7 +2,7 @@
 
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
-/** Returns one or two sentences. For a large body, and in a flood of requests, they only name the command that finds the cause for this id. */
+/** Returns one or two sentences. For a large body, and in a flood of requests, they name a command that finds the cause. */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
 
 const MAX_BODY_BYTES = 100_000
