@@ -42,6 +42,7 @@ export interface MessageBatch {
   readonly db: TransactionClient | undefined
   /**
    * Fails one message. It is retried as if it had been handled alone; the messages that did not fail are done when the handler ends.
+   * What was written through `db` for it is not undone: fail a message before you write it, or roll back to a savepoint.
    *
    * @param index The index of the message in `messages`.
    * @throws TypeError for an index that no message has.
