@@ -160,7 +160,12 @@ function readKey(name: string, given: EncryptionKey): Key {
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
-  throw invalidOption(name, `must be ${KEY_BYTES} bytes`, found, "Pass Buffer.from(text, 'base64') of what `openssl rand -base64 32` prints.")
+  throw invalidOption(
+    name,
+    `must be ${KEY_BYTES} bytes`,
+    found,
+    "Pass Buffer.from(text, 'base64') of what `openssl rand -base64 32` prints.",
+  )
 }
 
 /** Loads a key by calling its function: once for all calls that wait for the key. After a failure, the next call tries again. */
