@@ -42,17 +42,17 @@ const HOSTS: readonly (readonly [
     ', and call what it returns with that Request',
     (first) => isWebRequest(shapeOf(first).request) || isWebRequest(shapeOf(shapeOf(first).req).raw),
   ],
-  ['a context of Koa', 'hookline/koa', '', isKoa],
-  ['an instance of Fastify', 'hookline/fastify', '', isScope],
+  ['a Koa context', 'hookline/koa', '', isKoa],
+  ['a Fastify instance', 'hookline/fastify', '', isScope],
   [
-    'a request of Fastify',
+    'a Fastify request',
     'hookline/fastify',
     ', and pass what it returns to app.register',
     (first, second) => isNode(shapeOf(first).raw, shapeOf(second).raw),
   ],
   ['an event of Lambda', 'hookline/lambda', '', (first) => 'requestContext' in shapeOf(first)],
   [
-    'a request of Express',
+    'an Express request',
     'hookline/express',
     '',
     (first, second, third) => isNode(first, second) && typeof third === 'function',
@@ -78,15 +78,15 @@ function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): 
 }
 
 export function requireNode(subpath: Subpath, ...args: readonly unknown[]): void {
-  if (!isNode(args[0], args[1])) refuse(subpath, 'a request and a response of Node', ...args)
+  if (!isNode(args[0], args[1])) refuse(subpath, 'a Node request and response', ...args)
 }
 
 export function requireKoa(...args: readonly unknown[]): void {
-  if (!isKoa(args[0])) refuse('hookline/koa', 'a context of Koa', ...args)
+  if (!isKoa(args[0])) refuse('hookline/koa', 'a Koa context', ...args)
 }
 
 export function requireScope(...args: readonly unknown[]): void {
-  if (!isScope(args[0])) refuse('hookline/fastify', 'an instance of Fastify', ...args)
+  if (!isScope(args[0])) refuse('hookline/fastify', 'a Fastify instance', ...args)
 }
 
 export function requireWebRequest(...args: readonly unknown[]): void {

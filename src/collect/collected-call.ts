@@ -62,7 +62,7 @@ function writeJson(call: Json): { readonly json: string; readonly stableJson: st
   }
   throw new HooklineError(
     'call_invalid',
-    `A call must be nested at most ${NESTING_LIMIT} levels deep. Send fewer levels.`,
+    `A call must be nested at most ${NESTING_LIMIT} levels deep. Send a call with fewer levels.`,
   )
 }
 

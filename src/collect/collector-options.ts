@@ -39,8 +39,8 @@ export interface CollectorOptions {
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
   /**
-   * Receives the lines about errors: pino, or any object of the same shape. Default: the console, with at most a few lines per code
-   * a minute; with `onError`, nothing is printed unless `console` is passed here.
+   * The logger for lines about errors: pino, or any object of the same shape. Default: the console, limited to a few lines a minute for
+   * each code; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
   /** The source of time. Default: the system clock. */

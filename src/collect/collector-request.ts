@@ -1,4 +1,4 @@
-/** Reads who sent a request: the write key of the source, and the address of the client. */
+/** Determines who sent a request: the write key of the source, and the address of the client. */
 
 import { isIP, SocketAddress } from 'node:net'
 import type { EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'

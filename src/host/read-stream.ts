@@ -1,4 +1,4 @@
-/** Reads the body of a request from a stream of Node, with raw-body. */
+/** Reads the body of a request from a Node.js stream, with raw-body. */
 
 import type { Readable } from 'node:stream'
 import getRawBody, { type RawBodyError } from 'raw-body'

@@ -53,10 +53,10 @@ export function createConnector(options: ConnectorOptions): Connector {
 /** How many bytes may arrive for each byte of a body: in a chunk of its own, a byte takes six. */
 const BYTES_PER_BODY_BYTE = 8
 
-const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
+const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
 /**
- * Ends a connection on which more than the limit arrives twice without a request in between: undici limits neither informational responses
+ * Ends a connection that exceeds the limit twice without a request in between, because undici limits neither informational responses
  * nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {

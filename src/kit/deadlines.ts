@@ -68,7 +68,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
 
 /**
  * Creates deadlines with a timer each: workerd would end a shared timer with the request that set it. `since` is left out, because
- * the clock of workerd stands still while code runs.
+ * the workerd clock stands still while code runs.
  */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
   return {

@@ -1,4 +1,4 @@
-/** One POST through a dispatcher of undici, for the sender, the client and the command. Imports only types of undici. */
+/** One POST through an undici dispatcher, for the sender, the client and the command. Imports only undici types. */
 
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -8,7 +8,7 @@ import type { Clock } from './clock.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { readRetryAfter } from './retry.ts'
 
-/** Any dispatcher of undici, or an object that sends requests like one. */
+/** Any undici dispatcher, or an object that sends requests like one. */
 export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
 
 export interface PostRequest {

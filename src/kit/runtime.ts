@@ -6,11 +6,11 @@ import { isWorkerd } from './workerd.ts'
 const MIN_NODE = '22.19'
 
 /**
- * @throws Error on an older Node. Bun and workerd are not checked: they report a version of Node that they resemble.
+ * @throws Error on an older Node. Bun and workerd are not checked: they report a Node version that they resemble.
  */
 export function requireNode({ node, bun }: NodeJS.ProcessVersions = process.versions): void {
   if (bun || isWorkerd() || node.localeCompare(MIN_NODE, 'en', { numeric: true }) >= 0) return
-  throw new Error(`Sending needs Node ${MIN_NODE} or newer. Got ${node}. Install a newer version of Node.`)
+  throw new Error(`Sending needs Node ${MIN_NODE} or newer. Got ${node}. Install a newer Node version.`)
 }
 
 requireNode()

@@ -4,7 +4,7 @@
 export interface TokenBucket {
   /** Returns how many tokens there are. */
   count(now: number): number
-  /** Returns when the next token is available. */
+  /** Returns the time at which the next token is available. */
   nextAt(now: number): number
   take(now: number): void
 }

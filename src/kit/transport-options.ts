@@ -35,7 +35,7 @@ function splitCertificates(file: unknown): readonly string[] {
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
   if (!hasMethods(dispatcher, ['dispatch'])) {
-    const advice = 'Pass a dispatcher of undici, for example new ProxyAgent(url).'
+    const advice = 'Pass an undici dispatcher, for example new ProxyAgent(url).'
     throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
   }
   for (const [other, isSet] of Object.entries(others)) {

@@ -1,4 +1,4 @@
-/** inspectQueue(): reads and changes a queue like its receiver or destination, but without either of them. */
+/** inspectQueue(): reads and changes a queue as its receiver or destination does, but needs neither. */
 
 import { aClock, anything, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'

@@ -37,7 +37,7 @@ interface Batching {
 export interface Attempt {
   readonly delivery: Delivery
   readonly deadline: Deadline
-  /** The message as it was before any schema. */
+  /** The message as it was before any schema was applied. */
   readonly wire: ReceivedMessage
   /** The message that the handlers get. */
   readonly message: ReceivedMessage

@@ -36,7 +36,7 @@ function toIncoming(element: unknown, parts: DeliveryParts, takesCustom: boolean
   } catch {
     const text =
       'The element of the batch is nested too deeply to be written as JSON again. Send it as a message of its own.'
-    // The element has no bytes: the bytes of the batch are not its own.
+    // The element has no bytes of its own: only the batch has bytes.
     return {
       parts: { ...parts, bytes: new Uint8Array() },
       parse: () => refuse(new HooklineError('body_not_json', text)),

@@ -256,7 +256,7 @@ export class Handlers {
   #addName(call: string, name: string): void {
     if (this.#names.has(name)) {
       const advice = 'Pass another name, or remove the first handler with `off`.'
-      throw invalidOption(`${call}: name`, 'must be unique', `a second handler named ${show(name)}`, advice)
+      throw invalidOption(`${call}: name`, `${show(name)} is the name of another handler`, undefined, advice)
     }
     if (name !== '') this.#names.add(name)
   }

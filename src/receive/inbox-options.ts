@@ -46,7 +46,7 @@ export interface InboxOptions {
    */
   readonly timeoutMs?: number
   /**
-   * Identifies a message: of several messages with the same key, only one is handled. Gets the message as it was before its schema. A body
+   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its schema was applied. A body
    * that is not a valid message is identified by the delivery's id. Default: the delivery's id.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string

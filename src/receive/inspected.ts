@@ -30,9 +30,9 @@ export async function secretsOf(receiver: object, request: SourceRequest): Promi
 
 /** The names of everything that has a schema. */
 export interface Schemas {
-  /** Undefined without `events`. */
+  /** The names of the events; undefined without the `events` option. */
   readonly events: readonly string[] | undefined
-  /** `identify`, `group` or both; undefined without `traits`. */
+  /** `identify`, `group` or both; undefined without the `traits` option. */
   readonly traits: readonly string[] | undefined
   readonly custom: boolean
 }

@@ -61,7 +61,7 @@ export interface ReceiverOptions<
    * Messages of other events are still received. Default false.
    */
   readonly strictEvents?: Strict
-  /** Schemas of the traits of `identify` and `group` messages; an audience sync carries only one trait. */
+  /** Schemas of the traits of `identify` and `group` messages. A message of an audience sync carries only one trait, so do not require the others. */
   readonly traits?: Traits
   /**
    * Also accepts any other JSON, from senders whose users choose the body: handlers of `'custom'` get it as `body`. Pass `true`, or a

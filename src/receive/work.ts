@@ -24,7 +24,7 @@ export interface WorkResult {
   /** How many attempts failed: their messages are retried, or are dead letters. */
   readonly failed: number
   /**
-   * How many messages are still waiting, whether due now or later. On PostgreSQL, this is the latest count of pg-boss, which may be a
+   * How many messages are still waiting, whether due now or later. On PostgreSQL, this is the latest pg-boss count, which may be a
    * minute old.
    */
   readonly left: number

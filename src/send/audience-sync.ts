@@ -78,7 +78,12 @@ function invalidValues(name: string, found: string): TypeError {
 function requireUserId(userId: unknown, name: string): string {
   if (typeof userId === 'string' && userId !== '') return userId
   const found = `a user id that is ${kindOf(userId)}`
-  throw invalidOption(name, 'must have non-empty strings as user ids', found, 'Pass every user id as a string.')
+  throw invalidOption(
+    name,
+    'must have non-empty strings as user ids',
+    found,
+    'Pass every user id as a non-empty string.',
+  )
 }
 
 /**

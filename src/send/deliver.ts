@@ -70,7 +70,7 @@ export class JobHandler {
     return isTransformed ? this.#post(job, before, signal) : this.#transformAndPost(job, before, signal, save)
   }
 
-  /** Reports a job that the queue could not read and made a dead letter. */
+  /** Reports a job that became a dead letter because the queue could not read it. */
   endUnreadable(letter: DeadLetter): void {
     this.#report(letter, UNREADABLE)
     this.#observers.publish('deadLetter', letter)

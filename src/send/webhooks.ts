@@ -86,8 +86,8 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
     checkHeader(name, header, value)
     const lower = header.toLowerCase()
     if (names.has(lower)) {
-      const found = 'the same name again, in different case'
-      throw invalidOption(`${name}.${header}`, 'must be given only once', found, 'Remove one of them.')
+      const rule = 'repeats another header: names of headers are case-insensitive'
+      throw invalidOption(`${name}.${header}`, rule, undefined, 'Remove one of the two.')
     }
     names.add(lower)
   }

@@ -180,7 +180,12 @@ function requireId(name: string, value: unknown): void {
 
 export function requireStore(store: QueueStore): void {
   if (typeof store !== 'object' || store === null) {
-    throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
+    throw invalidOption(
+      'store',
+      'must be a QueueStore',
+      String(store),
+      'Pass an object that has the methods of a QueueStore.',
+    )
   }
   requireMethods('store', store, ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'])
   requireMethods('store', store, ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'])

@@ -91,7 +91,7 @@ export function changeStored<Stored extends StoredBytes>(stored: Stored, change:
   return changed
 }
 
-/** Changes the bytes of dead letters and of the log in place, where the store can. Returns how many it changed. */
+/** Changes the bytes of dead letters and log entries in place, where the store can. Returns the number of those that it changed. */
 export async function rewrite({ deadLetters, rewrite, log }: Stored, change: ChangeBytes): Promise<number> {
   const letters = pagesOf<DeadLetter>((page, last) => deadLetters({ ...page, ...(last && { after: last.id }) }))
   const changed = rewrite === undefined ? 0 : await rewritePages(letters, change, rewrite)

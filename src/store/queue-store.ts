@@ -50,7 +50,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * with what `servesOther` returns. Default: only the queue itself knows the use.
    */
   reserve?(use: QueueUse): void
-  /** Whether `push` accepts jobs with a group. Default: it is never given any. */
+  /** Whether `push` accepts jobs with a group. Default false: it is never called with such jobs. */
   readonly hasGroups?: boolean
   /** Whether `push` can store jobs in a transaction of the caller. Default: it cannot, and is never given a `db`. */
   readonly hasTransactions?: boolean

@@ -40,7 +40,7 @@ export function requireNote(name: string, version: number, note: object | undefi
   const { version: found = 'none', use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
   if (found !== version) {
     const advice = 'Use the release that wrote the jobs, or give the queue another name.'
-    const message = `Queue ${name}: this release of Hookline reads version ${version} of the jobs. Got version ${found}. ${advice}`
+    const message = `Queue ${name}: this release of Hookline reads jobs in format version ${version}. Got version ${found}. ${advice}`
     throw new HooklineError('queue_unavailable', message)
   }
   if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)

@@ -118,7 +118,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The errors of undici for a reset. While undici reads an answer, the error names what the answer lacks. */
+/** The errors from undici for a reset. While undici reads an answer, the error names what the answer lacks. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -221,7 +221,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
   }
 }
 
-/** The errors of Node and undici. Errors of undici's parser have no code. */
+/** The errors from Node and undici. Errors of undici's parser have no code. */
 const ERRORS = {
   refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
   dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },

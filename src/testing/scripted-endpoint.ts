@@ -90,7 +90,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the length of headers that it refused.
+      response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the Content-Length of headers that it refused.
     }
   })
   const { origin, close: stop } = await listen(server, port)

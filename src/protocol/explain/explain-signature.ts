@@ -43,7 +43,7 @@ export interface SignatureExplanation {
 /**
  * Explains why a signature does not match, by trying what people do wrong: another hash, another encoding, a line break,
  * a serialiser of another language, a secret in quotation marks, and each of these with a line break at the end
- * ("Outbound event delivery", Authentication). A body of 500 KB takes about a second: do not call it for requests.
+ * ("Outbound event delivery", Authentication). A body of 500 KB takes about a second, so do not call this function while you handle a request.
  *
  * @param body The exact bytes that arrived.
  * @param signature The value of `X-Signature`, exactly as it arrived; undefined when it was missing.

@@ -160,7 +160,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
     // A silent connection is closed, which ends all calls that wait for it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    disconnectTimeout: 100, // A timer of ioredis keeps the process alive this long.
+    disconnectTimeout: 100, // An ioredis timer keeps the process alive this long.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
     replyMapping: 'legacy', // BullMQ needs replies in this form, but the user's options may ask for another.
@@ -206,8 +206,8 @@ async function createEngine(
 const MAX_EVENTS = 1_000
 
 /**
- * Turns an error of Redis, BullMQ or the connection into one for users, without commands, which hold passwords and bodies. An `error` that
- * is undefined stands for a timeout.
+ * Turns an error from Redis, BullMQ or the connection into one that users may see: it leaves out commands, which hold passwords and bodies.
+ * An `error` that is undefined stands for a timeout.
  */
 function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
   // The message of a SyntaxError quotes the data, so the error is not passed on as the cause.
@@ -246,7 +246,7 @@ export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-/** Returns the code of an error. A reply of Redis begins with the code; the rest of the reply may quote the command. */
+/** Returns the code of an error. A Redis reply begins with the code; the rest of the reply may quote the command. */
 function codeOf(error: unknown): string | undefined {
   if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error'
   return error instanceof Error && 'code' in error ? String(error.code) : undefined

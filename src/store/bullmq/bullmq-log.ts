@@ -1,4 +1,4 @@
-/** The log of a queue: a Redis stream beside the keys of BullMQ. An entry is written before its job is completed. */
+/** The log of a queue: a Redis stream beside the BullMQ keys. An entry is written before its job is completed. */
 
 import { createBatcher } from '../../kit/batcher.ts'
 import type { LogStore } from '../queue-store.ts'

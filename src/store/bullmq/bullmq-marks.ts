@@ -1,4 +1,4 @@
-/** The marks of a queue: two sorted sets in Redis beside the keys of BullMQ, by version and by end. */
+/** The marks of a queue: two sorted sets in Redis beside the BullMQ keys, by version and by end. */
 
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './bullmq-connection.ts'

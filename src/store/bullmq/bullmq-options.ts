@@ -22,7 +22,7 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
-   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of ioredis, of which only the options
+   * Where Redis is: a URL that begins with redis:// or rediss://, ioredis options, or an ioredis instance, of which only the options
    * are used. The queue opens its own connection, and a second one while it has a handler. The type admits undefined so that
    * `process.env.X` compiles; a missing connection is a TypeError.
    */
@@ -108,13 +108,13 @@ export function isInstance(connection: Where): connection is Redis {
 function requireConnection(connection: unknown): asserts connection is Where {
   const isUrl = typeof connection === 'string'
   if (isUrl ? !isRedisUrl(connection) : typeof connection !== 'object' || connection === null) {
-    const rule = 'must be a URL of Redis, or options or an instance of ioredis'
-    const found = isUrl && connection !== '' ? 'a string that is not such a URL' : kindOf(connection)
+    const rule = 'must be a Redis URL, an ioredis options object or an ioredis instance'
+    const found = isUrl && connection !== '' ? 'a string that is not a Redis URL' : kindOf(connection)
     throw invalidOption('connection', rule, found, "Pass a URL, for example 'redis://localhost:6379'.")
   }
   const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)
   if (keyPrefix === undefined || keyPrefix === '') return
-  const advice = 'Remove it from the options of ioredis, and pass it as `prefix` to bullmqQueue.'
+  const advice = 'Remove it from the ioredis options, and pass it as `prefix` to bullmqQueue.'
   throw new TypeError(`\`connection\` must have no keyPrefix. ${advice}`)
 }
 

@@ -10,7 +10,7 @@ import { createBullmqStore } from './bullmq-store.ts'
 /**
  * Creates a queue whose jobs are kept in Redis. The packages `bullmq` and `ioredis` must be installed.
  *
- * - Nothing is lost when a process ends. What a restart or a power cut of Redis loses depends on the settings of Redis: with `appendonly
+ * - Nothing is lost when a process ends. What a restart or a power cut of Redis loses depends on the Redis settings: with `appendonly
  *   yes` and `appendfsync always`, nothing that was acknowledged; with `everysec`, about the last second; without `appendonly`, everything
  *   since the last snapshot, and the process warns of this. A Redis that deletes jobs when it is full is refused: set `maxmemory-policy
  *   noeviction`.

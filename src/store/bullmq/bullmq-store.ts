@@ -266,7 +266,7 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Remembers the token of a claim that was not answered. An error of Redis or BullMQ is an answer, and so is a SyntaxError: the job
+   * Remembers the token of a claim that was not answered. An error from Redis or BullMQ is an answer, and so is a SyntaxError: the job
    * arrived, but its data is not JSON.
    */
   async #noteIfLost<T>(token: string, claimed: Promise<T>): Promise<T> {

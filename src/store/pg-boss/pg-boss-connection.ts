@@ -200,7 +200,7 @@ export class Connection {
     this.#listening?.catch(() => {}) // Listening is tried again only at the next start.
   }
 
-  /** Reports an error of pg-boss, unless pg-boss retries automatically after it. */
+  /** Reports an error from pg-boss, unless pg-boss retries automatically after it. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
@@ -213,7 +213,7 @@ export class Connection {
   }
 }
 
-/** Returns the code of an error of PostgreSQL or of Hookline. */
+/** Returns the code of an error from PostgreSQL or Hookline. */
 export function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
@@ -269,7 +269,7 @@ export function survive(client: Pick<EventEmitter, 'on'>): void {
   client.on('error', () => {})
 }
 
-/** Turns an error of PostgreSQL, pg-boss or the connection into one for users, without the rows, bodies and passwords that it may hold. */
+/** Turns an error from PostgreSQL, pg-boss or the connection into one for users, without the rows, bodies and passwords that it may hold. */
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
@@ -279,10 +279,10 @@ export function unavailable(name: string, error: unknown): HooklineError {
   return new HooklineError('queue_unavailable', text, { cause })
 }
 
-/** Advice for an observer, which creates and migrates nothing, keyed by the message of pg-boss. */
+/** Advice for an observer, which creates and migrates nothing, keyed by the pg-boss message. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
   ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
-  ['pg-boss database requires migrations', 'Install the version of pg-boss that the workers use.'],
+  ['pg-boss database requires migrations', 'Install the pg-boss version that the workers use.'],
 ])
 
 /** Returns whether one of the jobs of a batch is at fault, so that the others can be tried without it. */
@@ -290,7 +290,7 @@ export function isFaultOfItems(error: unknown): boolean {
   return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
 
-/** Returns whether a code of PostgreSQL stands for bad data, a constraint, or a program limit. */
+/** Returns whether a PostgreSQL code stands for bad data, a constraint, or a program limit. */
 function isDataError(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
 }

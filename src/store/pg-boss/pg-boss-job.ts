@@ -34,7 +34,7 @@ export interface PgBossClaim extends ClaimedJob {
 /** The values of `part`. */
 export const PARTS = '0123456789abcdef'
 
-/** A job for one of the two queues of pg-boss. */
+/** A job for one of the two pg-boss queues. */
 export interface Pushed extends JobInsert<Data> {
   readonly id: string
 }
@@ -55,7 +55,7 @@ export function inGroup(job: Pushed, digest: string): Pushed {
   return { ...job, singletonKey: digest, group: { id: digest } }
 }
 
-/** Returns the queue of pg-boss that a job is in: the one for jobs without a group, or the one for groups. */
+/** Returns the pg-boss queue that a job is in: the one for jobs without a group, or the one for groups. */
 export function laneOf(name: string, { singletonKey }: Pushed): string {
   const [alone, grouped] = lanesOf(name)
   return singletonKey === undefined ? alone : grouped

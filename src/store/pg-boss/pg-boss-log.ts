@@ -33,7 +33,7 @@ function lockOf(schema: string): string {
   return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
 
-/** The largest bigint of PostgreSQL. */
+/** The largest PostgreSQL bigint. */
 const MAX_SEQ = '9223372036854775807'
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {

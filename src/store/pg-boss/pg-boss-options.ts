@@ -59,7 +59,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    * there is no pool.
    */
   readonly db?: Pool
-  /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`, pass the schema that it was created with. */
+  /** The pg-boss schema in the database. Default `pgboss`. With a `boss`, pass the schema that it was created with. */
   readonly schema?: string
   /**
    * How often to look for jobs that are due, in milliseconds. PostgreSQL also announces a push at once (`LISTEN`), except with a `boss`.
@@ -68,7 +68,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly pollMs?: number
   /**
    * How long the jobs of a killed worker stay claimed, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They wait again
-   * after the next check of pg-boss, which runs every 10 seconds: by default within 30 seconds. A `boss` checks as often as its
+   * after the next pg-boss check, which runs every 10 seconds: by default within 30 seconds. A `boss` checks as often as its
    * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If several processes open the queue with
    * different values, that of the last one applies to the jobs pushed from then on. Default 15 000.
    */
@@ -81,7 +81,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly dedupeWindowMs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
+   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, alongside running workers.
    * An observer claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until the schema and the queue exist, each
    * call rejects with `queue_unavailable`. Default false.
    */
@@ -146,8 +146,7 @@ export function readOptions(options: PgBossQueueOptions) {
 
 /** Errors never show the string: it may hold a password. */
 function requireConnectionString(value: unknown): void {
-  const advice =
-    "Pass the address of PostgreSQL, for example 'postgres://user:password@host:5432/database', or a `boss`."
+  const advice = "Pass the PostgreSQL address, for example 'postgres://user:password@host:5432/database', or a `boss`."
   if (value === undefined || value === '') {
     throw invalidOption('connectionString', 'is required', kindOf(value), advice)
   }
@@ -188,5 +187,5 @@ function requireName(_option: string, name: unknown): void {
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
   const rule = 'must be at most 50 letters, digits and _, or a name in double quotes'
-  throw invalidOption('schema', rule, show(schema), "Pass the schema of pg-boss, for example 'pgboss'.")
+  throw invalidOption('schema', rule, show(schema), "Pass the pg-boss schema, for example 'pgboss'.")
 }

@@ -10,7 +10,7 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
 
 /**
  * Creates a queue whose jobs survive the end of the process and the loss of its machine. It connects at the first call, and creates the
- * schema of pg-boss if it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; afterwards, work resumes
+ * pg-boss schema if it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; afterwards, work resumes
  * automatically.
  *
  * - A push resolves when PostgreSQL has committed it. With `synchronous_commit = on` and `fsync = on`, which are the defaults of
@@ -21,7 +21,7 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
  * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may be stored. Jobs
  *   that are pushed in one transaction of yours have no order among themselves.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
- * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, or up to a minute with a `boss` or an observer: see `asOf`.
+ * - `counts()` reads the pg-boss statistics, which are up to 10 seconds old, or up to a minute with a `boss` or an observer: see `asOf`.
  * - The log is a table beside those of pg-boss, written in the transaction that completes the jobs.
  * - In the result of `forget`, `active` counts only the jobs that this process has claimed.
  * - Jobs that Hookline did not write become dead letters, with their data as the body.

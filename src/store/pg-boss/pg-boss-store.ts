@@ -79,7 +79,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     concurrency: 2,
     isFaultOfItems,
   })
-  /** The two queues of pg-boss, in the order in which they are looked at next. */
+  /** The two pg-boss queues, in the order in which they are looked at next. */
   #lanes: readonly string[]
   /** Whether this process has seen a job of a group. */
   #sawGroups = false
@@ -351,7 +351,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 }
 
-/** How many jobs pg-boss changed. The field is documented, but missing from the types of pg-boss. */
+/** How many jobs pg-boss changed. The field is documented, but missing from the pg-boss types. */
 interface Affected {
   readonly affected: number
 }

@@ -139,7 +139,7 @@ export class StoredJobs {
   }
 
   /**
-   * Deletes letters, and the rows of pg-boss that kept their ids known. Skips letters that another process is deleting at the same time.
+   * Deletes letters, and the pg-boss rows that kept their ids known. Skips letters that another process is deleting at the same time.
    */
   async #removeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly RemovedLetter[]> {
     const { name } = this.#settings

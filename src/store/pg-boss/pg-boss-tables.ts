@@ -1,4 +1,4 @@
-/** Hookline's tables beside those of pg-boss, in the same schema, and the two queues of pg-boss that Hookline uses. */
+/** Hookline's tables beside those of pg-boss, in the same schema, and the two pg-boss queues that Hookline uses. */
 
 import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'

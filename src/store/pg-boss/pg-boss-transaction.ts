@@ -33,7 +33,7 @@ function readRun(db: Partial<Db & Client>): Db['executeSql'] {
 }
 
 function noTransaction(found: string): TypeError {
-  return invalidOption('db', 'must be a transaction of PostgreSQL', found, ADVICE)
+  return invalidOption('db', 'must be a PostgreSQL transaction', found, ADVICE)
 }
 
 const ADVICE = 'Pass a client of pg after BEGIN, or an object with executeSql, such as fromKysely(trx) of pg-boss.'

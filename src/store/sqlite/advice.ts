@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { HooklineError } from '../../protocol/error.ts'
 import { BUSY, CORRUPT, resultOf, UnusableFile } from './database.ts'
 
-// Result codes of SQLite.
+// SQLite result codes.
 const READONLY = 8
 const IOERR = 10
 const FULL = 13

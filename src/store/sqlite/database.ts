@@ -123,7 +123,7 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
 /**
  * Writes the WAL into the file, in this thread.
  *
- * @throws Error of SQLite; one with the code BUSY if another user of the file is in the way.
+ * @throws Error from SQLite; one with the code BUSY if another user of the file is in the way.
  */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED

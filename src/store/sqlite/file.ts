@@ -30,7 +30,7 @@ interface PendingCall extends Call {
 
 const files = new Map<string, SharedFile>()
 
-/** @throws Error of SQLite; UnusableFile; HooklineError. */
+/** @throws Error from SQLite; UnusableFile; HooklineError. */
 export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'name' | 'timeoutMs'>): QueueFile {
   const known = existsSync(given) ? files.get(realPathOf(given)) : undefined
   if (known === undefined) openTables(given).close() // A file that cannot be used is refused before anything else is created.

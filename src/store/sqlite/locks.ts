@@ -32,7 +32,7 @@ export interface OwnerLock {
   release(): void
 }
 
-/** Takes the lock of a new owner, and removes the files of dead ones. @throws Error of SQLite. */
+/** Takes the lock of a new owner, and removes the files of dead ones. @throws Error from SQLite. */
 export function lockOwner(path: string): OwnerLock {
   const owner = randomInt(1, 2 ** 48 - 1)
   const file = sideFileOf(path, owner)

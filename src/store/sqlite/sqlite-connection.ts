@@ -72,7 +72,7 @@ export class Connection {
     retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.addQueue(queue)), OPENING_MS)
   }
 
-  /** Makes calls in one transaction. @throws Error of SQLite, after which the transaction is rolled back. */
+  /** Makes calls in one transaction. @throws Error from SQLite, after which the transaction is rolled back. */
   makeCalls<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')

@@ -253,7 +253,7 @@ const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly 
 /**
  * Runs a step in a transaction of the caller, over the caller's own connection to the file, in this thread.
  *
- * @throws TypeError for a `db` that is not such a transaction; errors of SQLite, unchanged.
+ * @throws TypeError for a `db` that is not such a transaction; errors from SQLite, unchanged.
  */
 function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, step: Step<T>): T {
   requireTransaction(db, path)
@@ -325,7 +325,7 @@ export function push(transaction: Transaction, limits: Limits, jobs: readonly Jo
 function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: Limits, more: number): void {
   const jobs = waiting + active + more
   if (more === 0 || jobs <= maxJobs) return
-  const message = `Queue ${name} is full: maxJobs allows ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`
+  const message = `Queue ${name} is full: it would hold ${jobs} jobs, and maxJobs allows ${maxJobs}. Push again later, or raise maxJobs.`
   throw new HooklineError('queue_full', message)
 }
 
@@ -495,7 +495,7 @@ function stateOfRetry(group: Group, at: number, now: number): number {
 /** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
 export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
   const { sql, row, owner } = transaction
-  const uncounted = Number(!wereHandled) // This is subtracted from the claim count. A count of 0 leaves no time of a first claim.
+  const uncounted = Number(!wereHandled) // This is subtracted from the claim count. When the count reaches 0, the time of the first claim is cleared.
   for (const { seq, claimNumber } of claims) {
     const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes

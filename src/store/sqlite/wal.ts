@@ -1,6 +1,6 @@
 /**
  * The WAL of an open SQLite file, `-wal` beside it: synced off the thread, and guarded. If the locks of this process are dropped, or one of
- * the files is deleted or truncated, what is written from then on is lost, without an error of SQLite.
+ * the files is deleted or truncated, what is written from then on is lost, without an error from SQLite.
  */
 
 import {

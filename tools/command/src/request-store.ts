@@ -167,7 +167,7 @@ function attempt<T>(path: string, step: () => T): T {
   }
 }
 
-/** Returns the error for a file that cannot be used. Errors of SQLite and the file system have a code. */
+/** Returns the error for a file that cannot be used. Errors from SQLite and the file system have a code. */
 function unusable(path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
   const reason = `It cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`

@@ -62,7 +62,7 @@ export function fail(error: unknown): void {
   process.exitCode = 2
 }
 
-/** @throws UsageError on a version of Node older than `least`, on which packages would fail with a stack trace. */
+/** @throws UsageError on a Node version older than `least`, on which packages would fail with a stack trace. */
 export function requireNode(least: string): void {
   const found = process.versions.node
   if (found.localeCompare(least, 'en', { numeric: true }) >= 0) return

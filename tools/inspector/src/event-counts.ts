@@ -87,7 +87,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
         else fields.set(key, { ...field, count: (known?.count ?? 0) + 1 })
       }
     },
-    /** Deletes the fields, because their paths may contain data from messages: the keys of a record. */
+    /** Deletes the fields, because their paths may contain data from messages, such as the keys of a record. */
     forget(): void {
       for (const count of counts.values()) {
         count.fields.clear()

@@ -72,7 +72,7 @@ export function define(command: Command): void {
       whole(0, 1_000_000),
     )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
-    .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
+    .option('--schema <name>', 'the pg-boss schema in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one per line')
     .option(
       '--ui [port]',

@@ -142,7 +142,7 @@ function keyOf(type: string, event: string | undefined): string {
 /** Matches the path of a part of `anyOf` or `oneOf`, but not of a property with one of these names. */
 const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
 
-/** Describes an error of Ajv with names from the plan only: other keys of a message may be personal data. */
+/** Describes an error from Ajv with names from the plan only: other keys of a message may be personal data. */
 function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
   const { keyword, instancePath, params, message = '' } = error
   if (keyword === 'if' || keyword === 'allOf') return []
@@ -153,7 +153,7 @@ function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: 
   return [faultOf(path || 'the object', WORDS[keyword] ?? message)]
 }
 
-/** Replacements for texts of Ajv that contain a position, or say too little. */
+/** Replacements for Ajv texts that contain a position, or say too little. */
 const WORDS: Readonly<Record<string, string>> = {
   additionalProperties: 'has properties that are not in the plan',
   unevaluatedProperties: 'has properties that are not in the plan',

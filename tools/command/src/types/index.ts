@@ -45,7 +45,7 @@ export function define(command: Command): void {
     .option('--junit <file>', 'with --check: also write the results to a JUnit XML file')
     .option('--name <name>', 'the queue whose history to read. Default: every queue at the location')
     .option('--prefix <prefix>', 'the prefix of the keys in Redis. Default: bull')
-    .option('--schema <schema>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
+    .option('--schema <schema>', 'the pg-boss schema in PostgreSQL. Default: pgboss')
     .action(types)
     .addHelpText('after', HELP)
 }

@@ -108,7 +108,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
     const both = intersection(parts)
-    // zod accepts a key that one part of an intersection refuses if another part accepts it.
+    // If one part of an intersection accepts a key, zod accepts it, even when another part refuses it.
     if (both.kind === 'intersection' && both.parts.some(refusesOthers)) {
       return giveUp(path, '`additionalProperties: false` beside `allOf`, `anyOf` or `oneOf`')
     }

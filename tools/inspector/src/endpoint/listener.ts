@@ -84,7 +84,7 @@ function requireNode(request: Incoming | undefined, response: Outgoing | undefin
   if (typeof request?.headers === 'object' && typeof response?.writeHead === 'function') return
   const advice = 'Pass the handler to Express or node:http. The guide of the inspector shows Koa and Fastify.'
   const found = `${kindOf(request)} and ${kindOf(response)}`
-  throw invalidOption('inspector.handler', 'must be called with the request and the response of Node', found, advice)
+  throw invalidOption('inspector.handler', 'must be called with the request and response of Node', found, advice)
 }
 
 /** Closes the connection, so that the client does not mistake an incomplete answer for a complete one. */
