@@ -49,14 +49,14 @@ const FAULTS: Readonly<Partial<Record<Language, readonly Fault[]>>> = {
     ['missing-is-fine', ['signature-missing'], /Got 200/],
     ['empty-is-fine', ['signature-missing', 'signature-empty'], /empty header/],
     ['crash-on-missing', ['signature-missing', 'unsigned-empty-body'], /connection was closed/],
-    ['prefix', ['signature-start', 'signature-truncated'], /a part of/],
-    ['first-ten', ['signature-last-digit', 'signature-longer', 'signature-truncated'], /a part/],
+    ['prefix', ['signature-start', 'signature-truncated'], /only part/],
+    ['first-ten', ['signature-last-digit', 'signature-longer', 'signature-truncated'], /only part/],
     ['bytes-fromhex', ['signature-malformed', 'signature-not-hex', 'signature-truncated'], /40 hex digits/],
-    ['also-sha256', ['signature-sha256'], /HMAC-SHA1 only/],
+    ['also-sha256', ['signature-sha256'], /only the HMAC-SHA1/],
     ['unkeyed', ['signature-without-secret'], /compute/],
-    ['one-body', ['signature-of-other-body'], /body of each request/],
+    ['one-body', ['signature-of-other-body'], /request's own body/],
     ['trusts-delete', ['signature-forged-types'], /Got 200 for request 7 of 7/],
-    ['parses-first', PARSED_FIRST, /before the body is parsed/],
+    ['parses-first', PARSED_FIRST, /before you parse the body/],
 
     // Correct messages are refused.
     ['unknown-fields', ['unknown-fields'], /422/],
@@ -89,7 +89,7 @@ const FAULTS: Readonly<Partial<Record<Language, readonly Fault[]>>> = {
       /json_encode/,
     ],
     ['form', ['plain-message'], /an empty body/],
-    ['strncmp', ['signature-missing', 'signature-empty', 'signature-start', 'signature-truncated'], /a part/],
+    ['strncmp', ['signature-missing', 'signature-empty', 'signature-start', 'signature-truncated'], /only part/],
   ],
   ruby: [
     RIGHT,

@@ -159,7 +159,7 @@ async function runLines(
   void closed.then(() => (isOver = true))
   const hanging = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), LIMIT_MS)
   if (listens) {
-    await until(() => isOver || /listen|Ctrl.C (here )?ends/i.test(printed.stdout + printed.stderr))
+    await until(() => isOver || /listen|Ctrl-C to stop|Ctrl.C (here )?ends/i.test(printed.stdout + printed.stderr))
     if (!isOver) process.kill(-(child.pid as number), 'SIGINT')
   }
   await closed
