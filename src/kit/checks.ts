@@ -156,8 +156,9 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
   if (found !== undefined) return found
   const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined
   const list = values.map(show).join(', ')
-  const advice = near === undefined ? `Pass one of ${list}.` : `Did you mean ${show(near)}? Valid values: ${list}.`
-  throw invalidOption(name, `must be one of ${list}`, show(value), advice)
+  const rule = values.length === 1 ? list : `one of ${list}`
+  const advice = near === undefined ? `Pass ${rule}.` : `Did you mean ${show(near)}? Valid values: ${list}.`
+  throw invalidOption(name, `must be ${rule}`, show(value), advice)
 }
 
 /**

@@ -171,7 +171,7 @@ describe('the work', () => {
   it.each([
     [{}, "`work` needs an end. Pass `forMs`, or `until: 'empty'`."],
     [{ forMs: 0 }, '`work: forMs` must be a whole number from 1 to'],
-    [{ until: 'late' }, "`work: until` must be one of 'empty'."],
+    [{ until: 'late' }, "`work: until` must be 'empty'."],
     [{ forMs: 1, signal: 5 }, '`work: signal` must be an AbortSignal. Got 5.'],
     [{ for: 1 }, '`for` is not an option.'],
   ])('with %o is a TypeError', async (options, text) => {
