@@ -1,10 +1,10 @@
-/** A plugin for the build. Without it, importing one name from a list of re-exports would load every file in the list. */
+/** A build plugin. Without it, importing one name from the list of re-exports would load every file that the list names. */
 
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Plugin } from 'esbuild'
 
-/** The list, relative to the root of the repository, where builds run. */
+/** The list of re-exports. Its path is relative to the root of the repository, where builds run. */
 const LIST = resolve('src/internals.ts')
 const NAMED = /^(?:import|export) \{([^}]*)\} from '([^']*)'$/gm
 
@@ -28,7 +28,7 @@ export const directImports: Plugin = {
   },
 }
 
-/** Finds the file that declares each value in the list. */
+/** Returns the path of the file that declares each value in the list, by the name of the value. */
 async function readFiles(): Promise<ReadonlyMap<string, string>> {
   const statements = [...(await readFile(LIST, 'utf8')).matchAll(NAMED)]
   return new Map(

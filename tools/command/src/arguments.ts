@@ -97,7 +97,7 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
 }
 
 /**
- * Reads a file of keys. Each line has the id of a key and its 32 bytes as base64.
+ * Reads a file of keys. Each line contains the id of a key and the 32 bytes of the key in base64.
  *
  * @throws UsageError (as a rejection) for a file that is invalid or cannot be read. The error never quotes a line.
  */
@@ -152,7 +152,7 @@ export async function readInput(option: string, path: string, limit: number): Pr
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // A secret may have been passed instead of its path.
+  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // The user may have passed the secret itself instead of a path.
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
   return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
 }
@@ -180,7 +180,7 @@ export function whole(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Adds a condition to the previous ones. */
+/** Parses a condition and adds it to the previous ones. */
 export function addField(text: string, fields: Readonly<Record<string, FieldValue>> = {}) {
   const field = readField(text)
   if (field !== undefined) return { ...fields, [field[0]]: field[1] }
@@ -189,7 +189,7 @@ export function addField(text: string, fields: Readonly<Record<string, FieldValu
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Parses an age or a date into a time. */
+/** Converts an age, such as `3d`, or a date to a `Date`. */
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count === undefined ? new Date(text) : new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number))
@@ -197,7 +197,7 @@ export function time(text: string): Date {
   throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
 }
 
-/** Returns whether a day exists. `Date` reads 2026-02-30 as a day in March. */
+/** Returns whether a day exists. `Date` alone would turn 2026-02-30 into a day in March. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00Z`)
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
@@ -206,7 +206,7 @@ function isDay(text: string): boolean {
 export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Other texts may contain a password or a token.
+    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Any other text may contain a password or a token, so it is not quoted.
     const got = found === undefined ? '' : ` Got ${found}.`
     const example = `http://${found ?? 'localhost:3000/webhooks'}`
     throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
@@ -226,16 +226,16 @@ export function isLoopback({ hostname }: URL): boolean {
 /**
  * Asks for confirmation before anything is sent to another machine.
  *
- * @param what What will be sent, without the address: `3 messages`.
+ * @param what What will be sent, without the address, such as `3 messages`.
  * @param yes Whether `--yes` was passed.
- * @throws UsageError when the answer is no, and when there is no terminal to ask on.
+ * @throws UsageError when the user declines, and when there is no terminal.
  */
 export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
   if (yes || (isLoopback(url) && (await leadsHere(url)))) return
   if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
 }
 
-/** Returns whether every address of the host name is on this machine. For names such as `app.localhost`, the resolver decides. */
+/** Returns whether the host name resolves only to addresses of this machine. The resolver may send even `app.localhost` elsewhere. */
 async function leadsHere({ hostname }: URL): Promise<boolean> {
   const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
   return found.every(({ address }) => /^(127\.|::1$)/.test(address))
@@ -280,7 +280,7 @@ function addHeader(text: string, headers: Headers = {}): Headers {
 /**
  * Starts listening.
  *
- * @param option The option that sets the port.
+ * @param option The option that sets the port, for error texts.
  * @throws UsageError (as a rejection) for a port or an address that is not available.
  */
 export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1') {

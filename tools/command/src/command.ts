@@ -6,7 +6,7 @@ import { nearest } from '../../../src/internals.ts'
 import { escaped, fail, requireNode } from './terminal.ts'
 
 export async function runCommand(given: readonly string[]): Promise<void> {
-  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // `--help` loads the subcommand first.
+  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // With `--help`, the subcommand is loaded before its help is printed.
   try {
     requireNode(manifest.engines.node.replace('>=', ''))
     await createProgram(args).parseAsync(args, { from: 'user' })
@@ -53,7 +53,7 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** Removes values from an error of commander, such as a URL or the value of a misspelt `--secret`, because they may be secrets. */
+/** Removes the values that an error from Commander quotes, such as a URL or the value of a misspelt `--secret`. They may be secret. */
 function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line

@@ -1,11 +1,11 @@
-/** Makes copies of messages that a receiver does not recognise as duplicates. */
+/** Makes copies of messages so different that a receiver does not recognise the copies as duplicates. */
 
 import { randomUUID } from 'node:crypto'
 import type { Json } from '../../json.ts'
 
 /**
- * Returns the fields that distinguish a copy from the original. A `delete` may have only its three fields ("Outbound event delivery",
- * Delivered message fields), so its time distinguishes copies.
+ * Returns new values for the fields that distinguish a copy from the original. For a `delete`, this is only the timestamp, because a
+ * `delete` may not have a `messageId` ("Outbound event delivery", Delivered message fields).
  */
 export function ownFields({ type }: Json): Json {
   if (type !== 'delete') return { messageId: randomUUID(), timestamp: new Date().toISOString() }

@@ -3,7 +3,7 @@
 interface Line {
   readonly number: number
   readonly bytes: Buffer | undefined
-  /** The number of bytes up to the end of this line. */
+  /** The number of bytes from the start of the stream to the end of this line. */
   readonly end: number
 }
 
@@ -11,7 +11,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/** Splits a stream into lines, without the bytes of those longer than `limit`. Drops a byte order mark at the beginning. */
+/** Splits a stream into lines. A line longer than `limit` has no `bytes`. Drops a byte order mark at the start of the stream. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let [number, read] = [0, 0]

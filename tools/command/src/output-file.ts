@@ -1,10 +1,10 @@
-/** Opens the files that the user names for output. */
+/** Opens output files whose paths the user chose. */
 
 import { closeSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { UsageError } from './terminal.ts'
 
 /**
- * Opens a new file, replacing a regular file of that name. Does not follow links, which could lead to any file of this user.
+ * Opens a new file, which replaces any regular file of that name. Does not follow links: they could lead to any file of this user.
  *
  * @returns A function that writes the text and closes the file.
  * @throws UsageError for a path that cannot be written, and for anything but a regular file.

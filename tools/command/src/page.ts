@@ -10,7 +10,7 @@ import { interruption, note } from './terminal.ts'
 /**
  * Serves a page and prints its URL. Returns a function that stops the server.
  *
- * @param port True for any free port.
+ * @param port The port; true for any free one.
  * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function servePage(
@@ -30,7 +30,7 @@ export async function servePage(
 }
 
 /**
- * Serves the page of these queues until Ctrl-C.
+ * Serves a page about these queues until the user presses Ctrl-C.
  *
  * @throws HooklineError (as a rejection) for a queue that cannot be read.
  */

@@ -1,4 +1,4 @@
-/** Opens queues for reading, with the engine that their location requires, and lists their names. */
+/** Opens the queues at a location, with the engine that it requires, and lists their names. */
 
 import { existsSync } from 'node:fs'
 import module from 'node:module'
@@ -14,7 +14,7 @@ export interface PlaceOptions {
 }
 
 export interface Place {
-  /** The location without user, password and query, which can be printed. */
+  /** The location without user, password and query, so that it can be printed. */
   readonly shown: string
   list(): Promise<readonly string[]>
   readonly openQueue: (name: string) => Promise<Queue>
@@ -22,10 +22,10 @@ export interface Place {
 
 /** How long a server may take to respond, in milliseconds. pg-boss connects twice, and may take twice as long. */
 const TIMEOUT_MS = 2_500
-/** Background errors are ignored, because the command also sees them in its own calls. */
+/** Background errors are ignored, because the calls of the command fail with the same errors. */
 const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
-/** The command and the argument that errors name. */
+/** The command and the argument to name in errors. */
 export interface Asker {
   readonly command: string
   readonly argument: string
@@ -33,7 +33,7 @@ export interface Asker {
 
 const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
 
-/** @throws UsageError for a URL that is not of Redis or PostgreSQL. The error never quotes it. */
+/** @throws UsageError for a URL of anything but Redis or PostgreSQL. The error never quotes the URL. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
   const { argument } = asker
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
@@ -76,8 +76,8 @@ function createFile(path: string): Place {
 }
 
 /**
- * Adapts an error of an engine to the command: removes the user that PostgreSQL names, the placeholder for the name of the queue, and an
- * option that the command does not have.
+ * Rewords an error from an engine for the command. Replaces what the user of the command did not write: the user name that PostgreSQL
+ * quotes, the placeholder for the name of the queue, and options of the library.
  */
 export function rewordError({ message }: HooklineError, { shown }: Place, { argument } = QUEUE): UsageError {
   return new UsageError(
@@ -90,10 +90,10 @@ export function rewordError({ message }: HooklineError, { shown }: Place, { argu
   )
 }
 
-/** Loads an engine whose packages are installed in the working directory, or beside this package. */
+/** Returns a function that loads an engine. Its packages may be installed in the working directory or alongside this package. */
 function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
-  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports in the packages themselves resolve as usual.
+  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports within the packages resolve as usual.
   module.registerHooks?.({
     resolve(specifier, context, next) {
       if (!packages.includes(specifier) || isTheirs.test(context.parentURL ?? '')) return next(specifier, context)

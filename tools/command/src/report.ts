@@ -22,7 +22,7 @@ export interface Result {
   readonly sentence: string
   readonly section?: string
   readonly durationMs?: number
-  /** The end of the sentence: the consequence, and what to do. Results with the same cause form a group. Default: the sentence. */
+  /** The end of the sentence: the consequence, and what to do. Results with the same cause form a group. Default: the whole sentence. */
   readonly cause?: string
   /** The beginning of the body of the answer. */
   readonly answer?: string
@@ -57,7 +57,7 @@ function addIds(text: string, before: readonly string[] = []): readonly string[]
 }
 
 /**
- * Selects cases. Keeps their order.
+ * Returns the selected cases in their original order.
  *
  * @throws UsageError for an id that no case has.
  */
@@ -84,7 +84,7 @@ export function list(cases: readonly CaseFacts[], { json }: ReportOptions): void
 
 export interface Report {
   add(result: Result): void
-  /** Prints the counts, writes the file, and sets the exit code: 1 when a case failed, or when the user stopped the run. */
+  /** Prints the counts, writes the JUnit file, and sets the exit code: 1 when a case failed, or when the user stopped the run. */
   finish(isInterrupted: boolean): void
 }
 
@@ -98,7 +98,7 @@ export function openReport(
   const results: Result[] = []
   const isTerminal = process.stdout.isTTY && !json
 
-  /** Repeats the failures at the end: a line for each cause, its cases, and the answer. */
+  /** Repeats the failures at the end. Prints each cause on a line, followed by its cases and an answer. */
   function printFailures(): void {
     const failed = results.filter(({ result }) => result === 'fail')
     const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)
@@ -119,7 +119,7 @@ export function openReport(
       results.push({ ...shown, ...(cause && { cause: escaped(cause) }), ...(answer && { answer: escaped(answer) }) })
       if (json) return printJson(shown)
       const { id, result: verdict, sentence } = shown
-      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // The summary at the end covers such cases.
+      if (verdict === 'pass' || verdict === 'skip' || isRepeated) return // The counts at the end include such cases.
       printResult({ id: id.padEnd(width), result: verdict, sentence: `${sentence} (${found.section})` })
     },
     finish(isInterrupted) {
@@ -185,7 +185,7 @@ function seconds(durationMs: number): string {
   return (durationMs / 1000).toFixed(3)
 }
 
-/** Escapes text for XML. Drops characters that XML 1.0 forbids and cannot escape: control characters, surrogates and noncharacters. */
+/** Escapes text for XML. Drops characters that XML 1.0 forbids even when escaped: control characters, surrogates and noncharacters. */
 function escapeXml(text: string): string {
   return text
     .toWellFormed()

@@ -7,7 +7,7 @@ import type { Command } from 'commander'
 import type { KeptRequest, KeptSummary } from './requests/kept-request.ts'
 import { UsageError } from './terminal.ts'
 
-/** The limits of a store. When either is exceeded, the oldest requests are dropped. */
+/** The maximum number of requests in a store, and of bytes. When either is exceeded, the oldest requests are dropped. */
 export const MAX_REQUESTS = 10_000
 export const MAX_BYTES = 100_000_000
 
@@ -41,7 +41,7 @@ export function createStore(path: string): Store {
   return openStore(path)
 }
 
-/** Creates the file elsewhere and then moves it into place, because another process may open it at any time. */
+/** Creates the file under another name, then moves it into place, so that no other process opens an unfinished store. */
 function createFile(path: string): void {
   const folder = dirname(path)
   if (path === DEFAULT_STORE && !existsSync(folder)) {
@@ -49,7 +49,7 @@ function createFile(path: string): void {
     writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages contain personal data.
   }
   const draft = resolve(`${path}.${process.pid}`)
-  writeFileSync(draft, '', { mode: 0o600 }) // SQLite gives the files beside it the same mode.
+  writeFileSync(draft, '', { mode: 0o600 }) // SQLite gives the same mode to the files that it creates alongside.
   const database = new DatabaseSync(draft)
   database.exec(
     `PRAGMA journal_mode = WAL; PRAGMA application_id = ${STORE_ID}; PRAGMA user_version = ${VERSION}; ${TABLE}`,
@@ -58,7 +58,7 @@ function createFile(path: string): void {
   try {
     linkSync(draft, path)
   } catch (error) {
-    if (!existsSync(path)) throw error // Another process created it first.
+    if (!existsSync(path)) throw error // If the file exists, another process created it first.
   } finally {
     rmSync(draft)
   }
@@ -67,7 +67,7 @@ function createFile(path: string): void {
 export type Store = ReturnType<typeof openStore>
 
 /**
- * Opens an existing store. Each method throws a UsageError that names the file when the file cannot be used.
+ * Opens an existing store. If the file cannot be used, each method throws a UsageError that names it.
  *
  * @throws UsageError when the file does not exist, or is not a store of `hookline listen`.
  */
@@ -92,14 +92,14 @@ export function openStore(path: string) {
       const bytes = text.length + body.length + answerBody.length
       attempt(path, () => insert.run(summary.id, bytes, text, body, answerBody) && prune.run())
     },
-    /** Lists the newest requests, oldest first. */
+    /** Lists the newest requests in order of arrival. */
     list(limit: number, type: string | null = null): readonly KeptSummary[] {
       return attempt(path, () => listed.all({ limit, type }).map(readSummary).reverse())
     },
     /**
-     * Finds the request that a reference names. {@link REFERENCE} describes its form.
+     * Finds the request that a reference names. {@link REFERENCE} describes the form of references.
      *
-     * @throws UsageError when no request matches, or several do.
+     * @throws UsageError when no request or more than one matches.
      */
     get(reference: string): KeptRequest {
       const [last, back = 0] = /^last(?:~(\d{1,6}))?$/.exec(reference) ?? []
@@ -110,7 +110,7 @@ export function openStore(path: string) {
       if (another !== undefined) throw unknown(reference, 'several ids begin with it')
       return attempt(path, () => readRequest(row))
     },
-    /** Reads the newest requests, oldest first, one at a time, because a body may be large. */
+    /** Reads the newest requests in order of arrival, one at a time, because a body may be large. */
     *readNewest(limit: number = MAX_REQUESTS): Generator<KeptRequest> {
       try {
         for (const row of latest.iterate(limit)) yield readRequest(row)
@@ -122,7 +122,7 @@ export function openStore(path: string) {
   }
 }
 
-/** Connects to a file that `listen` wrote. Leaves any other file unchanged. */
+/** Opens a database file that `listen` wrote. Never changes any other file. */
 function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(resolve(path), { timeout: 5_000 })
   database.exec('PRAGMA synchronous = NORMAL')
@@ -144,7 +144,7 @@ function readRequest(row: Row): KeptRequest {
   return { ...readSummary(row), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
 }
 
-/** Parses a row. The file may be untrusted, so fields that are printed unescaped must have the form that `listen` writes. */
+/** Parses a row. The file may be untrusted, so this checks the fields that are printed unescaped. */
 function readSummary({ summary: text }: Row): KeptSummary {
   try {
     const summary: KeptSummary = JSON.parse(String(text))
@@ -167,7 +167,7 @@ function attempt<T>(path: string, step: () => T): T {
   }
 }
 
-/** Returns the error for a file that cannot be used. Errors from SQLite and the file system have a code. */
+/** Returns the error for a file that cannot be used. Adds advice to errors from SQLite and the file system, which have a code. */
 function unusable(path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
   const reason = `It cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`

@@ -4,7 +4,7 @@ import { styleText } from 'node:util'
 import { HooklineError } from 'hookline'
 import { escaped, explainError, layOut } from '../../../src/internals.ts'
 
-/** The command was used incorrectly, or an address is unreachable. The error is printed as one sentence, and the exit code is 2. */
+/** An error for incorrect use of the command or an unreachable address. It is printed as one sentence, and the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -69,7 +69,7 @@ export function requireNode(least: string): void {
   throw new UsageError(`hookline needs Node ${least} or newer. Got Node ${found}. Install a newer version.`)
 }
 
-/** Hides warnings that are meant for developers: node:sqlite is experimental in Node 22. */
+/** Hides warnings about experimental features, such as node:sqlite in Node 22, because they are meant for developers. */
 export function hideExperimentalWarnings(): void {
   const { emitWarning } = process
   process.emitWarning = (...args: unknown[]) => {
@@ -78,8 +78,8 @@ export function hideExperimentalWarnings(): void {
 }
 
 /**
- * Returns a signal that fires on the first Ctrl-C (or SIGTERM), so that a command can print its results so far. A second one exits the
- * process.
+ * Returns a signal that is aborted by the first Ctrl-C (or SIGTERM), so that a command can still print its results. A second Ctrl-C
+ * exits the process.
  */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
@@ -91,10 +91,10 @@ export function interruption(): AbortSignal {
   return controller.signal
 }
 
-/** The maximum factor by which indentation may lengthen a text. Deeply nested JSON could grow more, and is shown unchanged. */
+/** The maximum factor by which indentation may lengthen a text. JSON that would grow more, because it is deeply nested, is not indented. */
 const MAX_GROWTH = 20
 
-/** Indents JSON, and keeps each number and string as written. Returns anything else as text. */
+/** Indents and escapes JSON. Keeps each number and string as written. Anything other than JSON is only escaped. */
 export function prettyOf(body: Uint8Array): string {
   const text = Buffer.from(body).toString()
   return escapedLines(layOut(text, 'indented', MAX_GROWTH * text.length + 1_000) ?? text)

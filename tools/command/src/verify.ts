@@ -1,11 +1,11 @@
-/** `hookline verify`: says whether a signature is right, and if not, why. */
+/** `hookline verify`: says whether a signature is right, and if it is not, why. */
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** The maximum size of a body, in bytes. With a longer one, the search would end before it had tried each language's serialiser. */
+/** The maximum size of a body, in bytes. With a longer body, the search would end before it had tried the serialisers of all languages. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {

@@ -1,4 +1,4 @@
-/** The likely causes when an endpoint answers a case wrongly, and what to do. */
+/** The likely causes when an endpoint answers a case wrongly, and what to do about them. */
 
 const PARSE = "Catch the parser's error, and answer 400."
 const MALFORMED = 'Check that the header consists of 40 hex digits before you do anything else with it.'

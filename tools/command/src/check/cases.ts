@@ -1,4 +1,4 @@
-/** The cases of `hookline check URL`, as tables of requests and the right answers. */
+/** The cases of `hookline check URL`: tables of requests and their right answers. */
 
 import { createHash } from 'node:crypto'
 import { sign } from 'hookline'
@@ -37,9 +37,9 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** Whether an endpoint that changes the bytes before verifying them refuses the request. */
+  /** Whether the request is refused by endpoints that change the bytes before verifying them. */
   readonly isExact?: boolean
-  /** How several requests are sent. Default: one after another, each on its own connection. */
+  /** How to send several requests. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
   requests(base: Base): readonly CaseRequest[]
 }
@@ -71,7 +71,7 @@ const ofRequests = (requests: Requests, base: Base, id: string) => requests(base
 
 const WARN = { severity: 'warn' } as const
 
-/** Returns the signature of a plain message; null for none. */
+/** Returns the signature to send with a plain message; null to send none. */
 type Forge = (right: string, text: string, secret: string) => string | null
 
 function ofForged(forge: Forge, base: Base, id: string): CaseRequest {
@@ -178,7 +178,7 @@ const FIELDS: Readonly<Record<string, (id: string, form: Form) => Members>> = {
   screen: (id) => ({ context: screenContext(id), name: quote('Hookline Check') }),
   identify: (id) => ({ traits: object({ check: quote(id), logins: '5' }) }),
   track: (id) => ({ event: quote('Hookline Check'), properties: object({ check: quote(id), total: '12' }) }),
-  // The new id occurs twice: under its own name, and as the `userId` that every message has.
+  // The new id occurs twice: in its own field, and as the `userId`, which every message has.
   alias: (_id, { fields }) => {
     const [previousId, userId] = [quote(newId()), quote(newId())]
     return fields ? { previousId, userId } : { 'Previous ID': previousId, 'User ID': userId, userId }
@@ -197,7 +197,7 @@ const TYPES: readonly EndpointCase[] = Object.entries(FIELDS).flatMap(([type, fi
   ]),
 )
 
-/** Returns the members of a plain message to change. */
+/** Returns the members to change in a plain message. */
 type Changes = () => Members
 
 const ofChanges = (changes: Changes, base: Base, id: string) => signed(base, plainText(base.form, id, changes()))
@@ -246,7 +246,7 @@ const [FIRST, ...MESSAGES] = [
   ]),
 ] as unknown as readonly [EndpointCase, ...EndpointCase[]]
 
-/** The first case. `plain.ts` finds the message that it sends. */
+/** The first case. `plain.ts` finds the message to send. */
 export const PLAIN: EndpointCase = FIRST
 
 const EXACT = { expectation: 'taken', section: 'Authentication 2', isExact: true, starts: 'a message ' } as const
@@ -255,13 +255,13 @@ const EXACT = { expectation: 'taken', section: 'Authentication 2', isExact: true
 const ofFields = (fields: string, base: Base, id: string): CaseRequest =>
   signed(base, write(base.form, `{"check":${quote(id)},${fields}}`))
 
-/** Returns a message whose text was changed. */
+/** Returns a message whose text was changed before it was signed. */
 function ofRewritten(change: (text: string, form: Form) => string, base: Base, id: string): CaseRequest {
   const plain = write({ ...base.form, isSpaced: false }, texts({ check: id, other: 'value' }))
   return signed(base, change(plain, base.form))
 }
 
-/** Ways to write a message. The signature covers the bytes, not what a serialiser would write. */
+/** Different ways to write a message. The signature covers each message as it is written here, not as a serialiser would write it. */
 const BYTES: readonly EndpointCase[] = [
   ...table<string>(EXACT, ofFields, [
     ['bytes-float', 'with the number 39.0', '"value":39.0'],
@@ -376,7 +376,7 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
   ['byte-order-mark', 'a message with a byte order mark before it', (form, id) => `\ufeff${plainText(form, id)}`],
 ])
 
-/** Cases about connections. They come last: by then, many forged messages may have made the endpoint limit requests. */
+/** Cases about connections. They run after all forged messages, which may have made the endpoint limit requests. */
 const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TIME, ...WARN }, ofRequests, [
   [
     'keep-alive',
@@ -438,7 +438,7 @@ export const CERTIFICATE: EndpointCase = {
   requests: () => [],
 }
 
-/** Selects the most important cases for the start, because a slow endpoint gets only a few in a minute. */
+/** Selects the most important forged messages. They are sent early, because a slow endpoint answers only a few cases in the minute. */
 const isEarly = ({ id }: EndpointCase): boolean =>
   ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
 
@@ -456,10 +456,10 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
   ...CONNECTIONS,
 ]
 
-/** The additional cases for other senders. */
+/** The additional cases for senders other than Segment. */
 export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES, ...MAPPED]
 
-/** Returns the cases of a sender, without those that do not apply to it. */
+/** Returns the cases that apply to a sender. */
 export function casesOf({ as, signs }: Pick<RequestForm, 'as' | 'signs'>): readonly EndpointCase[] {
   if (as === 'segment') return ENDPOINT_CASES
   const isOfSignature = (each: EndpointCase): boolean => FORGED.includes(each) || BYTES.includes(each)

@@ -1,4 +1,4 @@
-/** Judges an answer: whether it is right for its case, what it does to real messages, and what to do. */
+/** Judges an answer: says whether it is right for the case, what would happen to real messages, and what to do. */
 
 import { sign } from 'hookline'
 import type { Exchange } from '../../../../src/internals.ts'
@@ -47,7 +47,7 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
   not_taken: { success: 'A 2xx accepts it.' },
 }
 
-/** Returns what such an answer does to a correct message. */
+/** Says what happens to a correct message that gets such an answer. */
 export function lossOf(exchange: Exchange): string {
   return MEANINGS.taken[kindOf(exchange)] ?? ''
 }
@@ -112,7 +112,7 @@ const UNVERIFIED =
 const LIMITED = 'The endpoint limits the rate of requests: a sender may post many messages in a short time.'
 const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
 
-/** Returns the likely cause, and what to do. */
+/** Returns sentences about the likely cause and what to do. */
 function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exchange, known: Known): readonly string[] {
   const { forgedStatus, culprit } = known
   const { status } = exchange

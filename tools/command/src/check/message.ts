@@ -1,4 +1,4 @@
-/** The messages and signed requests of a check. They are written member by member to control each byte. */
+/** Writes the messages and signed requests of a check. Messages are written member by member to control each byte. */
 
 import { randomBytes } from 'node:crypto'
 import { type DeliveryMethod, sign } from 'hookline'
@@ -6,7 +6,7 @@ import { layOut } from '../../../../src/internals.ts'
 import type { Json } from '../../../json.ts'
 import type { RequestForm } from '../arguments.ts'
 
-/** The form of a message. A serialiser writes a message in the default form back unchanged. */
+/** The form of a message. Parsing a message in the default form and serialising it again changes no byte. */
 export interface Form {
   readonly type: 'track' | 'identify' | 'page' | 'group'
   readonly isSpaced: boolean
@@ -15,7 +15,7 @@ export interface Form {
   changes(): Members
 }
 
-/** The members of an object: JSON by key. A key whose value is undefined is omitted. */
+/** The members of an object: each key with the JSON of its value. A key whose value is undefined is omitted. */
 export type Members = Readonly<Record<string, string | undefined>>
 
 export interface Base {
@@ -51,7 +51,7 @@ export function quote(text: string): string {
   return JSON.stringify(text)
 }
 
-/** Writes an object without white space and with sorted keys, so that a serialiser that sorts keys changes nothing. */
+/** Writes an object without white space and with sorted keys, so that even a serialiser that sorts keys changes nothing. */
 export function object(members: Members): string {
   const keys = Object.keys(members).filter((key) => members[key] !== undefined)
   return `{${keys
@@ -77,7 +77,7 @@ export function screenContext(name: string): string {
   })
 }
 
-/** Returns fields that senders add although the specification does not show them. */
+/** Returns fields that senders add although they are not in the specification. */
 export function extras(): Members {
   const times = { originalTimestamp: now(), receivedAt: now(), sentAt: now() }
   return { ...times, channel: quote('server'), integrations: '{"All":true}', messageId: quote(newId()) }

@@ -1,4 +1,4 @@
-/** Finds what an endpoint verifies instead of the HMAC-SHA1 of the bytes, from the messages that it accepts and refuses. */
+/** Finds what an endpoint verifies instead of the HMAC-SHA1 of the bytes, based on which messages it accepts. */
 
 import { createHmac } from 'node:crypto'
 import { MISTAKES } from '../../../../src/internals.ts'
@@ -9,7 +9,7 @@ export interface Sample {
   readonly isRefused: boolean
 }
 
-/** Changes to a body that are not made by a serialiser. */
+/** Changes to a body other than those that serialisers make. */
 const CHANGES: readonly (readonly [sentence: string, change: (text: string) => string])[] = [
   ['The endpoint trims the body before verifying it.', (text) => text.trim()],
   ['The endpoint trims the end of the body before verifying it.', (text) => text.trimEnd()],
@@ -19,10 +19,10 @@ const CHANGES: readonly (readonly [sentence: string, change: (text: string) => s
   ['The endpoint removes non-ASCII characters before verifying the body.', (text) => text.replace(/[^\0-\x7f]/g, '')],
 ]
 
-/** The minimum number of bodies. With fewer, too many serialisers match. */
+/** The minimum number of bodies to compare. With fewer, too many serialisers match. */
 const MIN_SAMPLES = 10
 
-/** Returns what changes all refused bodies and none of the accepted ones; undefined when no known change matches. */
+/** Returns a sentence about the change that affects all refused bodies and no accepted one; undefined when no known change does. */
 export function findCulprit(samples: readonly Sample[]): string | undefined {
   if (samples.length < MIN_SAMPLES || !samples.some(({ isRefused }) => isRefused)) return undefined
   const change = CHANGES.find(([, apply]) =>
@@ -41,10 +41,10 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
   return writers.length === 0 ? undefined : reserialises(writers)
 }
 
-/** Stands for a secret where its value makes no difference. */
+/** A placeholder for the secret where its value makes no difference. */
 const ANY = 'any'
 
-/** Says that the endpoint verifies what one of these serialisers writes. Serialisers with few settings come first. */
+/** Says that the endpoint verifies the output of one of these serialisers. Names each once, with the first of its settings. */
 function reserialises(mistakes: readonly Known[]): string {
   const names = mistakes.map(({ writer = '' }) => writer)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
@@ -54,7 +54,7 @@ function reserialises(mistakes: readonly Known[]): string {
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
-  /** Says what it means when the endpoint accepts the signature, and what to do. */
+  /** A text that says what it means when the endpoint accepts the signature, and what to do. */
   readonly meaning: string
   sign(text: string, secret: string): string
 }
@@ -78,7 +78,7 @@ export function listMistakes(text: string, secret: string): readonly Mistake[] {
   })
 }
 
-/** Mistakes that only endpoints make. */
+/** Mistakes of endpoints that are not in `MISTAKES`. */
 const OF_ENDPOINTS: readonly Known[] = [
   { code: 'hash_sha256', sign: (body, secret) => hmac('sha256', secret, body) },
   { code: 'hash_sha512', sign: (body, secret) => hmac('sha512', secret, body) },

@@ -1,4 +1,4 @@
-/** Finds a plain message that the endpoint accepts, which all other cases change, or explains why it accepts none. */
+/** Finds a plain message that the endpoint accepts, or explains why it accepts none. All other cases are variations of this message. */
 
 import type { Exchange } from '../../../../src/internals.ts'
 import { describe, kindOf, lossOf } from './judge.ts'
@@ -6,7 +6,7 @@ import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plai
 import { listMistakes } from './mistakes.ts'
 
 export interface Found {
-  /** Undefined when no plain message is accepted. The other cases then prove nothing. */
+  /** The form of the accepted message; undefined when no plain message is accepted. The other cases then prove nothing. */
   readonly form?: Form
   readonly isGood: boolean
   readonly sentence: string
@@ -14,7 +14,7 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, and what it means if this form is accepted after the previous one was refused. */
+/** A form to try, whether accepting only this form is good, and what accepting it means after the previous form was refused. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
 /** The form to try first when the signature was refused. */
@@ -87,7 +87,7 @@ export async function findPlain(
     return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
   }
 
-  /** Explains why no plain message is accepted, as far as the answers to other signatures show it. */
+  /** Explains why no plain message is accepted, judging by the answers to messages with other signatures. */
   async function findReason(): Promise<string> {
     const { status = 0, headers } = exchange
     const meaning = lossOf(exchange)

@@ -15,7 +15,7 @@ export interface Target extends Omit<Base, 'form'> {
   readonly signal: AbortSignal
 }
 
-/** The latest time to start a case, and the end of the run, in milliseconds from its start. */
+/** The latest time to start a case, and the time to end the run, in milliseconds after the run started. */
 const LAST_START_MS = 50_000
 const END_MS = 58_000
 /** After this many timeouts or 429 answers, further cases would prove nothing. */
@@ -46,7 +46,7 @@ export async function runCases(cases: readonly EndpointCase[], target: Target, r
     report.add({ id: PLAIN.id, result: isGood ? 'pass' : 'fail', section: PLAIN.section, sentence, durationMs })
   }
 
-  /** Cases about exact bytes. They are judged together, because the set of refused ones shows what changes the body. */
+  /** Cases about exact bytes. They are judged together: which of them are refused shows how the endpoint changes the body. */
   const held: Sent[] = []
   const release = (): void => {
     const samples = held.flatMap(({ found, requests: [request], exchanges: [exchange] }) => {
@@ -66,7 +66,7 @@ export async function runCases(cases: readonly EndpointCase[], target: Target, r
       if (target.signal.aborted) break
       count(exchanges)
       if (exchanges.some((exchange) => kindOf(exchange) === 'broken')) {
-        await delay(100) // A process that exits closes its connections before its listener.
+        await delay(100) // A process that exits closes its connections first and stops listening a little later.
         isDown = (await createPoster(url).reach()) !== undefined
       }
       if (signal.aborted) reason = LATE
@@ -107,7 +107,7 @@ async function send(
   return exchanges
 }
 
-/** Sends one request on its own connection, so that the next case does not depend on the state that this one leaves. */
+/** Sends one request on its own connection, so that the state of the connection cannot affect the next case. */
 async function postAlone(url: URL, request: CaseRequest, signal: AbortSignal): Promise<Exchange> {
   const poster = createPoster(url)
   const exchange = await post(poster, request, signal)

@@ -1,4 +1,4 @@
-/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the packages they need. */
+/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the required packages. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ export function define(command: Command): void {
   command
     .addArgument(argument.choices(NAMES))
     .addOption(
-      // Commander's default for such an option is set before this function runs.
+      // The default must be set here: Commander has set its own default for a `--no-` option before `addOption` is called.
       new Option('--no-install', 'print the command that installs packages instead of running it').default(true),
     )
     .addHelpText('after', HELP)
@@ -74,7 +74,7 @@ interface Project {
   readonly manifest: Manifest
   readonly isModule: boolean
   readonly isTypeScript: boolean
-  /** The test runner; undefined for others, such as Jest. */
+  /** The test runner; undefined for one that is not supported, such as Jest. */
   readonly runner: 'node' | 'vitest' | undefined
   readonly manager: Manager
 }
@@ -143,7 +143,10 @@ const LOCK_FILES: Readonly<Record<string, Manager>> = {
   'package-lock.json': 'npm',
 }
 
-/** Returns the package manager that package.json names, that has a lock file in this folder or one above it, or that runs this command. */
+/**
+ * Returns the package manager that package.json names. If it names none, returns the one that has a lock file in this folder or in a
+ * folder above it, or else the one that runs this command.
+ */
 function managerOf({ packageManager }: Manifest): Manager {
   const isKnown = (name: string | undefined): name is Manager => name !== undefined && Object.hasOwn(MANAGERS, name)
   const [named] = String(packageManager).split('@')
@@ -162,16 +165,16 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   const isNext = framework === FRAMEWORKS.next
   const { isTypeScript, runner = 'node' } = project
   const isModule = project.isModule || isTypeScript || isNext
-  // Node recognises an ES module by package.json or the extension. Next.js prescribes the name of a route.
+  // Node recognises an ES module by package.json or by the extension of the file. Next.js prescribes the file name of a route.
   const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
   const stem = isFolder('src') && !(isNext && isFolder('app')) ? `src/${framework.path}` : framework.path
   const isTypedTest = isTypeScript && runner === 'vitest'
   const test = isTypedTest ? `test.${kind}ts` : project.isModule ? 'test.js' : 'test.mjs'
-  // TypeScript compiles an import of `.js`, which vitest resolves. Node imports the file by its real name.
+  // A test in TypeScript must import `.js`, which vitest resolves to the `.ts` file. Node needs the real file name.
   const imported = `./${posix.basename(stem)}.${kind}${isTypeScript && !isTypedTest ? 'ts' : 'js'}`
   return {
     [`${stem}.${kind}${isTypeScript ? 'ts' : 'js'}`]: receiverOf(framework, isModule),
-    // The name keeps other test runners from running the file.
+    // `node-` in the name keeps other test runners, such as Jest, from running the file.
     [`${stem}.${project.runner === undefined ? 'node-' : ''}${test}`]: testOf(framework, imported, {
       runner,
       isTypeScript: isTypedTest,
@@ -180,7 +183,7 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   }
 }
 
-/** Returns whether the path exists, even as a link without a target. */
+/** Returns whether the path exists. A link whose target is missing counts as existing. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
@@ -218,7 +221,7 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
   if (!isRun) return lines
   return lines.filter((line) => {
     note(`$ ${line}`)
-    // Windows needs a shell to start package managers. Each word is a constant in this file.
+    // Windows needs a shell to start package managers. This is safe: the line contains no input.
     const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
     if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
     return !isInstalled

@@ -4,11 +4,11 @@ export interface Framework {
   /** The path of the receiver, without its extension. */
   readonly path: string
   readonly packages: readonly string[]
-  /** Packages that TypeScript needs in addition. */
+  /** The additional packages that TypeScript needs. */
   readonly types: readonly string[]
-  /** The imports of an ES module. Like all code here, they are valid in JavaScript and TypeScript. */
+  /** The imports of an ES module. Like all code here, they are valid in both JavaScript and TypeScript. */
   readonly imports: string
-  /** An expression for the secret. It is a function where a build imports the module without the environment. */
+  /** An expression for the secret. It is a function if a build imports the module before the secret is set. */
   readonly secret: string
   /** The code after the handlers. Comments that begin in lower case are code to uncomment. */
   readonly mount: string
@@ -219,7 +219,7 @@ ${mount.trim()}
   return isModule ? code : toCommonJs(code, exported)
 }
 
-/** The lines of an inbox, which the user uncomments: its import, its option and its start. */
+/** Commented-out code for an inbox: its import, its option and its start. */
 const INBOX = [
   `
 // An inbox stores each message, answers, and then calls the handlers, with retries. To use it, uncomment the code in this file:
@@ -237,7 +237,7 @@ function toCommonJs(code: string, exported: string): string {
   return `${body}\nmodule.exports = { ${exported} }\n`
 }
 
-/** How tests are written in this folder. */
+/** The test runner and the language of the test. */
 export interface TestSettings {
   readonly runner: 'node' | 'vitest'
   readonly isTypeScript: boolean

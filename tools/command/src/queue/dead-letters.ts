@@ -17,7 +17,7 @@ import { counted, escaped, interruption, note, paint, prettyOf, print, printJson
 
 const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
 
-/** The fields that identify a message, as far as they can be read. The message may be invalid. */
+/** The fields that identify a message. Any of them may be missing, because the message may be invalid. */
 type Identity = { readonly [name in (typeof IDENTITY)[number] | 'sealedWith']?: string }
 
 export function identify(bytes: Uint8Array): Identity {
@@ -47,7 +47,7 @@ interface Group {
   readonly letters: Summary[]
 }
 
-/** One line about a dead letter. */
+/** What one line shows about a dead letter. */
 interface Summary extends Identity {
   readonly id: string
   readonly reason: string
@@ -94,7 +94,7 @@ interface Reason {
   readonly count: number
 }
 
-/** Sorts by frequency, highest first. */
+/** Returns the reasons, most frequent first. */
 export function sortReasons({ reasons }: Pick<LetterCount, 'reasons'>): readonly Reason[] {
   return Object.entries(reasons)
     .map(([reason, count]) => ({ reason, count }))
@@ -167,7 +167,7 @@ export async function showMessage(
   noteMissing(given, 'dead letter or handled message')
 }
 
-/** The minimum length of the beginning of an id. Otherwise an empty variable in a script would match every id. */
+/** The minimum number of digits of a shortened id. Without a minimum, an empty variable in a script would match every id. */
 const MIN_DIGITS = 4
 
 function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
@@ -208,7 +208,7 @@ function printLetter(letter: InspectedLetter, isJson: boolean): void {
   )
 }
 
-/** Describes the error of a `filter` or `transform`. */
+/** Formats the error that a `filter` or `transform` threw. */
 function linesOfThrown({ error, stack }: InspectedDestinationLetter): string[] {
   if (error === undefined) return []
   const frames = stack?.split('\n').filter((line) => line.trimStart().startsWith('at ')) ?? []
@@ -223,7 +223,7 @@ function printHandled(message: HandledMessage, isJson: boolean): void {
 }
 
 /**
- * @param facts Additional fields of the JSON, which are not part of the stored message.
+ * @param facts Additional fields for the JSON output. The stored message does not contain them.
  * @param lines The same facts as text.
  */
 function printMessage(stored: StoredMessage, facts: object, lines: readonly string[], isJson: boolean): void {
@@ -264,7 +264,7 @@ function linesOfInbox({ attempts, error, handlers, replay }: InspectedInboxLette
 
 type Attempt = InspectedDestinationLetter['attempts'][number]
 
-/** Returns a text such as `Done: crm, mail.`; empty if there are no handlers. */
+/** Returns a text such as `Done: crm, mail.`; an empty text if there are no handlers. */
 function namesOf(how: string, handlers: readonly string[]): string {
   const names = handlers.map((name) => name || 'those without a name').join(', ')
   return names && `${how}: ${names}.`
@@ -296,14 +296,13 @@ const WORDS = {
   drop: { ask: 'Drop', would: 'Would drop', done: 'Dropped' },
 } as const
 
-/** The number of dead letters to change at a time. Ctrl-C stops the command between two such changes. */
+/** The number of dead letters to change in one call. Ctrl-C stops the command between two calls. */
 const AT_ONCE = 500
 
 /**
- * Redrives or drops dead letters, after a confirmation for more than one. Sets exit code 1 when an id matches no
- * dead letter.
+ * Redrives or drops dead letters. Asks for confirmation if there are several. Sets exit code 1 when an id matches no dead letter.
  *
- * @param given Ids, or their beginnings. Empty: all dead letters, or those that match the options.
+ * @param given The ids, or their beginnings. If empty, all dead letters that match the options.
  */
 export async function change(
   queue: InspectedQueue,

@@ -51,10 +51,10 @@ function lineOf({ id, bytes, handledAt, handlers, ignored }: HandledMessage): st
 }
 
 /**
- * Replays messages, after a confirmation for more than one. Ctrl-C stops the replay, and the same id continues it.
+ * Replays messages. Asks for confirmation if there are several. Ctrl-C stops the replay; another run with the same id continues it.
  *
- * @param given Ids. Empty: all messages that match the options.
- * @param commandOf Returns the command that continues the replay of an id.
+ * @param given The ids of the messages. If empty, all messages that match the options.
+ * @param commandOf Returns the command that continues the replay with this id.
  */
 export async function replayMessages(
   queue: InspectedQueue,
@@ -127,7 +127,7 @@ async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]):
   for (const id of missing) noteMissing(id, 'message in the history')
 }
 
-/** Warns about handlers that are not in the history. Only workers know all handlers. */
+/** Warns about names of handlers that are not in the history. Such handlers may exist: only workers know all handlers. */
 function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
   const names = unknown.map((name) => `'${name}'`).join(' or ')
   const others = [...known].sort().join(', ') || 'none'
@@ -154,7 +154,7 @@ function defaultId(): string {
   return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
 }
 
-/** Lists the messages of a replay: `2 track Order Completed, 1 identify`. */
+/** Counts the messages of a replay by kind: `2 track Order Completed, 1 identify`. */
 function partsOf({ types, events }: Replay): string {
   const { track: _, unreadable: __, ...others } = types // `events` counts the track messages. Unreadable messages are not replayed.
   const parts = [
@@ -171,7 +171,7 @@ const WIDTH = 30
 const NOTE_AFTER_MS = 5_000
 const TAKEN_MS = 2_000
 
-/** Creates a progress bar on a terminal. Elsewhere it prints only what delays the replay. */
+/** Creates a progress bar, which is shown only on a terminal. Prints a note when the replay is delayed. */
 function createBar(total: number) {
   const { stderr } = process
   let waiting: NodeJS.Timeout | undefined

@@ -128,7 +128,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
       if (action === 'history') await printHistory(inspected, filter, options)
       else if (action === 'replay') {
-        const given = { until: new Date(), ...options } // Counting, replaying and continuing must select the same messages.
+        const given = { until: new Date(), ...options } // With a fixed end, counting, replaying and continuing select the same messages.
         const commandToGoOn = (id: string) => commandOf(location, place, ids, { ...given, id })
         await replayMessages(inspected, name, ids, filterOf(given), options, commandToGoOn, queue.counts)
       } else if (action === 'dead') await printDead(inspected, filter, options)
@@ -148,7 +148,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
   }
 }
 
-/** Returns the command that continues a replay. It contains times instead of ages, and omits a location that the environment sets. */
+/** Returns the command that continues a replay. It has dates instead of ages, and no location if the environment sets it. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -166,7 +166,7 @@ function quote(word: string): string {
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows cannot contain quotation marks.
 }
 
-/** The names of options as flags of the command. */
+/** The flag of the command for each option of the library that errors name. */
 const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
@@ -234,7 +234,7 @@ const LETTERS = ['dead', 'redrive', 'drop'] as const
 const CHANGES = ['replay', 'redrive', 'drop'] as const
 const FILTERED = ['history', 'replay', ...LETTERS] as const
 
-/** The actions that use each option. Any other action would ignore the option, and more would happen than intended. */
+/** The actions that use each option. Other actions refuse the option: without it, they might change more than the user intended. */
 const USES = {
   since: FILTERED,
   until: FILTERED,

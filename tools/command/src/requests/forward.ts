@@ -24,10 +24,10 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ]
-/** Headers that are not forwarded, because they depend on the URL and the bytes, or have served their purpose once the body is read. */
+/** Headers that are not forwarded: `host` and `content-length` are set anew, and `expect` has no use once the body has been read. */
 const SET_HERE = ['host', 'content-length', 'expect']
 
-/** Creates a forwarder to a URL. A URL without a path keeps the path and the query of each request. */
+/** Creates a forwarder to a URL. If the URL has no path, each request keeps its own path and query. */
 export function createForwarder(url: URL, connections = 256): Forwarder {
   const poster = createPoster(url, connections)
   const keepsPath = url.pathname === '/' && url.search === ''

@@ -11,13 +11,13 @@ export interface KeptSummary {
   readonly receivedAt: number
   readonly method: string
   readonly target: string
-  /** The names and values, alternating, as they were received. */
+  /** The names and values of the headers, alternating, as they were received. */
   readonly headers: readonly string[]
-  /** The number of bytes of the body that were received. Fewer are stored when the body exceeds the limit. */
+  /** The number of bytes of the body that arrived. If the body exceeds the limit, fewer bytes are stored. */
   readonly size: number
   readonly isComplete: boolean
   readonly message: MessageFields
-  /** `unchecked`: no secret was passed. */
+  /** Whether the signature matches; `unchecked` when no secret was passed. */
   readonly verification: 'verified' | 'mismatched' | 'unchecked'
   /** Why the signature does not match, in a sentence or two. */
   readonly reason?: string | undefined
@@ -30,7 +30,7 @@ export interface KeptRequest extends KeptSummary {
   readonly answerBody: Uint8Array
 }
 
-/** The fields of a message that a line shows. They are untrusted: escape them. */
+/** What a line shows of a message. The fields are untrusted: escape them. */
 export interface MessageFields {
   readonly type?: string | undefined
   readonly name?: string | undefined
@@ -42,11 +42,11 @@ export interface MessageFields {
 export interface KeptAnswer {
   /** The status; undefined when the request was not answered. */
   readonly status?: number | undefined
-  /** The names and values, alternating. */
+  /** The names and values of the headers, alternating. */
   readonly headers: readonly string[]
   readonly by: 'listen' | 'script' | 'forward'
   readonly durationMs: number
-  /** Why there was no normal answer. It may quote a server: escape it. */
+  /** Why there was no normal answer. The text may quote a server: escape it. */
   readonly note?: string | undefined
 }
 
@@ -67,7 +67,7 @@ export function headerOf(headers: readonly string[], name: string): string | und
 
 const MAX_FIELD_LENGTH = 200
 
-/** Reads the fields. Never throws. */
+/** Reads the fields of the message in a body. Never throws. */
 export function readFields(body: Uint8Array): MessageFields {
   if (body.length === 0) return {}
   const json = tryParse(body)

@@ -1,4 +1,4 @@
-/** `hookline list`, and the lines about stored requests: escaped, and without credentials. */
+/** `hookline list`, and functions that format lines about stored requests. The lines are escaped and contain no credentials. */
 
 import type { Command } from 'commander'
 import { MESSAGE_TYPES } from 'hookline'
@@ -74,7 +74,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   return columns.join('  ')
 }
 
-/** The maximum length of a path, an event or a user. A longer one is cut. */
+/** The maximum length of a path, an event or a user. Longer texts are cut. */
 const MAX_CELL_LENGTH = 40
 
 function cell(text = '', width: number): string {

@@ -58,7 +58,7 @@ async function replay(references: readonly string[], { to, store: path, yes = fa
   await forwarder.close()
 }
 
-/** Returns whether the text is a file or a URL, as `hookline queue` accepts them, and not the id of a request. */
+/** Returns whether the text is a location for `hookline queue`, such as a file or a URL, instead of the id of a request. */
 function isPlace(reference: string): boolean {
   return /^[a-z+]+:\/\//i.test(reference) || existsSync(reference)
 }

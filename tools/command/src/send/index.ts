@@ -65,7 +65,7 @@ Examples:
   hookline send order.json --as customer.io --method PUT --to http://localhost:3000/webhooks
       Sends any JSON, as a webhook of Customer.io's Data Pipelines with mapped data does.`
 
-/** Sends messages no faster than it reads them. When the user stops the command, running attempts are aborted. */
+/** Reads each message only when it can be sent. When the user stops the command, aborts the running attempts. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** The maximum time that a late timer may catch up, in milliseconds. */
+/** The maximum delay that a burst of requests may make up for, in milliseconds. Timers can be late. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

@@ -17,20 +17,20 @@ export interface Prepared {
 
 export interface Changes {
   readonly edits: readonly Edit[]
-  /** Whether to give the message its own `messageId` and `timestamp`: a receiver treats identical bytes as a duplicate. */
+  /** Whether to give the message a new `messageId` and `timestamp`, so that a receiver does not treat it as a duplicate. */
   readonly isCopy: boolean
   readonly form: RequestForm
 }
 
 /**
- * Prepares a message. Keeps its exact bytes unless something is changed.
+ * Prepares a message. Keeps its exact bytes unless there is something to change.
  *
  * @throws HooklineError for bytes that are not a message. The result of the edits is not checked.
  * @throws UsageError for an edit that does not fit the message.
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
   const isOwn = form.fields === undefined
-  const given = tryParse(bytes) // The message as it was written: `parse` adds other spellings of fields.
+  const given = tryParse(bytes) // The message as it was written. `parse` would add other spellings of its fields.
   if (isOwn || given === undefined || !isUtf8(bytes) || isMessage(given)) parse(bytes)
   if (isOwn && edits.length === 0 && !isCopy) return { bytes, message: given as Json }
   const isJson = typeof given === 'object' && given !== null
@@ -41,7 +41,7 @@ export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepar
   return { bytes: Buffer.from(JSON.stringify(value)), message }
 }
 
-/** Stands for the secret: the form of the body does not depend on it. */
+/** A placeholder for the secret, on which the body does not depend. */
 const ANY = 'any'
 
 export interface Edit {

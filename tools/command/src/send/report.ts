@@ -20,7 +20,7 @@ export interface Result {
 
 export interface Report {
   /**
-   * Adds a result. Returns a promise while stdout is full.
+   * Adds a result. While stdout is full, returns a promise that resolves when there is room again.
    *
    * @param share The share of all messages that has been sent, from 0 to 1.
    */
@@ -93,7 +93,7 @@ function toFailure({ kind, count, first: { line, reason, answer } }: Failure): s
 
 const PERCENTILES = [50, 95, 99]
 
-/** Counts attempts and measures latencies in constant memory. The rate is measured from the time of this call. */
+/** Counts attempts and measures latencies in constant memory. The rate is measured from this call on. */
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()
@@ -124,7 +124,7 @@ export function createStatistics(now: () => number = () => performance.now()) {
       const percentiles = PERCENTILES.map((percent) => `p${percent} ${toMs(latencies.percentile(percent))}`)
       return `${counts}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`
     },
-    /** Lists the failures by frequency, highest first. */
+    /** Lists the kinds of failures, most frequent first. */
     failures: () => [...failures.values()].sort((one, other) => other.count - one.count),
   }
 }

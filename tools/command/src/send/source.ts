@@ -16,15 +16,15 @@ export interface Item {
   readonly prepared?: Prepared
   readonly fault?: string
   readonly line?: number
-  /** The share of all messages up to this one, from 0 to 1; undefined when the end is unknown. */
+  /** How far the source has been read, from 0 to 1; undefined when the size of the source is unknown. */
   readonly share?: number
 }
 
 export interface Source {
   readonly what: string
   /**
-   * @param signal Ends the iteration.
-   * @throws UsageError when the only message is invalid, or cannot be changed.
+   * @param signal Ends the iteration when it is aborted.
+   * @throws UsageError when the source has only one message, and it is invalid or cannot be changed.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>
 }
@@ -40,7 +40,7 @@ interface Copies extends Omit<Changes, 'isCopy'> {
  */
 export async function openSource(name: string, copies: Copies): Promise<Source> {
   const type = MESSAGE_TYPES.find((each) => each === name)
-  // A delivered alias does not have `previousId`, which only calls have.
+  // Only alias calls have `previousId`; delivered alias messages do not.
   if (type) return single(Buffer.from(JSON.stringify({ ...fixtures[type], previousId: undefined })), copies, true)
   if (name === '-') return lines(name, process.stdin, copies)
   const file = await open(name).catch((error) => {
@@ -75,7 +75,7 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
     what: `the messages from ${name === '-' ? 'stdin' : name}`,
     async *items(signal) {
       const isFile = 'createReadStream' in input
-      const size = isFile ? (await input.stat()).size : 0 // A pipe also has the size 0.
+      const size = isFile ? (await input.stat()).size : 0 // 0 stands for an unknown size; pipes also report 0.
       const stream = isFile ? input.createReadStream() : input
       signal.addEventListener('abort', () => stream.destroy())
       let isEmpty = true

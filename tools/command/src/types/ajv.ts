@@ -1,4 +1,4 @@
-/** The JSON Schema validator. Its own keywords replace those of Ajv that give wrong results or call functions named by the data. */
+/** The JSON Schema validator: Ajv, with replacements for keywords that give wrong results or call functions that the data names. */
 
 import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
 import { isObject } from '../../../json.ts'
@@ -7,7 +7,7 @@ import { isObject } from '../../../json.ts'
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({
     ...{ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false },
-    ownProperties: true, // Each object inherits a `constructor`.
+    ownProperties: true, // Otherwise, the inherited `constructor` would count as a property.
   })
   for (const definition of KEYWORDS) ajv.removeKeyword(`${definition.keyword}`).addKeyword(definition)
   return ajv
@@ -20,7 +20,7 @@ const KEYWORDS: readonly FuncKeywordDefinition[] = [
     compile: (factor: number) => (value: number) => isMultiple(value, factor),
     error: { message: ({ schema }) => `must be a multiple of ${schema}` },
   },
-  // In `not` and `anyOf`, where Ajv does not collect errors, it ignores a missing property whose name is empty.
+  // Where Ajv does not collect errors, such as in `not` and `anyOf`, it ignores a missing property whose name is empty.
   { keyword: 'required', type: 'object', compile: requireNames },
   {
     keyword: 'uniqueItems',
@@ -52,7 +52,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is a multiple of another in decimals, as 19.99 is of 0.01. JSON.parse reads 1e400 as Infinity. */
+/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. JSON.parse can return Infinity, which is not. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]
@@ -64,14 +64,14 @@ function isMultiple(value: number, factor: number): boolean {
   return whole % part === 0n
 }
 
-/** Returns a number as its digits: 1.25 is 125 with two decimal places. */
+/** Splits a number into its digits and its decimal places: 1.25 is 125 with two decimal places. */
 function decimalOf(value: number): { digits: bigint; places: number } {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
   const [whole, fraction = ''] = mantissa.split('.')
   return { digits: BigInt(`${whole}${fraction}`), places: fraction.length - Number(exponent) }
 }
 
-/** Returns the same text for equal values. */
+/** Returns the same text for equal values, whatever the order of their keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, each: unknown) => {
     if (!isObject(each)) return each

@@ -31,7 +31,7 @@ export interface Checked {
   readonly messageId: string | undefined
 }
 
-/** The maximum number of different faults of an event, and of unplanned events. */
+/** The maximum number of different faults for each event, and the maximum number of unplanned events. */
 const MAX_FAULTS = 100
 const MAX_UNPLANNED = 10_000
 const MAX_ID_LENGTH = 100
@@ -48,7 +48,7 @@ interface Entry {
 
 export interface Check {
   add(seen: Seen): void
-  /** Lists the results, those that break the plan first. */
+  /** Lists the results. Those that break the plan come first. */
   results(): readonly Checked[]
 }
 
@@ -95,7 +95,7 @@ export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Che
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
       if (accepts(validate, value)) return
       entry.broken += 1
-      // Ajv reports an error for `anyOf` and `oneOf` in addition to the errors of their parts.
+      // Leaves out the errors of the parts of `anyOf` and `oneOf`, because Ajv also reports an error for the whole.
       const errors = (validate.errors ?? []).filter(({ schemaPath }) => !PART.test(schemaPath))
       const wrongType = new Set(
         errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
@@ -122,7 +122,7 @@ export function createCheck(rules: readonly Rule[], addFinding: AddFinding): Che
   }
 }
 
-/** Validates a value. A value that is nested too deeply for the stack is rejected without errors. */
+/** Validates a value. Rejects a value that is nested too deeply for the stack, without listing errors. */
 function accepts(validate: ValidateFunction, value: unknown): boolean {
   try {
     return validate(value)
@@ -139,10 +139,10 @@ function keyOf(type: string, event: string | undefined): string {
   return `${type} ${event ?? ''}`
 }
 
-/** Matches the path of a part of `anyOf` or `oneOf`, but not of a property with one of these names. */
+/** Matches the path of a part of `anyOf` or `oneOf`, but not of a property that is named `anyOf` or `oneOf`. */
 const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
 
-/** Describes an error from Ajv with names from the plan only: other keys of a message may be personal data. */
+/** Describes an error from Ajv. Names only keys that are in the plan, because other keys of a message may be personal data. */
 function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
   const { keyword, instancePath, params, message = '' } = error
   if (keyword === 'if' || keyword === 'allOf') return []
@@ -153,7 +153,7 @@ function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: 
   return [faultOf(path || 'the object', WORDS[keyword] ?? message)]
 }
 
-/** Replacements for Ajv texts that contain a position, or say too little. */
+/** Replacements for error texts of Ajv that contain a position or say too little. */
 const WORDS: Readonly<Record<string, string>> = {
   additionalProperties: 'has properties that are not in the plan',
   unevaluatedProperties: 'has properties that are not in the plan',
@@ -170,7 +170,7 @@ function nameOf(path: string, key: string, schema: JsonSchema, before: readonly 
   return join(path, declares(schema, [...before, name]) ? name : '*')
 }
 
-/** Returns whether the part of a schema for this path declares a property of this name. */
+/** Returns whether a schema declares the property at this path. */
 function declares(schema: unknown, [key, ...rest]: readonly string[]): boolean {
   if (!isObject(schema) || key === undefined) return false
   const { properties, items, additionalProperties, allOf, anyOf, oneOf, then } = schema

@@ -2,7 +2,7 @@
 
 const WIDTH = 110
 
-/** Quotes a text. Escapes control and formatting characters, so that the code reads as it runs. */
+/** Quotes a text. Escapes control and formatting characters, so that the code does what it appears to do. */
 export function quote(text: string): string {
   const escaped = JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)
   return text.includes("'") ? escaped : `'${escaped.slice(1, -1).replaceAll('\\"', '"')}'`
@@ -12,19 +12,19 @@ export function literalOf(value: string | number | boolean): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-/** Writes a character as an escape such as `\\u202e`, so that code and JSON hide nothing. */
+/** Writes a character as an escape such as `\\u202e`, so that it is visible in code and JSON. */
 export function escapeUnits(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at).toString(16).padStart(4, '0'))
   return units.map((unit) => `\\u${unit}`).join('')
 }
 
-/** Returns the key of a property of an object literal. A plain `__proto__` would set the prototype. */
+/** Writes the key of a property in an object literal. A plain `__proto__` would set the prototype instead. */
 export function keyOf(name: string): string {
   if (name === '__proto__') return "['__proto__']"
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name)
 }
 
-/** Writes a regular expression: as a literal, unless that would hide a character. */
+/** Writes a regular expression as a literal, or as a `RegExp` call if the literal would contain an invisible character. */
 export function regExpOf(pattern: RegExp): string {
   const literal = String(pattern)
   if (!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(literal)) return literal
@@ -57,14 +57,14 @@ function wrap(text: string, width: number): string[] {
   return line === '' ? lines : [...lines, line]
 }
 
-/** Writes items between brackets: on one line if they fit, otherwise each on its own. */
+/** Writes items between brackets: on one line if they fit, otherwise each on its own line. */
 export function bracket(open: string, items: readonly string[], close: string, indent: string): string {
   const line = `${open}${items.join(', ')}${close}`
   if (items.length === 0 || (indent.length + line.length <= WIDTH && !line.includes('\n'))) return line
   return `${open}\n${items.map((item) => `${indent}  ${item},\n`).join('')}${indent}${close}`
 }
 
-/** Writes a check of the length in characters, as JSON Schema counts them. Schema libraries count UTF-16 units. */
+/** Writes a regular expression that checks the length of a text. JSON Schema counts characters, but schema libraries count UTF-16 units. */
 export function charsOf(min: number, max: number | undefined): string {
   return `/^.{${min === max ? min : `${min},${max ?? ''}`}}$/su`
 }

@@ -105,7 +105,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   else await write(options.out, text, rules)
 }
 
-/** @throws UsageError when the nesting is too deep for the stack. */
+/** @throws UsageError when a plan is nested too deeply for the stack. */
 function attempt<T>(step: () => T): T {
   try {
     return step()
@@ -137,7 +137,7 @@ async function openSources(sources: readonly string[], options: Options): Promis
   return { traffic, files }
 }
 
-/** Lists the files in a folder that may be plans. Returns undefined for anything else. */
+/** Lists the files in a folder that may contain plans. Returns undefined if the source is not a folder. */
 async function listFolder(source: string): Promise<readonly string[] | undefined> {
   const isFolder = await stat(source).then(
     (found) => found.isDirectory(),
@@ -171,7 +171,7 @@ function noteAll(findings: readonly Finding[]): void {
   }
 }
 
-/** @throws UsageError for a file that was not generated, and for anything but a regular file. */
+/** @throws UsageError for an existing file that `hookline types` did not write, and for anything but a regular file. */
 async function write(path: string, text: string, rules: readonly Rule[]): Promise<void> {
   requirePlain('--out', path)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -20,28 +20,28 @@ interface Subject extends Pick<Rule, 'type' | 'event'> {
   firstAt: number
   lastAt: number
   readonly properties: Map<string, Observed>
-  /** The number of messages with keys that are data. */
+  /** The number of messages with keys that are data rather than names. */
   withData: number
   /** The number of messages with more keys than are examined. */
   withMore: number
 }
 
 const MAX_EVENTS = 10_000
-/** The maximum number of keys of a subject, so that it does not use up the observations of the others. */
+/** The maximum number of keys of a subject. It leaves room for the observations of other subjects. */
 const MAX_SUBJECT_KEYS = 10_000
-/** A subject with more than `MAX_KEYS` keys keeps those that are in at least this share of its messages. */
+/** A subject with more than `MAX_KEYS` keys keeps only the keys that occur in at least this share of its messages. */
 const MIN_SHARE = 0.01
-/** The minimum number of texts for an enum. At most ten different ones are kept, so each occurred twice or more on average. */
+/** The minimum number of texts for an enum. An enum has at most ten values, so each value occurred at least twice on average. */
 const MIN_ENUM_COUNT = 20
-/** The minimum number of messages for a required field. If there are fewer, the field may be absent from the next one. */
+/** The minimum number of messages for a required field. With fewer, the field may well be missing from the next message. */
 const MIN_REQUIRED_COUNT = 20
 const DAY_MS = 86_400_000
 
 /**
- * Creates an inference of schemas. Its rules do not depend on the order of the messages, unless a limit on events or places is reached.
- * Keys that are data are never written.
+ * Starts to infer schemas. The rules do not depend on the order of the messages, unless a limit on events or places is reached.
+ * Keys that are data rather than names are never written.
  *
- * @param options.enums Whether repeated texts become an enum. Otherwise no value is kept or written.
+ * @param options.enums Whether repeated texts become an enum. If not, no value is kept or written.
  */
 export function createInference(options: { readonly enums: boolean }): Inference {
   const observations = createObservations(options)
@@ -147,7 +147,7 @@ function describeOrigin({ count, firstAt, lastAt }: Subject): string {
   return `${counted(count, 'message')}${lastAt < firstAt ? '' : `, ${counted(days, 'day')}`}`
 }
 
-/** @param most The maximum number of messages that had the value: a list or a map has many values in one message. */
+/** @param most The maximum number of messages that contained such a value. One message may contain many, in a list or a map. */
 function schemaOf(observed: Observed, most: number, comment?: string): JsonSchema {
   const { counts, isTooDeep, items } = observed
   const seen = Math.min(most, sum(counts))
@@ -180,7 +180,7 @@ type Named = readonly [name: string, observed: Observed]
 
 /**
  * @param total The number of objects.
- * @param most The maximum number of messages that had one.
+ * @param most The maximum number of messages that contained such an object.
  */
 function keywordsOfProperties(sorted: readonly Named[], total: number, most: number): JsonSchema {
   const isRequired = ({ counts }: Observed): boolean => {

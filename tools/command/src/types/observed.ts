@@ -8,26 +8,26 @@ type ValueType = (typeof VALUE_TYPES)[number]
 /** The observations of many values. They do not depend on the order of the values. */
 export interface Observed {
   readonly counts: Record<ValueType, number>
-  /** The formats that all texts have: see `texts.ts`. */
+  /** The formats that all texts have, as bits: see `texts.ts`. */
   formats: number
   /** The different texts; undefined when they cannot form an enum. */
   texts: Set<string> | undefined
   /** The keys of objects; undefined for a map, and until an object has a key. */
   properties: Map<string, Observed> | undefined
-  /** Whether the keys of objects are data. */
+  /** Whether the keys of objects are data rather than names. */
   isMap: boolean
-  /** The observations of the values in a map; undefined until it has one. */
+  /** The observations of the values in maps; undefined until a map has a value. */
   values: Observed | undefined
-  /** The observations of the elements of arrays; undefined until an array has one. */
+  /** The observations of the elements of arrays; undefined until an array has an element. */
   items: Observed | undefined
   /** Whether there were objects or arrays at a depth that is not examined. */
   isTooDeep: boolean
 }
 
 export interface Observations {
-  /** Creates empty observations. Returns undefined when there are already too many. */
+  /** Creates empty observations. Returns undefined when the maximum number is reached. */
   create(): Observed | undefined
-  /** @param depth The number of names on the path. */
+  /** @param depth The number of names on the path to the value. */
   add(observed: Observed, value: unknown, depth: number): void
   /** Whether `create` has ever returned undefined. */
   readonly isFull: boolean
@@ -35,12 +35,12 @@ export interface Observations {
 
 export const MAX_OBSERVED = 200_000
 export const MAX_DEPTH = 10
-/** The maximum number of keys of an object. With more, it is a map. */
+/** The maximum number of keys of an object. An object with more keys is a map. */
 export const MAX_KEYS = 100
 const MAX_TEXTS = 10
 const MAX_TEXT_LENGTH = 50
 
-/** @param options.enums Whether texts are kept. */
+/** @param options.enums Whether to keep texts that may become an enum. */
 export function createObservations({ enums }: { readonly enums: boolean }): Observations {
   let count = 0
   let isFull = false

@@ -14,14 +14,14 @@ import { isTerraform, readTerraform } from './terraform.ts'
 export interface PlanFile {
   readonly name: string
   readonly text: string
-  /** Whether it was found in a folder, which may contain other files. */
+  /** Whether the file was found in a folder. A folder may also contain files without a plan. */
   readonly isFound: boolean
 }
 
 const MAX_DEPTH = 10
 
 /**
- * Reads the rules in files. RudderStack splits a plan into several files, which are read together.
+ * Reads the rules in these files. All files of RudderStack are read together, because a plan consists of several of them.
  *
  * @throws UsageError for a file without a plan.
  */
@@ -67,7 +67,7 @@ function readPlan(value: unknown, file: PlanFile, addFinding: AddFinding): Rule[
   return readSchemas(value, file.name, addFinding)
 }
 
-/** A rule of Segment, from its Public API or its Config API. */
+/** A rule of a Segment plan, from its Public API or its Config API. */
 interface PlanPart {
   readonly type: string
   readonly key: unknown
@@ -75,7 +75,7 @@ interface PlanPart {
   readonly schema: unknown
 }
 
-/** Finds the rules at any depth of an API's answer or a Terraform state. Each list is one plan. */
+/** Finds the rules at any depth in the answer of an API or in a Terraform state. Each list of rules is one plan. */
 function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
   if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isObject).map(toPart)
@@ -90,7 +90,7 @@ function isPublicRule(value: unknown): value is JsonSchema {
 
 function toPart({ type, key, version, jsonSchema, json_schema, deprecatedAt }: JsonSchema): PlanPart {
   const schema = fromText(jsonSchema ?? json_schema)
-  const isDeprecated = isObject(schema) && Date.parse(String(deprecatedAt)) > 0 // The year 1 stands for never.
+  const isDeprecated = isObject(schema) && Date.parse(String(deprecatedAt)) > 0 // A date in the year 1 means: not deprecated.
   return {
     ...{ type: String(type).toUpperCase(), key, version },
     schema: isDeprecated ? { ...schema, deprecated: true } : schema,
@@ -111,7 +111,7 @@ function isConfigEvent(value: unknown): value is JsonSchema {
   return isObject(value) && text(value.name) !== undefined && isObject(value.rules)
 }
 
-/** Reads the Config API of Segment, which has all schemas in one object. */
+/** Reads an answer from Segment's Config API, which has all schemas in one object. */
 function partsOfConfig({ events, global, identify, group, identify_traits, group_traits }: JsonSchema): PlanPart[] {
   const ofEvents = (events as unknown[])
     .filter(isConfigEvent)
@@ -143,7 +143,7 @@ function partsOfConfig({ events, global, identify, group, identify_traits, group
 
 const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
 
-/** Returns the rules of one plan of Segment. Each includes the rules that are common to all messages. */
+/** Returns the rules of one Segment plan. Each rule includes what the plan says about all messages. */
 function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
   const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
   const left = Map.groupBy(
@@ -175,14 +175,14 @@ function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
 }
 
 const SECTIONS = ['context', 'properties', 'traits']
-/** The fields that messages of these types have. */
+/** The fields that a message may have. */
 const FIELDS = [
   ...SECTIONS,
   ...['type', 'event', 'userId', 'anonymousId', 'groupId', 'previousId', 'messageId', 'integrations', 'channel'],
   ...['version', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt', 'writeKey', 'projectId', '_metadata'],
 ]
 
-/** Returns whether a schema describes a whole message, which has several sections, or one section beside other fields of messages. */
+/** Returns whether a schema describes a whole message: it has several sections, or one section and otherwise only fields of messages. */
 function isWhole(schema: unknown): boolean {
   if (!isObject(schema)) return false
   const { properties = {}, allOf, anyOf, oneOf } = schema
@@ -202,9 +202,9 @@ function hasOnlyFields({ properties = {} }: JsonSchema): boolean {
 }
 
 /**
- * Returns the part of a schema for `properties` or `traits`. Schemas of Segment describe the whole message, or only this part.
+ * Returns the part of a schema for `properties` or `traits`. A Segment schema describes either the whole message or only this part.
  *
- * @param areWhole Whether another schema of its plan describes the whole message.
+ * @param areWhole Whether other schemas of the plan describe whole messages.
  */
 function sectionOf(schema: JsonSchema, type: Rule['type'], addFinding: AddPathFinding, areWhole = false): JsonSchema {
   return isWhole(schema) || (areWhole && hasOnlyFields(schema)) ? sectionOfWhole(schema, type, addFinding) : schema
@@ -227,7 +227,7 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddP
   }
 }
 
-/** Reports what a schema says about a message outside one section. */
+/** Reports what a schema says about a message outside one section, because it is not checked. */
 function noteOthers(
   { properties = {}, required, ...keywords }: JsonSchema,
   section: string,
@@ -282,7 +282,7 @@ function isSchema(value: unknown): value is JsonSchema {
   return [value.properties, value.anyOf, value.oneOf, value.allOf].some((each) => typeof each === 'object')
 }
 
-/** Reads a plain JSON Schema. It describes one or several whole messages, or the properties of the event that it is named after. */
+/** Reads a plain JSON Schema. The schema describes one or several whole messages, or the properties of the event whose name it has. */
 function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): Rule[] {
   const found: [path: string, text: string][] = []
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
@@ -302,7 +302,7 @@ function readSchemas(schema: JsonSchema, path: string, addFinding: AddFinding): 
   return ofMessages.map((rule) => ({ ...rule, version }))
 }
 
-/** Returns the name of a schema and its version, from `self` of Snowplow or the path: `order_completed/jsonschema/1-0-0`. */
+/** Returns the name and the version of a schema, from its title, Snowplow's `self` or a path such as `order_completed/jsonschema/1-0-0`. */
 function identify({ title, self }: JsonSchema, path: string): { name: string; version: number | undefined } {
   const own = isObject(self) ? self : {}
   const parts = resolve(path.replace(/(\.schema)?\.[a-z]\w*$/i, '')).split(/[\\/]/)

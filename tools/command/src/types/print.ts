@@ -10,7 +10,7 @@ import { toZod, zodLimits } from './zod.ts'
 export const FORMATS = ['zod', 'valibot', 'typescript', 'json-schema'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** The first words of each generated file. A file without them was written by a person. */
+/** The first words of each generated file. A file without these words was not generated. */
 export const MARK = 'Written by `hookline types`.'
 const HEADER = `/** ${MARK} Run it again instead of editing this file. */\n`
 
@@ -69,7 +69,7 @@ function nameOf({ type, event }: Rule): string {
   return keyOf(event ?? type)
 }
 
-/** Writes one schema for whole messages, which `hookline types` can read again. */
+/** Returns one schema of whole messages. `hookline types` can read this schema again. */
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]

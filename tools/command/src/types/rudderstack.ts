@@ -141,13 +141,13 @@ function describe({ description }: JsonSchema): JsonSchema {
   return text(description) === undefined ? {} : { description }
 }
 
-/** Reads types: `string`, `string, null` or a list. */
+/** Reads the types in a text, such as `string` or `string, null`, or in a list. */
 function typesOf(types: unknown): string[] {
   const list = Array.isArray(types) ? types.map(String) : typeof types === 'string' ? types.split(',') : []
   return list.map((type) => type.trim()).filter(Boolean)
 }
 
-/** Renames keys: `min_length` is `minLength` in older files and in JSON Schema. */
+/** Renames keys such as `min_length` to `minLength`, the form in older files and in JSON Schema. */
 function camelCase(config: unknown): JsonSchema {
   const entries = isObject(config) ? Object.entries(config) : []
   return Object.fromEntries(

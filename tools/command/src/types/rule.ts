@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 
-/** A JSON Schema that is an object. */
+/** A JSON Schema that is an object, not a boolean. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 export interface Rule {
@@ -36,7 +36,7 @@ export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
   return event ?? `${type} traits`
 }
 
-/** Merges the rules of all sources. Keeps the newest version of each, and prefers plans to messages. Sorts the rules for writing. */
+/** Merges and sorts the rules of all sources. Keeps only the newest version of each rule, and prefers rules from plans. */
 export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], addFinding: AddFinding): Rule[] {
   const found = new Map<string, Rule>()
   for (const rule of ofPlans) {

@@ -4,9 +4,9 @@ import { isObject } from '../../../json.ts'
 import { UsageError } from '../terminal.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
 
-/** The maximum number of schemas in one, including references. A schema with more is an attack, or not a tracking plan. */
+/** The maximum number of schemas that one schema may contain or refer to. A schema with more is an attack, or not a tracking plan. */
 const MAX_SCHEMAS = 5_000
-/** The maximum depth. Deeper schemas are dropped. */
+/** The maximum depth of nested schemas. Deeper ones are dropped. */
 const MAX_DEPTH = 50
 
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
@@ -17,7 +17,7 @@ const SINGLE: ReadonlySet<string> = new Set([
 ])
 const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
 
-/** The other keywords, and what their values must be. Unlisted keywords have no meaning here. */
+/** The other keywords, each with a test of its value. Keywords that are not listed at all are ignored. */
 const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   type: (value) => [value].flat().length > 0 && [value].flat().every((type) => TYPES.has(type)),
   enum: (value) => Array.isArray(value) && value.length > 0 && !value.some(Number.isNaN),
@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   ...forEach('title description format $comment deprecated', () => true),
 }
 
-/** Keywords whose meaning would be inverted if a part were dropped, and the keywords to drop with them. */
+/** Keywords that are dropped if one of their parts is, because the rest could refuse valid values, and the keywords to drop with them. */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
   oneOf: [],
@@ -105,7 +105,7 @@ export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema
     return Object.fromEntries(rewritten)
   }
 
-  /** Returns whether this is the keyword `required` among the properties, where it has no effect. */
+  /** Returns whether a property is a misplaced keyword `required`, which has no effect in `properties`. If so, reports it. */
   function isMisplaced(name: string, value: unknown, path: string): boolean {
     if (name !== 'required' || !isTexts(value)) return false
     addFinding(path, 'has `required` within `properties`: it is left out')
@@ -160,10 +160,10 @@ export function join(path: string, name: string): string {
   return path === '' ? shown : `${path}.${shown}`
 }
 
-/** Converts keywords to those of 2020-12. The value decides where drafts use one name for two meanings. */
+/** Converts keywords to those of 2020-12. If drafts use one name with two meanings, the value decides. */
 function modernise({ dependencies, additionalItems, nullable, ...schema }: JsonSchema): JsonSchema {
   const modern: Record<string, unknown> = { ...schema }
-  if ([modern.type].flat().includes('any')) delete modern.type // Plans of Segment use this type.
+  if ([modern.type].flat().includes('any')) delete modern.type // Segment plans use this type.
   if (nullable === true && modern.type !== undefined) modern.type = [modern.type, 'null'].flat()
   for (const [limit, exclusive] of EXCLUSIVE) {
     if (typeof modern[exclusive] !== 'boolean') continue
@@ -187,7 +187,7 @@ const EXCLUSIVE = [
   ['maximum', 'exclusiveMaximum'],
 ] as const
 
-/** Resolves a JSON pointer, `#/$defs/address`, or an anchor, `#address`. */
+/** Resolves a JSON pointer, such as `#/$defs/address`, or an anchor, such as `#address`. */
 function find(root: unknown, ref: string): unknown {
   if (!ref.startsWith('#')) return undefined
   if (!/^#(\/|$)/.test(ref)) return findAnchor(root, ref.slice(1))

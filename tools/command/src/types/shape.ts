@@ -1,4 +1,4 @@
-/** Describes the values that a JSON Schema accepts, for schema libraries. What they cannot express is reported and becomes `unknown`. */
+/** Describes the values that a JSON Schema accepts. Whatever a schema library cannot express is reported and becomes `unknown`. */
 
 import { createAjv } from './ajv.ts'
 import type { AddPathFinding, JsonSchema } from './rule.ts'
@@ -11,7 +11,7 @@ export type Shape =
   | { readonly kind: 'literals'; readonly values: readonly Literal[] }
   | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
   | ObjectShape
-  /** Accepts `exactly one` when the parts may overlap, otherwise `any`. */
+  /** `accepts` is how many parts may match: `exactly one` only if the parts may overlap. */
   | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
   | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
 
@@ -41,17 +41,17 @@ export interface Property {
   readonly name: string
   readonly isOptional: boolean
   readonly shape: Shape
-  /** The paragraphs of the doc comment. */
+  /** The paragraphs of the property's doc comment. */
   readonly doc: readonly string[]
 }
 
 type Literal = string | number | boolean
 
-/** The abilities of a schema library. */
+/** What a schema library can express. */
 export interface Limits {
-  /** Whether it has a union of which exactly one part may match. */
+  /** Whether the library has a union of which exactly one part may match. */
   readonly hasXor: boolean
-  /** Whether its `multipleOf` uses decimals. In binary fractions, 19.99 is not a multiple of 0.01. */
+  /** Whether `multipleOf` of the library calculates in decimals. In binary fractions, 19.99 is not a multiple of 0.01. */
   readonly hasDecimals: boolean
 }
 
@@ -101,7 +101,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     if (Array.isArray(oneOf)) {
       const before = givenUp
       const each = readAll(oneOf)
-      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // A part that accepts any value would match together with another one.
+      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // The part would accept any value, so two parts would match.
       parts.push(exclusive(each, path))
     }
     if (parts.length === 0 || typed.length > 0) {
@@ -177,7 +177,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
   }
 
-  /** Combines parts of which exactly one may match. A plain union is enough if no two of them can match together. */
+  /** Combines parts of which exactly one may match. A plain union is enough if no two parts can match the same value. */
   function exclusive(parts: readonly Shape[], path: string): Shape {
     const kinds = parts.map(kindsOf)
     const isDisjoint = kinds.flat().length === new Set(kinds.flat()).size
@@ -192,7 +192,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
   }
 }
 
-/** Returns paragraphs that describe a schema to a reader. */
+/** Returns the paragraphs of the doc comment for a schema. */
 export function docOf(schema: JsonSchema | boolean): string[] {
   if (typeof schema === 'boolean') return []
   const { title, description, format, deprecated, $comment } = schema
@@ -201,14 +201,14 @@ export function docOf(schema: JsonSchema | boolean): string[] {
   return paragraphs.filter((each) => typeof each === 'string' && each.trim() !== '') as string[]
 }
 
-/** Returns the types that a schema allows; undefined for all. A number may be an integer. */
+/** Returns the types that a schema allows; undefined for all. Leaves out `integer` if `number` includes it. */
 function typesOf(schema: JsonSchema | boolean): readonly Type[] | undefined {
   const { type } = typeof schema === 'boolean' ? {} : schema
   const types = type === undefined ? undefined : ([type].flat() as Type[])
   return types?.includes('number') ? types.filter((each) => each !== 'integer') : types
 }
 
-/** Returns the types that both allow. An integer is also a number. */
+/** Returns the types that are in both lists; undefined stands for all types. An integer is also a number. */
 function intersect(one: readonly Type[] | undefined, other: readonly Type[] | undefined): readonly Type[] | undefined {
   if (one === undefined || other === undefined) return one ?? other
   const both = one.flatMap((type) => {
@@ -223,7 +223,7 @@ function isPrimitive(value: unknown): value is Literal | null {
   return value === null || typeof value !== 'object'
 }
 
-/** Returns a function that tests whether the rest of a schema accepts a value of its `enum` or `const`. */
+/** Returns a function that tests whether the other keywords of a schema accept a value of its `enum` or `const`. */
 function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
   const isOfType = (value: Literal | null): boolean => {
     if (types === undefined) return true

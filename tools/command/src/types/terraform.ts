@@ -89,7 +89,7 @@ function readValue(text: string, start: number, name: string): unknown {
     return Object.fromEntries(entries)
   }
 
-  /** Returns the text of a string token. `${` starts an expression, and `$${` is text. */
+  /** Returns the text of a string token. `${` starts an expression; `$${` stands for the text `${`. */
   function textOf(token: string): string {
     if (/(^|[^$%])[$%]\{/.test(token)) fail()
     try {

@@ -1,4 +1,4 @@
-/** Recognises the formats of texts, and names that are personal data. */
+/** Recognises the formats of texts, and texts that are data rather than names. */
 
 const FORMATS: readonly (readonly [name: string, pattern: RegExp])[] = [
   [
@@ -13,10 +13,10 @@ const FORMATS: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 const MAX_FORMATTED_LENGTH = 2_000
 
-/** One bit for each format. */
+/** All formats, with one bit for each. */
 export const ALL_FORMATS: number = 2 ** FORMATS.length - 1
 
-/** Returns which of the given formats a text has. */
+/** Returns which of the given formats a text has, as bits. */
 export function findFormats(text: string, among: number): number {
   if (text.length > MAX_FORMATTED_LENGTH) return 0
   return FORMATS.reduce(
@@ -50,7 +50,7 @@ export function isData(text: string): boolean {
   return patterns.some((pattern) => pattern.test(text))
 }
 
-/** Returns whether the name of an event contains data. It may contain digits. */
+/** Returns whether the name of an event contains data. Short numbers do not count as data. */
 export function isDataEvent(name: string): boolean {
   return name.length > MAX_NAME_LENGTH || EMAIL.test(name) || UUID.test(name) || LONG_NUMBER.test(name)
 }

@@ -16,7 +16,7 @@ import { note, UsageError } from '../terminal.ts'
 /** A message from a source. */
 export interface Seen {
   readonly message: Message
-  /** The time of its arrival, in milliseconds since the epoch; undefined when the source does not say. */
+  /** The time of arrival, in milliseconds since the epoch; undefined when the source does not say. */
   readonly at: number | undefined
 }
 
@@ -24,14 +24,14 @@ export interface Traffic {
   /**
    * Reads the messages one at a time. Skips anything that is not a message.
    *
-   * @param onSkip Called with the reason for each skipped message. There are only a few different reasons, and they quote nothing.
+   * @param onSkip Called with the reason each time something is skipped. There are only a few different reasons, and they quote nothing.
    * @throws UsageError for a source that is empty or cannot be read.
    */
   messages(onSkip: (reason: string) => void): AsyncIterable<Seen>
 }
 
 export interface TrafficOptions extends PlaceOptions {
-  /** The queue whose history to read. Default: every queue. */
+  /** The name of the queue whose history to read. Default: every queue. */
   readonly name?: string
 }
 
@@ -55,7 +55,7 @@ export async function openTraffic(location: string, options: TrafficOptions): Pr
   return header.readUInt32BE(STORE_ID_OFFSET) === STORE_ID ? requestsOf(location) : historyOf(location, options)
 }
 
-/** @throws UsageError for any other URL. */
+/** @throws UsageError for a URL of anything but Redis or PostgreSQL. */
 function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
@@ -64,7 +64,7 @@ function isUrl(location: string): boolean {
   )
 }
 
-/** Returns whether a path is a pipe. A pipe can be read only once, so its contents are not examined. */
+/** Returns whether a path is a pipe. A pipe can be read only once, so its contents are not examined first. */
 async function isPipe(path: string): Promise<boolean> {
   return attempt(path, async () => (await stat(path)).isFIFO())
 }
@@ -88,9 +88,9 @@ async function attempt<T>(path: string, step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The number of lines at the beginning, of which at least one must be a message. */
+/** The number of lines at the beginning of a file, of which at least one must be a message. */
 const MAX_SAMPLE = 100
-/** JSON on several lines is read as a whole, up to this size. */
+/** The maximum size of a file to read as one JSON document. */
 const MAX_DOCUMENT_BYTES = 50_000_000
 
 function openText(path: string): Promise<Traffic | undefined> {
@@ -101,7 +101,7 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // Single lines of a document may also be JSON.
+        const document = tryParse(await readFile(path)) // Before further lines: a single line of a document may be JSON, too.
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)
@@ -116,7 +116,7 @@ function openText(path: string): Promise<Traffic | undefined> {
   })
 }
 
-/** Fields that a message has in addition to its type, unlike a plan. */
+/** Fields that distinguish a message from a plan, which may also have a `type`. */
 const MARKS = ['userId', 'anonymousId', 'User ID', 'messageId', 'timestamp']
 
 function holdsMessage(value: unknown): boolean {
@@ -216,7 +216,7 @@ function readMessages(bytes: Uint8Array, onSkip: (reason: string) => void, at?: 
     if (!(error instanceof HooklineError)) throw error
     const value = error.code === 'body_not_json' ? tryParse(bytes) : undefined
     if (Array.isArray(value)) return messagesOf(value, onSkip, at)
-    onSkip(`${error.message.split('. Got ')[0]}.`) // The first sentence of an error quotes nothing.
+    onSkip(`${error.message.split('. Got ')[0]}.`) // The first sentence of an error quotes nothing from the message.
     return []
   }
 }

@@ -5,7 +5,7 @@ import { type Limits, type NumberShape, type ObjectShape, type Property, type Sh
 
 export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
 
-/** @param isPart Whether the shape is part of a union, where the wrong part must not accept a list. */
+/** @param isPart Whether the shape is part of a union. Objects in a union must refuse lists, which could match another part. */
 export function toValibot(shape: Shape, indent: string, isPart = false): string {
   switch (shape.kind) {
     case 'string':
@@ -54,7 +54,7 @@ function pipe(schema: string, actions: readonly string[]): string {
   return actions.length === 0 ? schema : `v.pipe(${[schema, ...actions].join(', ')})`
 }
 
-/** Writes a length check. valibot's `minLength` counts UTF-16 units, so only the check for an empty text is left to it. */
+/** Writes checks of the length of a text. valibot counts UTF-16 units, so its own check is used only to refuse an empty text. */
 function lengthOf(min: number, max: number | undefined): string[] {
   if (max === undefined && min < 2) return min === 1 ? ['v.nonEmpty()'] : []
   return [`v.regex(${charsOf(min, max)})`]

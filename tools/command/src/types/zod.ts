@@ -33,7 +33,7 @@ export function toZod(shape: Shape, indent: string): string {
   }
 }
 
-/** Writes a length check. zod's `min` and `max` count UTF-16 units, so only the check for an empty text uses them. */
+/** Writes a check of the length of a text. zod counts UTF-16 units, so its own check is used only to refuse an empty text. */
 function lengthOf(min: number, max: number | undefined): string {
   if (max === undefined && min < 2) return min === 1 ? '.min(1)' : ''
   return `.regex(${charsOf(min, max)})`

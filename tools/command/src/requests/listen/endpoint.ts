@@ -1,4 +1,4 @@
-/** The endpoint of `hookline listen`. It stores each request, and answers like a script, another endpoint or a correct receiver. */
+/** The endpoint of `hookline listen`. Stores each request, and answers as a script says, or like another endpoint or a correct receiver. */
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -18,7 +18,7 @@ export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
   readonly forwarder?: Forwarder | undefined
-  /** Stores a request once it has been answered, or will not be answered. */
+  /** Stores a request once it has been answered, or once it is certain that it will not be. */
   keep(request: KeptRequest): void
 }
 
@@ -63,7 +63,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   return { server, settled: () => Promise.all(pending) }
 }
 
-/** The part of a body that arrived, up to the limit. `size` is the number of bytes that arrived. */
+/** The part of a body that arrived, cut at the limit. `size` counts all bytes that arrived. */
 interface Upload {
   readonly body: Buffer
   readonly size: number
@@ -73,7 +73,7 @@ interface Upload {
 /** The maximum number of bytes of an answer to store. */
 const ANSWER_LIMIT = 64 * 1024
 
-/** Reads a body. Keeps the beginning of one that is too large or ends early. Never rejects. */
+/** Reads a body. Returns only the beginning if the body is too large or ends early. Never rejects. */
 async function readUpload(request: IncomingMessage): Promise<Upload> {
   const chunks: Buffer[] = []
   let size = 0
@@ -124,7 +124,7 @@ const TOO_LARGE = problem(413, `The body must have at most ${BODY_LIMIT} bytes.`
   connection: 'close',
 })
 
-/** Returns the answer of a receiver to a wrong signature. */
+/** Returns the answer that a receiver gives to a wrong signature. */
 async function refuse({ body, signature }: Arrived, secret: string): Promise<EndpointAnswer> {
   const receiver = createReceiver({ secret: () => secret, limit: BODY_LIMIT, onError() {} })
   return receiver.receive(body, { 'content-type': 'application/json', 'x-signature': signature })
@@ -135,7 +135,7 @@ function problem(status: number, detail: string, more: EndpointAnswer['headers']
   return { status, headers, body: JSON.stringify({ status, detail }) }
 }
 
-/** Runs a step of `--fail` without a delay. `timeout` does nothing at all. */
+/** Runs a step of `--fail` that has no delay. For `timeout`, does nothing, so that the sender times out. */
 function fail(name: string, response: ServerResponse): Answered {
   const failed = unanswered('script', `--fail: ${name}.`)
   if (name === 'reset') response.socket?.resetAndDestroy()
@@ -176,13 +176,13 @@ function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
-/** What happens to one request. With a delay, the request gets a normal answer late. */
+/** What `--fail` does to one request. With a delay, the request gets its normal answer late. */
 interface FailStep {
   readonly name: string
   readonly delayMs?: number
 }
 
-/** Returns the step of `--fail` for the next request; undefined once the script is over. */
+/** Returns the step of `--fail` for the next request; undefined when there are no more steps. */
 export type FailScript = () => FailStep | undefined
 
 /** Parses `--fail`. @throws InvalidArgumentError that shows valid steps. */

@@ -98,7 +98,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
       count[request.verification] += 1
       try {
         if (!existsSync(path)) {
-          store.close() // Writes to a file that was removed would be lost.
+          store.close() // The file was removed: anything written to it would be lost.
           store = createStore(path)
         }
         store.append(request)
@@ -165,7 +165,7 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   return `${parts.join(', ')}.`
 }
 
-/** The maximum number of lines per second, which is more than a user can read. */
+/** The maximum number of lines to print per second. It is more than a user can read. */
 const LINES_A_SECOND = 100
 
 function createScreen(isTerminal: boolean) {

@@ -8,13 +8,13 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** The maximum work for an explanation, in bytes that are digested or written: about a tenth of a second. */
+/** The maximum number of bytes to digest or write for one explanation, which takes about a tenth of a second. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**
  * Serves the page, which at first shows the newest stored requests.
  *
- * @param port True for any free port.
+ * @param port The port; true for any free one.
  * @param address Returns the address at which requests arrive; undefined before it is known.
  * @throws UsageError (as a rejection) for a port that is not available.
  */

@@ -1,14 +1,14 @@
-/** Briefly says why signatures do not match. A limit keeps a flood of requests from occupying the process. */
+/** Says briefly why signatures do not match. The work per second is limited, so that a flood of requests cannot occupy the process. */
 
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
-/** Returns one or two sentences. For a large body, and in a flood of requests, they name a command that finds the cause. */
+/** Returns the reason in one or two sentences. For a large body, or in a flood of requests, they name a command that explains it. */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
 
 const MAX_BODY_BYTES = 100_000
 /** The maximum number of reasons to search for per second. */
 const MAX_A_SECOND = 5
-/** The maximum work for one search, in bytes that are digested: a few milliseconds. */
+/** The maximum number of bytes to digest in one search, which takes a few milliseconds. */
 const BOUND = { maxBytes: 3_000_000 }
 const MAX_LENGTH = 300
 
