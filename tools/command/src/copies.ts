@@ -1,4 +1,4 @@
-/** Makes copies of messages so different that a receiver does not recognise the copies as duplicates. */
+/** Changes copies of messages, so that a receiver does not recognise them as duplicates. */
 
 import { randomUUID } from 'node:crypto'
 import type { Json } from '../../json.ts'

@@ -44,7 +44,7 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
 /** A placeholder for the secret where its value makes no difference. */
 const ANY = 'any'
 
-/** Says that the endpoint verifies the output of one of these serialisers. Names each once, with the first of its settings. */
+/** Says that the endpoint verifies the output of one of these serialisers. Names at most three, each with its first settings only. */
 function reserialises(mistakes: readonly Known[]): string {
   const names = mistakes.map(({ writer = '' }) => writer)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
@@ -78,7 +78,7 @@ export function listMistakes(text: string, secret: string): readonly Mistake[] {
   })
 }
 
-/** Mistakes of endpoints that are not in `MISTAKES`. */
+/** Mistakes that `MISTAKES` does not contain, because only endpoints make them. */
 const OF_ENDPOINTS: readonly Known[] = [
   { code: 'hash_sha256', sign: (body, secret) => hmac('sha256', secret, body) },
   { code: 'hash_sha512', sign: (body, secret) => hmac('sha512', secret, body) },

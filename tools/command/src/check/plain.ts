@@ -14,7 +14,7 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, whether accepting only this form is good, and what accepting it means after the previous form was refused. */
+/** A form to try, whether the case passes if only this form is accepted, and a text that says what this means. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
 /** The form to try first when the signature was refused. */

@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** The maximum delay that a burst of requests may make up for, in milliseconds. Timers can be late. */
+/** The maximum delay of a late timer to make up for, in milliseconds. Requests are then sent in a burst. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

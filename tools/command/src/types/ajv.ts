@@ -52,7 +52,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. JSON.parse can return Infinity, which is not. */
+/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Infinity, from JSON such as 1e400, is not. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

@@ -90,7 +90,7 @@ function isPublicRule(value: unknown): value is JsonSchema {
 
 function toPart({ type, key, version, jsonSchema, json_schema, deprecatedAt }: JsonSchema): PlanPart {
   const schema = fromText(jsonSchema ?? json_schema)
-  const isDeprecated = isObject(schema) && Date.parse(String(deprecatedAt)) > 0 // A date in the year 1 means: not deprecated.
+  const isDeprecated = isObject(schema) && Date.parse(String(deprecatedAt)) > 0 // A date in the year 1 means that the rule is not deprecated.
   return {
     ...{ type: String(type).toUpperCase(), key, version },
     schema: isDeprecated ? { ...schema, deprecated: true } : schema,

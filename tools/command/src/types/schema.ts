@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   ...forEach('title description format $comment deprecated', () => true),
 }
 
-/** Keywords that are dropped if one of their parts is, because the rest could refuse valid values, and the keywords to drop with them. */
+/** Keywords to drop as a whole if a part is unsupported: without it, they could refuse valid values. Lists the keywords to drop with each. */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
   oneOf: [],

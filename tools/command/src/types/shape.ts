@@ -72,7 +72,7 @@ const TYPED = [
   ...['properties', 'required', 'additionalProperties'],
 ]
 
-/** Reads the schema of properties or traits, which must be objects. */
+/** Reads a schema of properties or traits. It accepts only objects. */
 export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPathFinding): Shape {
   let givenUp = 0
   const whole = readPart(schema, '', ['object'])

@@ -101,7 +101,7 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // Before further lines: a single line of a document may be JSON, too.
+        const document = tryParse(await readFile(path)) // Tried first, because a single line of a document may be JSON, too.
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)

@@ -39,7 +39,7 @@ function isCompound(shape: Shape): boolean {
 function objectOf({ properties, rest }: ObjectShape, indent: string): string {
   if (properties.length === 0)
     return `Record<string, ${typeof rest === 'object' ? toTypeScript(rest, indent) : 'never'}>`
-  // `unknown`, because a TypeScript index signature also applies to the declared properties.
+  // The type is `unknown`, because a TypeScript index signature also applies to the declared properties.
   const others = typeof rest === 'object' ? `${indent}  [name: string]: unknown\n` : ''
   return `{\n${properties.map((property) => memberOf(property, `${indent}  `)).join('')}${others}${indent}}`
 }
