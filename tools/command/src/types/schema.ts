@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   ...forEach('title description format $comment deprecated', () => true),
 }
 
-/** Keywords to drop as a whole if a part is unsupported: without it, they could refuse valid values. Lists the keywords to drop with each. */
+/** Keywords to drop entirely if a part is unsupported: without it, they could refuse valid values. Lists the keywords to drop with each. */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
   oneOf: [],

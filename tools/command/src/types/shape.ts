@@ -72,7 +72,7 @@ const TYPED = [
   ...['properties', 'required', 'additionalProperties'],
 ]
 
-/** Reads a schema of properties or traits. It accepts only objects. */
+/** Reads a schema of properties or traits. The shape accepts only objects. */
 export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPathFinding): Shape {
   let givenUp = 0
   const whole = readPart(schema, '', ['object'])
