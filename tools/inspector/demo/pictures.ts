@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the inspector in the guide. Run this file as a program, after a build. It opens the real page of
- * an app in Chromium.
+ * Takes the pictures of the inspector for the guide. Run this file as a program, after a build. The program opens the real page of an
+ * app in Chromium.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -12,9 +12,9 @@ import { launchChromium, openPage } from '../test/browser/chromium.ts'
 const FOLDER = join(import.meta.dirname, '../../../docs/pictures')
 const MAX_BYTES = 120_000
 
-const { url } = await tellStory(3000, 4000) // The addresses are visible in the pictures.
+const { url } = await tellStory(3000, 4000) // The ports are fixed, because the pictures show the addresses.
 await takePictures()
-process.exit() // The clock stands still, so nothing else ends the process.
+process.exit() // Without this, servers and timers would keep the process alive.
 
 async function takePictures(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })

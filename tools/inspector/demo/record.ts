@@ -1,6 +1,6 @@
 /**
- * Writes the demo to a folder, as files for any static server. Run this file as a program, after a build. The demo is the page of
- * the inspector, with recorded answers to every request that the page sends without input from a user.
+ * Writes the demo to a folder, as files for any static server. Run this file as a program, after a build. The demo is the page of the
+ * inspector, with recorded answers to every request that the page sends without typed input.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -12,8 +12,9 @@ import type { DeadLetters, HandledLine, Row, Setup, StreamEvents } from '../src/
 import type { Recording } from './stand-in.ts'
 
 const HOUR_MS = 3_600_000
-/** The time spans that the views of the page offer. */
+/** The time spans that the plots of the page offer, in minutes. */
 const MINUTES = [15, 240]
+/** The time spans that the view "History" offers, in milliseconds. */
 const SINCE = [1, 24, 72, 168].map((hours) => hours * HOUR_MS)
 const HISTORY_PAGE = 100
 const NOTE =
@@ -33,14 +34,14 @@ const page = href.replace(hash, '')
 const headers = { 'x-hookline-inspector': hash.replace('#token=', '') }
 
 const answers: Record<string, number> = {}
-/** The recorded answers, each with its index, because many requests have the same answer. */
+/** The recorded answers, each with its index. Many requests have the same answer, which is recorded only once. */
 const texts = new Map<string, number>()
 const stream = await readStream()
 await recordAnswers()
 await writeFiles()
-process.exit() // The clock of the story stands still, so nothing else ends the process.
+process.exit() // Without this, servers and timers would keep the process alive.
 
-/** Reads the stream until every queue has been counted at the end of the story. The rows come first. */
+/** Reads the stream until it has the counts of every queue at the end of the story. All rows arrive before these counts. */
 async function readStream(): Promise<string> {
   const { body } = await ask('api/stream')
   let text = ''
@@ -94,7 +95,7 @@ async function recordHistory(part: string, query: Readonly<Record<string, string
   if (lines.length === HISTORY_PAGE && after !== undefined) await recordHistory(part, { ...query, after })
 }
 
-/** Sends a request, with its parameters in the same order as in requests of the page. */
+/** Requests an answer and records it. The parameters must have the same order as in requests from the page. */
 async function record(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<string> {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`]))
   const key = search.size === 0 ? path : `${path}?${search}`
@@ -114,7 +115,7 @@ async function textOf(response: Response | undefined): Promise<string> {
   return (await response?.text()) ?? ''
 }
 
-/** Writes the page. Adds the content security policy of its headers, and the stand-in before its script. */
+/** Writes the demo. Adds to the page the content security policy from its headers, and the stand-in, which runs before its script. */
 async function writeFiles(): Promise<void> {
   const [html, script, style] = await Promise.all(['', 'page.js', 'page.css'].map(ask))
   const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // A meta element cannot set `frame-ancestors`.
@@ -136,7 +137,7 @@ async function writeFiles(): Promise<void> {
     'demo.js': outputFiles[0]?.text ?? '',
     'demo.css': STYLE,
     'recording.json': recording
-      .replaceAll(pathToFileURL('.').href, 'file:///app') // Stacks of errors contain this path.
+      .replaceAll(pathToFileURL('.').href, 'file:///app') // The stacks of errors contain this path.
       .replaceAll(new URL(origin).host, '127.0.0.1:3000')
       .replaceAll(new URL(crmOrigin).host, '127.0.0.1:4000'),
   }

@@ -2,14 +2,14 @@
 
 /** The recorded answers of the API. */
 export interface Recording {
-  /** The index in `texts` of the answer to each path and query below `api/`. */
+  /** The index of each answer in `texts`, keyed by the path and query of the request, without `api/`. */
   readonly answers: Readonly<Record<string, number>>
   readonly texts: readonly string[]
   /** The first events of the stream. */
   readonly stream: string
 }
 
-/** The page asks for times relative to now. Its clock stands still, like that of the recording. */
+/** Stops the clock of the page. The page requests times relative to now, and the recording has answers for a single moment. */
 const openedAt = Date.now()
 Date.now = () => openedAt
 

@@ -11,11 +11,12 @@ export interface Kind {
   readonly event?: string | undefined
 }
 
-/** The maximum number of events without a schema to list. */
+/** The maximum number of events to list in addition to those that have a schema. */
 const MAX_EVENTS = 500
 const MAX_FIELDS = 20
-/** The maximum number of issues of a message, and of keys of a path, to examine. */
+/** The maximum number of issues to examine in a message. */
 const MAX_ISSUES = 100
+/** The maximum number of keys to include in the path of a field. */
 const MAX_KEYS = 10
 const MINUTES = 15
 const MINUTE_MS = 60_000
@@ -36,7 +37,7 @@ type Schemas = ReturnType<typeof schemasOf>
 
 export type EventCounts = ReturnType<typeof createEventCounts>
 
-/** @param schemas Undefined if the schemas are unknown. In that case, no event is reported as unplanned. */
+/** @param schemas The schemas of the receiver; undefined if they are unknown. In that case, no event is reported as unplanned. */
 export function createEventCounts(part: string, clock: Clock, schemas?: Schemas) {
   const counts = new Map<string, Count>()
   let others = 0
@@ -45,7 +46,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
   for (const type of schemas?.traits ?? []) findOrCreate({ type })
   limit = counts.size + MAX_EVENTS
 
-  /** Finds or creates the count of a kind; undefined when there are too many kinds. */
+  /** Finds or creates the count of a kind of message. Returns undefined when there are too many kinds. */
   function findOrCreate({ type, event }: Kind): Count | undefined {
     const name = cut(event, SHORT)
     const key = name === undefined ? type : `${type} ${name}`
@@ -74,7 +75,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
       const [oldest] = count.minutes.keys()
       if (count.minutes.size > MINUTES) count.minutes.delete(oldest as number)
     },
-    /** Counts a message that does not match its schema, once for each field that does not match. */
+    /** Counts a message that does not match its schema, and its faulty fields. A field with several equal faults is counted once. */
     mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
       const count = findOrCreate(kind)
       if (count === undefined) return
@@ -87,7 +88,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
         else fields.set(key, { ...field, count: (known?.count ?? 0) + 1 })
       }
     },
-    /** Deletes the fields, because their paths may contain data from messages, such as the keys of a record. */
+    /** Deletes the counts of fields, because the paths of fields may contain data from messages, such as the keys of a record. */
     forget(): void {
       for (const count of counts.values()) {
         count.fields.clear()
@@ -121,7 +122,7 @@ function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
 }
 
 function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
-  // JSON omits undefined fields.
+  // The line may have undefined fields, because JSON omits them.
   return {
     ...count,
     minutes: Array.from({ length: MINUTES }, (_, index) => minutes.get(last - MINUTES + 1 + index) ?? 0),
@@ -129,7 +130,7 @@ function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
   } as EventLine
 }
 
-/** Ranks events that have drifted from the schemas first. */
+/** Returns the sort rank of an event: events without a schema come first, then events that did not match their schema. */
 function rankOf({ hasSchema, failed }: EventLine): number {
   return hasSchema === false ? 0 : failed > 0 ? 1 : 2
 }

@@ -1,4 +1,4 @@
-/** The messages that an inspector keeps, in two request logs. Watchers of the parts write them, and the endpoint reads them. */
+/** The messages that an inspector keeps, in two request logs. Watchers of the parts write the messages, and the endpoint reads them. */
 
 import { type Clock, type EndpointHeaders, type Message, parse } from 'hookline'
 import { readUsers, requireInteger, requireOptions, systemClock, usersOf } from '../../../src/internals.ts'
@@ -19,7 +19,7 @@ import { createRequestLog } from './request-log.ts'
 import type { Detail, Row, Step } from './wire.ts'
 
 /**
- * Checks and completes the options.
+ * Checks the limits, and adds the defaults.
  *
  * @throws TypeError that names the option.
  */
@@ -34,10 +34,10 @@ export function readKeep(keep: KeepOptions = {}): Required<KeepOptions> {
 }
 
 const MAX_MESSAGES = 100_000
-/** The smallest limit in bytes. It has room for the largest body that a receiver accepts by default. */
+/** The smallest allowed limit in bytes. The largest body that a receiver accepts by default fits within this limit. */
 const MIN_BYTES = 1_000_000
 
-/** How long calls to `forget` are remembered, because a message may be in progress, and the maximum number of calls. */
+/** How long calls to `forget` are remembered, in milliseconds, and how many. Meanwhile, deleted messages may still be in progress. */
 const UNDER_WAY_MS = 600_000
 const MAX_CALLS = 1_000
 
@@ -51,7 +51,7 @@ interface Forgotten {
 
 interface Changes {
   readonly version: number
-  /** Whether all messages other than these rows are gone. */
+  /** Whether `rows` contains all rows, so that any other row of the page is gone. */
   readonly isReset: boolean
   readonly rows: readonly Row[]
 }
@@ -73,7 +73,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
   const byDelivery = new Map<string, LoggedMessage>()
   const listeners = new Set<() => void>()
   let [lastId, version, resetAt] = [0, 0, 0]
-  /** Calls to `forget`. Without them, later events of messages in progress would restore what was deleted. */
+  /** The latest calls to `forget`. Without this list, later events of messages in progress would restore what was deleted. */
   let forgotten: readonly Forgotten[] = []
 
   const get = (id: number): LoggedMessage | undefined => messages.get(id) ?? refused.get(id)
@@ -95,7 +95,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     for (const listener of listeners) listener()
   }
 
-  /** Records changes to a message, and new steps. */
+  /** Changes fields of a message, and adds steps. */
   function update(logged: LoggedMessage, fields: Partial<LoggedMessage> = {}, ...steps: readonly Step[]): void {
     Object.assign(logged, fields)
     for (const step of steps) addStep(logged, step)
@@ -111,7 +111,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     },
     /** Returns the current time, according to the app's clock. */
     now: (): number => clock.now(),
-    /** Finds the message of a delivery, if it is kept. */
+    /** Finds the message of a delivery; undefined if the message is not kept. */
     find,
     /** Creates a message. Call `update` once its fields are set, and after each change. */
     addMessage(part: string, head: LoggedHead): LoggedMessage {
@@ -121,7 +121,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       return logged
     },
     update,
-    /** Returns whether a message in progress was forgotten after it arrived. If so, nothing may be added to it. */
+    /** Returns whether `forget` deleted a message in progress after the message arrived. If so, the message must not be added again. */
     isForgotten(at: number, body: Uint8Array, source?: string): boolean {
       const now = machine.monotonic()
       const since = forgotten.filter((call) => at <= call.at && now < call.until && isOf(call.source, source))
@@ -133,18 +133,18 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       const changed = list().filter((logged) => isReset || logged.version > since)
       return { version, isReset, rows: changed.map(rowOf) }
     },
-    /** Calls `listener` after each change. Returns a function that unsubscribes it. */
+    /** Calls `listener` after each change. Returns a function that removes the listener. */
     onChange(listener: () => void): () => void {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    /** Returns everything about a message; undefined when it is no longer kept. */
+    /** Returns everything about a message; undefined when the message is no longer kept. */
     detail(id: number): Detail | undefined {
       const logged = get(id)
       return logged && detailOf(logged)
     },
     /**
-     * Returns the message of a row, to send it again; undefined when it is not kept, and for a refused request.
+     * Returns the message of a row, for sending it again; undefined if the message is not kept or the request was refused.
      *
      * @throws HooklineError for a body that is not a message.
      */
@@ -162,7 +162,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     /**
      * Records that the page redrove or dropped dead letters.
      *
-     * @param since The version before the change. A message that has failed again since, perhaps at the same time, is still a dead letter.
+     * @param since The version of the journal before the change. A message that has failed again since then is still a dead letter.
      */
     changed(part: string, ids: readonly string[], what: 'redriven' | 'dropped', at: number, since: number): void {
       for (const id of ids) {
@@ -192,10 +192,10 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
   }
 }
 
-/** The maximum number of bytes to parse here. The bytes are untrusted. */
+/** The maximum number of bytes to parse in one call to `forget`, because the bytes are untrusted. */
 const MAX_PARSED = 250_000
 
-/** Returns a function that matches the messages of these users. A message beyond `MAX_PARSED` matches if it may concern one. */
+/** Returns a function that matches the messages of these users. Beyond `MAX_PARSED` bytes, any message that may concern a user matches. */
 function matcherOf(wanted: ReadonlySet<unknown>): (logged: LoggedMessage) => boolean {
   const written = [...wanted].map((id) => String(id))
   const beginnings = new Set(written.map((id) => cut(id, SHORT)))

@@ -14,15 +14,15 @@ export interface LoggedHead extends Pick<Row, 'at' | 'kind' | 'isRefused'> {
   readonly deliveryId?: string | undefined
 }
 
-/** A message: the fields of its row, and everything else that is known about it. */
+/** A message: the fields of its row, and everything else that is known about the message. */
 export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
   readonly deliveryId?: string | undefined
-  /** The version of the journal at the latest change to the message. */
+  /** The version of the journal after the latest change to the message. */
   version: number
   /** Whether the message is or was in the queue of the part. */
   isStored?: boolean | undefined
   source?: string | undefined
-  /** The beginning of each user id; undefined if the body must be searched, because it was not parsed or has many users. */
+  /** The user ids, shortened; undefined if the body was not parsed or has too many users. In that case, the body must be searched. */
   users?: readonly string[] | undefined
   /** When the latest attempt ended. */
   endedAt?: number | undefined
@@ -39,7 +39,7 @@ export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
 
 const NO_BYTES = new Uint8Array()
 
-/** Creates a message whose other fields are still empty. */
+/** Creates a message from its id, part and head. The other fields are still empty. */
 export function createLogged(id: number, part: string, head: LoggedHead): LoggedMessage {
   const request = { method: 'POST', path: '', headers: {}, bytes: 0, body: NO_BYTES }
   return { id, part, ...head, version: 0, state: 'waiting', attempts: 0, ...request, steps: [] }
@@ -62,10 +62,10 @@ export function describeMessage(logged: LoggedMessage, message: ReceivedMessage)
   logged.messageIds = [cut(described.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
 }
 
-/** The maximum number of users to keep. A call or message has at most three; a list of them has more. */
+/** The maximum number of user ids to keep for a message. A single call or message has at most three ids; a batch may have more. */
 const MAX_USERS = 100
 
-/** Returns the ids that are strings. Other values are untrusted, and are not kept. */
+/** Shortens the ids, and omits values that are not strings. Returns undefined if there are too many ids. */
 function textsOf(users: readonly unknown[]): readonly string[] | undefined {
   const texts = new Set(users.map((id) => cut(id, SHORT)).filter((id) => id !== undefined))
   return texts.size > MAX_USERS ? undefined : [...texts]
@@ -76,10 +76,10 @@ const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
 /**
- * Adds a step in order of time. Beyond a limit, steps in the middle are dropped.
+ * Inserts a step in chronological order. When there are too many steps, drops one from the middle.
  *
- * @param isFirst Whether the step precedes other steps at the same time, except the answer to an earlier request. The answer to a
- *   stored message precedes the steps of a worker.
+ * @param isFirst Whether to put the step before other steps with the same time, except before the answer to an earlier request. The
+ *   answer to a stored message always goes before the steps of a worker with the same time.
  */
 export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst = false): void {
   let index = steps.length
@@ -102,7 +102,7 @@ export function rowOf(logged: LoggedMessage): Row {
   const { deliveryId, version, isStored, source, users, endedAt, startedAt, ...shown } = logged
   const { method, path, remoteAddress, headers, body, steps, isRefused, ...row } = shown
   const finalUrls = row.state === 'waiting' ? findFinalUrls(steps) : []
-  // JSON omits undefined fields.
+  // The row may have undefined fields, because JSON omits them.
   return { ...row, ...(finalUrls.length > 0 && { finalUrls }), ...(isRefused && { isRefused }) } as Row
 }
 
@@ -123,7 +123,7 @@ function isVerified({ steps }: LoggedMessage): boolean {
   return steps.some((step) => step.what === 'checked' && step.isVerified && !step.hasHeader)
 }
 
-/** Returns whether the bytes of a message can show why its signature was refused. */
+/** Returns whether the page can explain why the signature of a message was refused. */
 export function canExplain({ isRefused, code }: LoggedMessage): boolean {
   return isRefused === true && code?.startsWith('signature_') === true
 }

@@ -34,12 +34,12 @@ export function createPageServer(options: PageOptions): PageServer {
   return { journal, series, url, handler: createHandler(handle, systemClock), close }
 }
 
-/** Returns the options that all pages of the command share. */
+/** Returns the options that all pages of the `hookline` command share. */
 const ofCommand = (): Pick<PageOptions, 'keep' | 'clock' | 'log'> => {
   return { keep: readKeep(), clock: systemClock, log: createLog(undefined, undefined, systemClock) }
 }
 
-/** Creates the page of queues, which are keyed by name. */
+/** Creates the page of `hookline queue --ui`. The queues are keyed by name. */
 export function createQueuePage(queues: ReadonlyMap<string, Queue>, how: InspectQueueOptions = {}): PageServer {
   const parts = [...queues].map(([name, queue]) => partOfQueue(name, queue, systemClock, how))
   return createPageServer({ ...ofCommand(), command: 'queue', parts })
@@ -56,11 +56,11 @@ export interface ListenedRequest
 }
 
 export interface RequestPage extends Pick<PageServer, 'url' | 'handler' | 'close'> {
-  /** @param isNew Whether the request has just arrived. Only then is it counted. */
+  /** @param isNew Whether the request has just arrived. Only new requests are counted. */
   append(request: ListenedRequest, isNew: boolean): void
 }
 
-/** Creates the page of `hookline listen`. */
+/** Creates the page of `hookline listen --ui`. */
 export function createRequestPage(options: Pick<EndpointOptions, 'address' | 'explain'>): RequestPage {
   const events = createEventCounts(LISTEN, systemClock)
   const parts = [{ name: LISTEN, kind: 'receiver' }] as const

@@ -37,8 +37,8 @@ export function linesOf(headers: EndpointHeaders, isVerified: boolean): RequestL
 }
 
 /**
- * Converts an error to text. The error itself would retain everything that its stack refers to. The stack of a HooklineError is left
- * out, and the stack of its cause is kept.
+ * Converts an error to a plain object, because the error itself would keep everything that it refers to in memory. For a HooklineError,
+ * keeps the stack of its cause instead of its own stack.
  */
 export function errorLine(thrown: unknown): ErrorLine {
   const message = copy(explainError(thrown), MAX_MESSAGE)
@@ -53,7 +53,7 @@ export function errorLine(thrown: unknown): ErrorLine {
   }
 }
 
-/** Converts runs of handlers for the page. The name of a function may be any value. */
+/** Converts runs of handlers for the page. The name of a handler function may be any value, so it is converted to a string. */
 export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   return runs.map(({ on, name, durationMs, error }) => ({
     on,
@@ -69,35 +69,39 @@ export function attemptLine({ url, at, durationMs, ok, status, error, reason, bo
   return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }
 }
 
-/** Returns the beginning of a text without retaining the rest; undefined for anything else. */
+/** Returns the beginning of a text, without keeping the rest in memory; undefined for an empty text or any other value. */
 export function cut(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? copy(text, length) : undefined
 }
 
-/** Copies the beginning of a text. A slice would retain the whole text. */
+/** Copies the beginning of a text. A slice would keep the whole text in memory. */
 function copy(text: string, length: number): string {
   return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
 }
 
-/** Replaces each write key in a body with `…`. @param hasKeys Whether a client with a write key sent the body. Hides unreadable ones. */
+/**
+ * Prepares a body for the page: replaces each write key with `…`.
+ *
+ * @param hasKeys Whether the body comes from a client with a write key. If so, a body that cannot be searched for keys is not shown.
+ */
 export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
   if (bytes.length === 0) return { size }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = isUtf8(bytes) ? buffer.toString() : undefined
   if (text === undefined && !hasKeys) return { size, base64: buffer.toString('base64') }
-  // A body that is not UTF-8 may contain a key that is compressed or in another encoding.
+  // A body that is not UTF-8 is not shown, because it may contain a key that is compressed or in another encoding.
   const shown = text === undefined ? undefined : (withoutWriteKeys(text) ?? (hasKeys ? undefined : text))
   return shown === undefined ? { size } : { size, text: shown }
 }
 
-/** Matches a string in JSON. Captures whether it is the name of a field, and whether the value of the field is an object or an array. */
+/** Captures a string in JSON, the colon after it if the string is a field name, and the bracket after the colon if there is one. */
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
 const WRITE_KEY = /write[^a-z0-9]*key/i
 
-/** Replaces write keys in JSON with `…`. Returns undefined when a key may remain: in other text, or if it is not a string. */
+/** Replaces write keys in JSON with `…`. Returns undefined if a key may remain, because the text is not JSON or the key is not a string. */
 function withoutWriteKeys(text: string): string | undefined {
-  // JSON never contains a zero byte, but UTF-16 text does.
+  // Text with a zero byte may be UTF-16, in which the pattern does not find `write`.
   if (!/write|\\u/i.test(text) && !text.includes('\0')) return text
   try {
     JSON.parse(text.replace(/^\ufeff/, ''))
@@ -111,7 +115,7 @@ function withoutWriteKeys(text: string): string | undefined {
     isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
     if (isKey && open !== undefined) isHidden = false
     if (colon !== undefined) return whole
-    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // The string itself may contain JSON or a URL.
+    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // The string itself may contain JSON or a URL that has a key.
   })
   return isHidden ? shown : undefined
 }

@@ -1,4 +1,4 @@
-/** A request log in memory. Beyond a number of entries or bytes, the oldest are dropped. The newest entry stays, whatever its size. */
+/** A request log in memory. When there are too many entries or bytes, the oldest entries are dropped. The newest entry always stays. */
 
 export function createRequestLog<Entry extends { readonly id: number }>(
   count: number,

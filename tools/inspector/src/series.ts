@@ -1,16 +1,17 @@
-/** The data of the plots: rates, failures, latencies and depths of the last minutes and hours. */
+/** Records the data of the plots: rates, failures, durations and queue depths of the last minutes and hours. */
 
 import type { Clock } from 'hookline'
 import type { Series } from './wire.ts'
 
-/** The number of intervals, and the length of each in milliseconds: 15 minutes and 4 hours in total. */
+/** The number of intervals, and the length of each in milliseconds. `FINE` covers 15 minutes; `COARSE`, 4 hours. */
 const FINE = { count: 180, lengthMs: 5_000 } as const
 const COARSE = { count: 240, lengthMs: 60_000 } as const
 const SPANS = [FINE, COARSE] as const
 
 /**
- * Durations are counted in buckets from 0.01 ms to 10 minutes, each a fifth larger than the one before. A percentile is the middle of
- * its bucket, at most 10% away from the exact duration. Shorter durations count as 0, longer ones as 10 minutes.
+ * Durations are counted in buckets from 0.01 ms to 10 minutes. The bounds of each bucket are a fifth higher than those of the bucket
+ * before. A percentile is reported as the middle of its bucket, at most 10% away from the exact duration. Durations below 0.01 ms count
+ * as 0, and durations above 10 minutes as 10 minutes.
  */
 const GROWTH = 1.2
 const LOG_GROWTH = Math.log(GROWTH)
@@ -40,7 +41,7 @@ export function createSeries(clock: Clock) {
     return intervals
   }
 
-  /** Updates the current intervals. Beyond the limit, drops the oldest one. */
+  /** Updates the current interval of each length. When there are too many intervals, drops the oldest. */
   function change(part: string, apply: (interval: Interval) => void): void {
     for (const { count, lengthMs } of SPANS) {
       const intervals = intervalsOf(part, lengthMs)
@@ -71,7 +72,7 @@ export function createSeries(clock: Clock) {
         interval.depth = count
       })
     },
-    /** @param minutes The time span: up to 15 minutes in intervals of 5 seconds, or up to 240 in intervals of a minute. */
+    /** @param minutes The time span. Up to 15 minutes, the intervals are 5 seconds long; up to 240 minutes, one minute. */
     readPart(part: string, minutes: number): Series {
       const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? FINE : COARSE
       const { lengthMs } = span
@@ -103,7 +104,7 @@ function bucketOf(durationMs: number): number {
   return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
 }
 
-/** Returns the middle of the bucket at this percentile; null if there are no durations. */
+/** Returns the duration at a percentile, such as 0.95: the middle of its bucket; null if there are no durations. */
 function percentileOf(buckets: Uint32Array, share: number): number | null {
   const total = buckets.reduce((sum, count) => sum + count, 0)
   let rest = Math.ceil(total * share)

@@ -4,14 +4,17 @@ import type { AnsweredEvent, Delivery, FailedEvent, HooklineError, ReceivedMessa
 import { isMessage, tryParse } from '../../json.ts'
 import type { EventCounts, Kind } from './event-counts.ts'
 
-/** Counts messages that are verified, or handled without verification, so that strangers cannot fill a list. Returns a stop function. */
+/**
+ * Counts the events of messages that are verified, or handled without verification. Other messages are not counted, so that strangers
+ * cannot fill the list of events. Returns a function that stops the counting.
+ */
 export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCounts): () => void {
   function answered({ delivery, message, error, elements }: AnsweredEvent): void {
     for (const element of elements) {
       if (element.ok) arrived(element.delivery, element.message)
       else if (isRead(element.error)) arrived(element.delivery, undefined, element.error)
     }
-    // A message is parsed after its signature is checked.
+    // A message is parsed only after its signature is checked. If there is no message, a stranger may have sent the request.
     if (elements.length === 0 && message !== undefined) arrived(delivery, message, error)
   }
 
@@ -21,7 +24,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
     if (error?.code === 'schema_mismatch') counts.mismatched(kind, error)
   }
 
-  /** Counts a mismatch in an inbox. Without an inbox, the answer already has the error. */
+  /** Counts a mismatch of a message in an inbox. Without an inbox, `answered` gets the error. */
   function failed({ delivery, message, error }: FailedEvent): void {
     if (error.code === 'schema_mismatch') counts.mismatched(kindOf(message ?? tryParse(delivery.bytes)), error)
   }
@@ -34,7 +37,7 @@ function isRead({ status, code }: HooklineError): boolean {
   return status >= 500 || code === 'schema_mismatch'
 }
 
-/** Returns the kind of a message. A message outside the seven types is custom. */
+/** Returns the kind of a message. Any message that is not one of the seven types is custom. */
 export function kindOf(fields: unknown): Kind {
   if (!isMessage(fields)) return { type: 'custom' }
   const { type, event } = fields

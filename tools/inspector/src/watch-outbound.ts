@@ -15,9 +15,9 @@ interface Observed<Observer> {
   observe(observer: Observer): () => void
 }
 
-/** The maximum size of a call that is parsed for its row, in bytes. */
+/** The maximum size of a call to parse, in bytes. The row of a larger call shows no name or user. */
 const MAX_PARSED = 32_768
-/** The maximum number of ids to keep for a request. Clients send 20 or 100 calls at a time. */
+/** The maximum number of message ids to keep for a request. Clients send batches of 20 or 100 calls. */
 const MAX_IDS = 100
 
 export function watchCollector(
@@ -31,7 +31,7 @@ export function watchCollector(
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     if (journal.isForgotten(at, bytes, source)) return
-    // Write keys are public, but a request without a valid key displaces no others.
+    // A request without a valid write key is kept among the refused requests, so that it displaces no others.
     const logged = journal.addMessage(name, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
     logged.type = type
@@ -44,7 +44,7 @@ export function watchCollector(
       messageIds: messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string),
       refusedCalls: refused || undefined,
     }
-    // JSON omits undefined fields.
+    // Steps may have undefined fields, because JSON omits them.
     const steps = [
       { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress },
       ...(error === undefined ? [{ at: now, what: 'collected', accepted, refused, source }] : []),
@@ -64,8 +64,8 @@ function describeCall(logged: LoggedMessage): void {
 const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
 
 /**
- * Records the events of a destination. A message may be delivered before its `queued` event, and a message from an earlier
- * process first appears in a round. Returns a function that stops the recording.
+ * Records the events of a destination. A message may be delivered before its `queued` event, and a message that an earlier process
+ * queued has no `queued` event. Returns a function that stops the recording.
  */
 export function watchDestination(
   name: string,
@@ -87,7 +87,7 @@ export function watchDestination(
     setBody(logged, bytes)
     try {
       describeMessage(logged, parseMessage())
-    } catch {} // The bytes are not a message, as the report also says.
+    } catch {} // The bytes are not a message. The report has the error.
     return logged
   }
 
@@ -109,7 +109,7 @@ export function watchDestination(
     if (latest.length === 0) series.failed(name, undefined)
     const logged = findOrCreate(report, latest[0]?.at.getTime() ?? now, () => report.message)
     if (logged === undefined) return
-    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // The body that was posted, after `transform`.
+    if (latest.length > 0 && logged.attempts === 0) setBody(logged, report.bytes) // This is the body that was posted, after `transform`.
     const fields = {
       ...{ state: STATES[status], retryAt, endedAt: now },
       code: reason ?? (status === 'delivered' ? undefined : last?.error),

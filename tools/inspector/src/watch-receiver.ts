@@ -19,7 +19,7 @@ import { errorLine, runLines } from './redact.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
 
-/** The maximum number of bytes of a refused body to search. */
+/** The maximum number of bytes of a refused body to search for a message type. */
 const MAX_SCANNED = 10_000
 
 /** Returns the message type that an untrusted body names, without parsing the body. */
@@ -29,15 +29,15 @@ function typeIn(bytes: Uint8Array): MessageType | undefined {
   return MESSAGE_TYPES.find((type) => named.includes(type))
 }
 
-/** The fields to set when a message no longer waits. */
+/** The fields to clear when a message no longer waits. */
 const OVER = { code: undefined, retryAt: undefined } as const
 
 /** One message of a request, and why it was refused, if it was. */
 type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**
- * Records the events of a receiver. They may come in any order: a worker in the same process may handle a message before its `stored`
- * event, and a sender repeats a message that was not answered 200. Returns a function that stops the recording.
+ * Records the events of a receiver. The events may come in any order: a worker in the same process may handle a message before its
+ * `stored` event, and a sender repeats a message that was not answered 200. Returns a function that stops the recording.
  */
 export function watchReceiver(
   name: string,
@@ -66,7 +66,7 @@ export function watchReceiver(
     const { receivedAt, bytes, source, headers, replay } = delivery
     const arrivedAt = receivedAt.getTime()
     if (journal.isForgotten(arrivedAt, bytes, source)) return undefined
-    const at = replay === undefined ? arrivedAt : journal.now() // The original of a copy may have arrived days ago.
+    const at = replay === undefined ? arrivedAt : journal.now() // The original of a replayed copy may have arrived days ago.
     const logged = journal.addMessage(name, { kind: 'received', at, deliveryId, isRefused })
     logged.replayId = replay?.id
     logged.source = source
@@ -127,14 +127,14 @@ export function watchReceiver(
 
   function answerOne(event: AnsweredEvent, answer: Answer): void {
     const { delivery, message, error } = answer
-    // The message was verified, or handled without verification.
+    // A known message was verified, or handled without verification.
     const isKnown = delivery.verified || message !== undefined || journal.find(name, delivery.id) !== undefined
     const logged = isKnown ? findOrCreate(delivery, message) : create(delivery, undefined, true)
     if (logged === undefined) return
     if (message === undefined) logged.type ??= typeIn(delivery.bytes)
     const { request, status } = event
     const { method = 'POST', path = '', remoteAddress, headers } = request
-    // Another message with the same dedupe key adds only steps. The body of the first one stays.
+    // A message with the same dedupe key but another body only adds steps. The body of the first message stays.
     const isSame = Buffer.compare(logged.body, delivery.bytes) === 0
     if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
     logged.status = status
@@ -146,7 +146,7 @@ export function watchReceiver(
     if (error !== undefined && !counted.has(error) && !isTaken) series.failed(name, undefined)
   }
 
-  /** Sets the state of a message outside the inbox. A message that is done stays done, however a copy is answered. */
+  /** Sets the state of a message that is not in an inbox. A message that is done stays done, even if a repeated request fails. */
   function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
     const { state } = logged
     if (state === 'dead' || state === 'ignored' || (state === 'done' && error !== undefined)) return
@@ -161,13 +161,13 @@ export function watchReceiver(
     const at = receivedAt.getTime()
     const isCopy = logged.steps.some(({ what }) => what === 'arrived')
     const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
-    // JSON omits undefined fields.
+    // Steps may have undefined fields, because JSON omits them.
     if (secretIndex !== undefined || message !== undefined) {
       addStep(logged, { at, what: 'checked', isVerified, hasHeader, secretIndex, source } as Step, true)
     }
     const { remoteAddress } = request
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
-    // A stored message is answered at once. A worker in the same process may already have handled it.
+    // A stored message is answered as soon as it is stored. By now, a worker in the same process may already have handled the message.
     const storedAt = logged.steps.findLast(({ what, at: time }) => what === 'stored' && time >= at)?.at
     addStep(logged, { at: storedAt ?? journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }

@@ -24,7 +24,7 @@
 
 import type { SkipReason } from 'hookline/sender'
 
-/** The permission only to look, or also to make changes. */
+/** Permission to look at the page (`read`), or also to make changes (`write`). */
 export type Access = 'read' | 'write'
 
 export interface Setup {
@@ -50,13 +50,13 @@ export interface Part {
 
 /** The events of the stream, by name. */
 export interface StreamEvents {
-  /** `isReset`: the page forgets its rows first. These rows are new or changed, in any order. It keeps the newest within `keep`. */
+  /** The new and changed rows, in any order. If `isReset` is true, the page first discards the rows that it has. */
   readonly rows: { readonly isReset: boolean; readonly rows: readonly Row[] }
   readonly queues: readonly QueueStatus[]
   readonly replays: readonly ReplayStatus[]
 }
 
-/** The dead letters to redrive or drop: by id, by group, or all when neither is given. */
+/** Selects the dead letters to redrive or drop: by id, by group, or all of them when neither is given. */
 export interface Change {
   readonly part: string
   readonly ids?: readonly string[]
@@ -72,7 +72,7 @@ export interface Changed {
 
 export interface SendAgain {
   readonly sender: string
-  /** The id of the row. */
+  /** The id of the row of the message to send. */
   readonly id: number
 }
 
@@ -92,14 +92,14 @@ export interface QueueStatus {
   readonly reason?: string
   readonly waiting: number
   readonly active: number
-  /** The number of waiting jobs that were tried before; undefined if the engine does not count them. */
+  /** The number of waiting jobs that have been tried before; undefined if the engine does not count such jobs. */
   readonly retrying?: number
   readonly deadLetters: number
   readonly oldestDueAgeMs: number
   /** When the engine counted the jobs; undefined if it did not respond. */
   readonly asOf?: number
   readonly urls?: readonly UrlLine[]
-  /** Whether the destination is disabled, so that it sends nothing until it is enabled. */
+  /** Whether the destination is disabled. A disabled destination sends nothing. */
   readonly isOff?: boolean
   /** Whether all workers of the queue are paused. */
   readonly isPaused?: boolean
@@ -112,17 +112,17 @@ export interface UrlLine {
   readonly probeAt?: number
   readonly delivered: number
   readonly failed: number
-  /** `why` is the status, or the error in words. */
+  /** The latest failure. `why` is the status of the answer, or describes the error if there was no answer. */
   readonly lastFailure?: { readonly at: number; readonly why: string }
 }
 
-/** The plotted values of each interval, oldest first. The last interval has not ended yet. */
+/** The values to plot. Each array has one value for each interval, oldest first. The last interval has not ended yet. */
 export interface Series {
   readonly intervalMs: number
   readonly from: number
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** The durations of handlers or attempts, in milliseconds; null for an interval in which none ended. */
+  /** Percentiles of the durations of handlers or attempts, in milliseconds; null for an interval in which none ended. */
   readonly p50: readonly (number | null)[]
   readonly p95: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
@@ -133,7 +133,7 @@ export interface Series {
 /** The events of a receiver since the inspector was created. */
 export interface PartEvents {
   readonly part: string
-  /** Events without a schema come first, then events that failed, then all others; within each, the most frequent comes first. */
+  /** The events without a schema, then those that did not match their schema, then all others. In each group, the most frequent is first. */
   readonly events: readonly EventLine[]
   /** The number of messages whose events are not listed because there are too many events. */
   readonly others: number
@@ -149,7 +149,7 @@ export interface EventLine {
   readonly minutes: readonly number[]
   readonly firstAt?: number
   readonly lastAt?: number
-  /** Whether the event has a schema; undefined if the receiver has no schemas for such messages. */
+  /** Whether the event has a schema; undefined if the receiver has no schemas for messages of this type. */
   readonly hasSchema?: boolean
   /** The number of messages in this process that did not match the schema. */
   readonly failed: number
@@ -163,25 +163,25 @@ export interface EventLine {
 export interface FieldLine {
   /** The path of the field, such as `properties.items[].sku`. */
   readonly path: string
-  /** The code that the schema library gives the fault; empty if it gives none. */
+  /** The schema library's code for the fault; empty if there is none. */
   readonly code: string
   /** The number of messages with this fault. */
   readonly count: number
 }
 
 export interface DeadLetters {
-  /** The groups by reason and error. The group with the newest letter comes first. */
+  /** The dead letters grouped by reason and error. The group with the newest dead letter comes first. */
   readonly groups: readonly LetterGroup[]
-  /** Whether `groups` counts all letters. False when there are so many that only the newest were read. */
+  /** Whether `groups` counts all dead letters; false when there are so many that only the newest were read. */
   readonly isWhole: boolean
   /** The dead letters, newest first. */
   readonly letters: readonly Letter[]
-  /** Pass this as `after` to get the next page. */
+  /** Pass this as `after` to get the next page; undefined on the last page. */
   readonly next?: string
 }
 
 export interface LetterGroup {
-  /** The reason and the error, without the numbers that vary. */
+  /** The reason and the error, without ids and numbers, which differ between letters. */
   readonly name: string
   readonly reason: string
   /** The error of the newest letter. */
@@ -201,7 +201,7 @@ export interface Letter {
   readonly error?: ErrorLine
   /** The id of the replay that created this copy. */
   readonly replayId?: string
-  /** The id of the row of this message, while it is kept. */
+  /** The id of the row of this message; undefined if the row is not kept. */
   readonly row?: number
   readonly excerpt: string
 }
@@ -211,9 +211,9 @@ export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user
   readonly handledAt: number
   /** The names of the handlers that handled the message. The empty name stands for all handlers without a name. */
   readonly handlers: readonly string[]
-  /** Whether no handler matched. */
+  /** Whether the message was ignored because no handler matched. */
   readonly ignored: boolean
-  /** Pass this as `after` to get the next page. */
+  /** Pass this as `after` to list the messages that follow this one. */
   readonly cursor: string
 }
 
@@ -234,7 +234,7 @@ export interface ReplayRequest {
   readonly maxPerSecond?: number
   /** Whether to count the messages without replaying them. */
   readonly dryRun: boolean
-  /** The count of a dry run, for showing the progress. */
+  /** The number of messages that a dry run counted. The page uses it to show the progress. */
   readonly total?: number
 }
 
@@ -261,17 +261,20 @@ export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | '
 
 export interface Row {
   readonly id: number
-  /** When the message arrived or was queued, or when a copy first appeared. */
+  /** When the message arrived or was queued. For a copy that a replay created, when the copy first appeared. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
   readonly part: string
   readonly state: RowState
-  /** One of the seven types, or `batch`; undefined for a body that is not a message. */
+  /** One of the seven message types, `custom` or `batch`; undefined for a body that is not a message. */
   readonly type?: string
   readonly name?: string
   /** The `userId` of the message, or else its `anonymousId`. */
   readonly user?: string
-  /** The `messageId`, or a digest of the bytes. Rows of one message share it. A collected request has the ids of its calls, at most 100. */
+  /**
+   * The `messageId`, or else a digest of the bytes, which is the same in all rows of a message. A collected request has the ids of its
+   * calls, at most 100.
+   */
   readonly messageIds?: readonly string[]
   /** The id of the replay that created this copy. */
   readonly replayId?: string
@@ -283,13 +286,13 @@ export interface Row {
   /** The length of the body, in bytes. */
   readonly bytes: number
   readonly attempts: number
-  /** When the next attempt is due, while the message waits for it. */
+  /** When the next attempt is due; undefined if the message does not wait for a retry. */
   readonly retryAt?: number
-  /** While the message waits, the URLs that gave a final response and are not tried again. */
+  /** The URLs that gave a final response and are not tried again. Set only while the message waits. */
   readonly finalUrls?: readonly string[]
   /** The duration of the handlers, or of the latest attempt, in milliseconds. */
   readonly durationMs?: number
-  /** Whether a stranger may have sent the message. Such rows are kept separately and displace no others. */
+  /** Whether the message may come from a stranger. Such messages are kept separately and never displace other messages. */
   readonly isRefused?: boolean
 }
 
@@ -312,11 +315,11 @@ export interface RequestLine {
   readonly method: string
   readonly path: string
   readonly remoteAddress?: string
-  /** Names are in lower case. A value is null if it may be a secret. */
+  /** The headers, with names in lower case. A value that may be a secret is null. */
   readonly headers: readonly (readonly [name: string, value: string | null])[]
 }
 
-/** The exact bytes, with each write key replaced by `…`: `text` if they are UTF-8, otherwise `base64`. Has neither if no body is shown. */
+/** A body with each write key replaced by `…`: `text` if it is UTF-8, otherwise `base64`. Both are undefined if the body is not shown. */
 export interface Body {
   readonly size: number
   readonly text?: string
@@ -326,7 +329,10 @@ export interface Body {
 /** A step in the timeline of a message. */
 export type Step = { readonly at: number } & (
   | { readonly what: 'arrived'; readonly remoteAddress?: string; readonly bytes: number; readonly isCopy: boolean }
-  /** `isVerified` is false if there was no signature. `hasHeader`: a header was checked instead. `secretIndex`: the secret that matched. */
+  /**
+   * `isVerified` is false if there was no signature. `hasHeader` is true if a header was checked instead of a signature. `secretIndex` is
+   * the index of the secret that matched.
+   */
   | {
       readonly what: 'checked'
       readonly isVerified: boolean
@@ -343,7 +349,7 @@ export type Step = { readonly at: number } & (
       readonly durationMs: number
       readonly runs: readonly RunLine[]
       readonly error?: ErrorLine
-      /** What follows a failure; a number is the time of the next attempt. */
+      /** What follows a failure: a retry by the sender, a dead letter, or an attempt at this time. */
       readonly next?: 'sender' | 'dead_letter' | number
     }
   | { readonly what: 'ignored' }
@@ -353,7 +359,7 @@ export type Step = { readonly at: number } & (
   | { readonly what: 'queued' }
   | { readonly what: 'redriven' | 'dropped' }
   | { readonly what: 'attempt'; readonly attempt: AttemptLine }
-  /** The end of a round. */
+  /** The end of a round of attempts. */
   | {
       readonly what: 'round'
       readonly status: 'delivered' | 'retrying' | 'failed'

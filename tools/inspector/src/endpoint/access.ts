@@ -7,7 +7,7 @@ import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal, refuseUnless } from './answers.ts'
 
-/** The header with the token. With `authorize`, it may have any value. */
+/** The header that contains the token. With `authorize`, the header may have any value. */
 const OWN_HEADER = 'x-hookline-inspector'
 
 export interface GuardOptions {
@@ -21,14 +21,14 @@ export interface GuardOptions {
 /** The timeout of `authorize`, in milliseconds. */
 const ANSWER_MS = 10_000
 
-/** Creates the guard of an inspector. It uses `authorize`, or a token, which is random by default. */
+/** Creates the guard of an inspector. The guard uses `authorize`, or a token, which is random by default. */
 export function createGuard({ authorize, token = randomBytes(32).toString('base64url'), log, machine }: GuardOptions) {
   const clock = inBackground(machine)
   const expected = Buffer.from(token)
 
   function checkToken(request: AccessRequest): Access {
     requireLocal(request)
-    if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for everyone.
+    if (!request.path.startsWith('/api/')) return 'read' // The files of the page need no token, because they contain no data.
     const given = Buffer.from(String(request.headers[OWN_HEADER]))
     const isToken = given.length === expected.length && timingSafeEqual(given, expected)
     const rule = "The request must have the token from the inspector's URL. It has no token, or an old one"
@@ -69,7 +69,7 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
       refuseUnless(access !== false, 403, text)
       return access
     },
-    /** Adds the token as a fragment: browsers never send a fragment, but they send a cookie to every port of the host. */
+    /** Adds the token as a fragment, because browsers never send a fragment. They would send a cookie to every port of the host. */
     url(mount: string): string {
       if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
       throw new TypeError(
@@ -82,8 +82,8 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
 const INSTEAD = 'Pass `authorize` to createInspector to decide who may see the inspector.'
 
 /**
- * Accepts a request from this machine that came through no proxy. Checks the connection, the proxy headers, and Host, because the
- * name of another site can resolve to this machine.
+ * Accepts only a request from this machine that came through no proxy. Checks the connection, the proxy headers, and the Host header,
+ * because the host name of another site can resolve to this machine.
  *
  * @throws Refusal that says what to do.
  */
@@ -115,7 +115,7 @@ function titleCase(name: string): string {
 }
 
 /**
- * Accepts a request that a browser sent for the page itself, or that came from no browser.
+ * Accepts only a request that the page sent, that a user made in the address bar, or that did not come from a browser.
  *
  * @throws Refusal for a request from another site.
  */
@@ -140,9 +140,9 @@ function foreign(found: string): Refusal {
 }
 
 /**
- * Accepts a POST that only the page or a program can send, because a form on another site cannot set this header.
+ * Accepts a POST only with this header, because a form on another site cannot set the header.
  *
- * @throws Refusal
+ * @throws Refusal if the header is missing.
  */
 export function requireOwnHeader(headers: EndpointHeaders): void {
   const text = 'A POST must have the header X-Hookline-Inspector: 1. Add the header.'

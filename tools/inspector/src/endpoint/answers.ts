@@ -8,7 +8,7 @@ declare const HOOKLINE_PAGE: string
 
 export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
-/** The headers of every answer. They let the page run only its own script, and keep it out of frames and caches. */
+/** The headers of every answer. They let the page run only its own script, and keep the page out of frames and caches. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -34,7 +34,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal with the other arguments when the condition is false. */
+/** @throws Refusal, created from the other arguments, if the condition is false. */
 export function refuseUnless(isSo: boolean, ...refusal: ConstructorParameters<typeof Refusal>): asserts isSo {
   if (!isSo) throw new Refusal(...refusal)
 }
@@ -54,7 +54,7 @@ export function json(value: unknown): PageAnswer {
 
 const CONSUMED = 'The body was read before the request reached the inspector. Mount the inspector before body parsers.'
 
-/** Returns the answer for an error; undefined when the error is a bug in the inspector. Renders HTML when `/` is requested. */
+/** Returns the answer for an error; undefined when the error is a bug in the inspector. A request for `/` is answered with HTML. */
 export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | undefined {
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
@@ -65,9 +65,9 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
 }
 
 /**
- * Returns a whole number that the page sent.
+ * Returns a value that the page sent, which must be a whole number in this range.
  *
- * @throws Refusal
+ * @throws Refusal for any other value.
  */
 export function requireBetween(name: string, value: unknown, least: number, most: number): number {
   const number = Number.isInteger(value) ? (value as number) : Number.NaN

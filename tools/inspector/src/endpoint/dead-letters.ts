@@ -1,4 +1,4 @@
-/** Dead letters: lists and groups them, redrives and drops them. */
+/** Lists, groups, redrives and drops dead letters. */
 
 import { type Clock, HooklineError } from 'hookline'
 import { groupOf, MAX_ERROR } from '../../../letter-groups.ts'
@@ -14,9 +14,9 @@ type Unread = { readonly [field in keyof Change]?: unknown }
 const MAX_READ = 10_000
 /** The maximum number of dead letters in one list. */
 const MAX_LISTED = 50
-/** The number of dead letters that are changed at once. */
+/** The maximum number of dead letters to change in one call. */
 const SLICE = 500
-/** How long groups are cached, in milliseconds: reading them again for each page would put a heavy load on the engine. */
+/** How long groups are cached, in milliseconds. Reading the groups again for each page would put a heavy load on the engine. */
 const GROUPS_MS = 5_000
 
 type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
@@ -58,7 +58,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
     let count = 0
     for (let from = 0; from < selected.length && !signal.aborted; from += SLICE) {
       const ids = selected.slice(from, from + SLICE).map(({ id }) => id)
-      // A worker may complete a redriven job before the queue has responded.
+      // The time and version are read first, because a worker may complete a redriven job before the queue responds.
       const [at, { version }] = [clock.now(), journal]
       count += await queue[what](ids).catch((error: unknown) => {
         if (!(error instanceof HooklineError)) throw error
@@ -85,7 +85,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock) {
     /**
      * Redrives or drops dead letters. With `dryRun`, only counts them.
      *
-     * @throws Refusal (as a rejection) for an invalid change, and while another change to the queue is running.
+     * @throws Refusal (as a rejection) if the change is invalid, or if another change to the queue is running.
      */
     async change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed> {
       const { name } = part
@@ -128,7 +128,7 @@ async function group(queue: PartQueue): Promise<Groups> {
   return { groups: sorted, isWhole: readCount <= MAX_READ }
 }
 
-/** Finds all the dead letters before any is changed, so that one that fails again in the meantime is not changed twice. */
+/** Finds all selected dead letters before any of them is changed, so that a redriven job that fails again is not changed twice. */
 async function select(queue: PartQueue, { ids, group }: Change, signal: AbortSignal) {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []

@@ -51,7 +51,7 @@ const BODY_MS = 10_000
 const MAX_MINUTES = 240
 const MAX_SENDING = 4
 
-/** Creates the endpoint, which reads no part before the first request. */
+/** Creates the endpoint. It reads nothing from the parts before the first request or message. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
   const background = inBackground(machine)
@@ -62,7 +62,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const isOpen = (): boolean => streams.isOpen
   const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
   const streams = createStreams(journal, [queues, history], background)
-  const stopLooking = journal.onChange(queues.look) // The plots start with the first message, not with the first page.
+  const stopLooking = journal.onChange(queues.look) // The plots start when the first message arrives, even if no page is open.
   let sending = 0
   let isClosed = false
 
@@ -243,7 +243,7 @@ function redirect({ originalPath, query }: PageRequest): PageAnswer {
   return createAnswer(308, 'text/plain', '', { location: `./${last}/${query === '' ? '' : `?${query}`}` })
 }
 
-/** @throws Refusal for anything but an id. */
+/** @throws Refusal if the query has no valid id. */
 function readId(query: URLSearchParams): number {
   const id = query.get('id') ?? ''
   const text = '`id` must be the id of a message. Open the message from the list.'

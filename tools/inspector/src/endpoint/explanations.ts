@@ -1,4 +1,4 @@
-/** Explains why the signature of a kept request was refused, when the request is opened. */
+/** Explains why the signature of a kept request was refused, when a user opens the request. */
 
 import type { Clock, Receiver } from 'hookline'
 import { explainSignature } from 'hookline/testing'
@@ -12,19 +12,19 @@ const SECRETS_MS = 5_000
 const MAX_BODY_BYTES = 512 * 1024
 /** The maximum number of secrets to try. */
 const MAX_SECRETS = 3
-/** The maximum number of bytes to hash for all secrets together, about a tenth of a second: body and signature are untrusted. */
+/** The maximum number of bytes to hash for all secrets together, because the body is untrusted. This takes about a tenth of a second. */
 const MAX_BYTES = 40_000_000
 
 /**
  * @param receivers The receivers, keyed by name.
  * @param machine The system clock.
- * @returns A function that explains a refused signature. It rejects with a Refusal when the secret cannot be read.
+ * @returns A function that explains a refused signature. The function rejects with a Refusal when the secret cannot be read.
  */
 export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine: Clock) {
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
     const receiver = receivers.get(part)
     if (receiver === undefined) return []
-    // The error of a provider may contain anything. The receiver has already reported it.
+    // The error of a provider is not shown, because it may contain anything. The receiver has already reported the error.
     const secrets = await withTimeout(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
       () => TIMED_OUT,
     )

@@ -1,4 +1,4 @@
-/** Handled messages: lists them as they are found, and replays them while the page shows the progress. */
+/** Lists handled messages as they are found, and replays them while the page shows the progress. */
 
 import { type HandledMessage, type HistoryFilter, HooklineError, type ReplayOptions } from 'hookline'
 import { type Json, readField } from '../../../json.ts'
@@ -16,9 +16,9 @@ interface Running {
 }
 
 const MAX_LISTED = 100
-/** The maximum number of walks at a time. Each walk may read the whole history. */
+/** The maximum number of simultaneous walks through histories. Each walk may read a whole history. */
 const MAX_WALKS = 4
-/** The maximum number of events in a plan. The most frequent ones are listed. */
+/** The maximum number of events to list in a plan. The most frequent events are listed. */
 const MAX_EVENTS = 20
 /** The maximum number of ended replays to show. */
 const MAX_ENDED = 10
@@ -34,7 +34,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     onChange()
   }
 
-  /** Starts a walk. Returns a function that ends it. */
+  /** Starts a walk through a history. Returns a function that ends the walk. */
   function startWalk(): () => void {
     const text = `The inspector is already reading ${MAX_WALKS} histories. Wait until one is read, then try again.`
     refuseUnless(walks < MAX_WALKS, 429, text, { 'retry-after': '1' })
@@ -95,7 +95,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     },
     snapshot: (): readonly ReplayStatus[] => [...replays.values()].map(({ status }) => status),
 
-    /** Yields a line of JSON for each message, at most 100, and a {@link Problem} at the end if the history failed. */
+    /** Yields a line of JSON for each of at most 100 messages, and a {@link Problem} at the end if the history failed. */
     async *list({ name, history }: PartWithHistory, query: URLSearchParams, { signal }: PageRequest) {
       let endWalk = (): void => {}
       try {
@@ -118,7 +118,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
      */
     async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
       const { dryRun, total, ...others } = body
-      const given: Json = { until: journal.now() + 1, ...others } // A later call with the same id continues with the same messages.
+      const given: Json = { until: journal.now() + 1, ...others } // This way, a later call with the same id has the same end.
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
       const advice = 'Send an id, so that the replay can be continued.'
@@ -161,7 +161,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
 /**
  * Checks the options with a replay that ends before it reads anything.
  *
- * @throws Refusal (as a rejection)
+ * @throws Refusal (as a rejection) for an invalid option.
  */
 async function requireOptions({ history }: PartWithHistory, options: ReplayOptions): Promise<void> {
   const signal = AbortSignal.abort()
@@ -170,7 +170,11 @@ async function requireOptions({ history }: PartWithHistory, options: ReplayOptio
   if (thrown !== signal.reason) throw thrown
 }
 
-/** Reads times as dates, and the text `where` as a field. The history checks everything else. @throws Refusal */
+/**
+ * Converts times to dates, and the text of `where` to a field and its value. The history checks everything else.
+ *
+ * @throws Refusal for an invalid `where`.
+ */
 function readFilter({ part: _, since, until, where, ...others }: Json): Json {
   return { ...others, ...toDate('since', since), ...toDate('until', until), ...toFields(where) }
 }

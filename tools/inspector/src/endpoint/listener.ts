@@ -1,4 +1,4 @@
-/** Serves the page on Node, with the Express adapter. Streams are sent as fast as their clients read. */
+/** Serves the page on Node.js, with the Express adapter. A stream is sent only as fast as its client reads. */
 
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -8,7 +8,7 @@ import { inBackground, invalidOption, kindOf, TIMED_OUT, withTimeout } from '../
 import type { Inspector } from '../api.ts'
 
 export interface PageRequest extends EndpointRequest {
-  /** The path of the URL before the mount made it relative. */
+  /** The complete path of the URL, including the path where the handler is mounted. */
   readonly originalPath: string
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal
@@ -21,13 +21,13 @@ export interface PageAnswer extends Omit<EndpointAnswer, 'body'> {
 type Incoming = Parameters<Inspector['handler']>[0]
 type Outgoing = Parameters<Inspector['handler']>[1]
 
-/** How long a client may take to read what was sent before the connection is closed, in milliseconds. */
+/** How long a client may take to read what was sent, in milliseconds. Then the connection is closed. */
 const READ_MS = 30_000
 
 /**
- * Returns the request listener for Node and the frameworks built on it.
+ * Returns the request listener for Node.js and the frameworks that are built on Node.js.
  *
- * @param handle Returns undefined for a path outside the page.
+ * @param handle Answers a request. Returns undefined for a path outside the page.
  * @param clock The system clock.
  */
 export function createHandler(
@@ -55,7 +55,7 @@ export function createHandler(
 
   return function hookline(request, outgoing, next) {
     requireNode(request, outgoing)
-    const response = outgoing as ServerResponse // HTTP/2 responses have the same methods, but types of their own.
+    const response = outgoing as ServerResponse // An HTTP/2 response has the same methods, but a different type.
     const gone = new AbortController()
     const { signal } = gone
     if (streamOf(outgoing).destroyed) gone.abort()
@@ -64,7 +64,7 @@ export function createHandler(
 
     function answerPage(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
       const { method, query, headers, remoteAddress } = given
-      const path = given.path || '/' // The path may be empty below a mount.
+      const path = given.path || '/' // The path is empty at the mount itself, without a slash.
       const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
       const [originalPath = ''] = originalUrl.split('?', 1)
       const asked = { method, path, query, headers, remoteAddress, readBody, originalPath, signal }
@@ -72,7 +72,7 @@ export function createHandler(
         const { body } = answered
         if (typeof body === 'string') return { ...answered, body }
         if (method !== 'HEAD') await stream(body, answered, response, signal).catch(() => cut(outgoing))
-        return { ...answered, body: '' } // The stream has been sent, and HEAD has no body.
+        return { ...answered, body: '' } // The stream has been sent, or the answer to HEAD has no body.
       })
     }
 
@@ -93,7 +93,7 @@ function cut(response: Outgoing): void {
   streamOf(response).destroy('stream' in response ? new Error('The answer is incomplete.') : undefined)
 }
 
-/** Returns the stream of a response. The compatibility API of HTTP/2 does not show how its stream ended. */
+/** Returns the stream of an HTTP/2 response, because the response does not show how the stream ended. Returns any other response itself. */
 function streamOf(response: Outgoing) {
   return 'stream' in response ? response.stream : response
 }

@@ -59,7 +59,7 @@ export function readListenOptions(options: ListenOptions): Required<ListenOption
 }
 
 /**
- * Reads one part, or an object of parts by name.
+ * Reads one part, or an object of parts that are keyed by name.
  *
  * @param methods The methods that distinguish a part from an object of parts.
  * @param names The names in use. This function adds the names of these parts.
@@ -102,7 +102,7 @@ function readParts<Part extends object>(
   return new Map(parts)
 }
 
-/** Checks the token. Errors never show it. */
+/** Checks the token. Errors never show the token. */
 function requireToken(token: unknown, authorize: unknown): void {
   if (token === undefined) return
   if (authorize !== undefined) {

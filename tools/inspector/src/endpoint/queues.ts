@@ -36,9 +36,9 @@ export interface PartHistory {
 }
 
 export interface PartQueue {
-  /** Returns whether the part has a queue: a receiver may have no inbox. */
+  /** Returns whether the part has a queue. A receiver without an inbox has none. */
   exists(): Promise<boolean>
-  /** Never rejects. */
+  /** Returns the health of the queue. Never rejects. */
   health(): Promise<Health & Partial<Pick<DestinationHealth, 'urls'>> & Pick<QueueStatus, 'isOff'>>
   letters(from: Pick<DeadLetterPage, 'after' | 'newestFirst'>): AsyncIterable<PartLetter>
   redrive(ids: readonly string[]): Promise<number>
@@ -47,7 +47,7 @@ export interface PartQueue {
 
 type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
 
-/** A dead letter. Its details are read when they are shown. */
+/** A dead letter. The details are read only when the page shows them. */
 export interface PartLetter {
   readonly id: string
   readonly reason: string
@@ -65,7 +65,7 @@ export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   return { name, kind: 'receiver', queue: { exists, health, letters, redrive, drop }, history }
 }
 
-/** Asks a part only once whether it has a queue or a history. A TypeError means that it has none; an engine error, that it has one. */
+/** Asks a part only once whether it has a queue or history. A TypeError means that it has none; a HooklineError, that it has one. */
 function once(ask: () => Promise<unknown>): () => Promise<boolean> {
   let found: Promise<boolean> | undefined
   return () => {
@@ -84,7 +84,7 @@ export function partOfDestination(name: string, destination: Destination): Watch
   return { name, kind: 'destination', queue: { exists: async () => true, health, letters, redrive, drop } }
 }
 
-/** Returns the part for a queue of an inbox or a destination. The jobs in the queue show which it is. */
+/** Returns the part for a queue of an inbox or a destination. Each dead letter shows which of the two it is from. */
 export function partOfQueue(name: string, queue: Queue, clock: Clock, how: InspectQueueOptions = {}): WatchedPart {
   const { health, deadLetters, redrive, drop, history: list, replay } = inspectQueue(queue, { clock, ...how })
   const letters: PartQueue['letters'] = (from) =>
@@ -117,7 +117,7 @@ function ofDestination(letter: SentLetter): PartLetter {
   return { id, reason, error: error ?? codeOf(attempts), failedAt, details }
 }
 
-/** Returns the code of the last attempt. */
+/** Returns the error code or the HTTP status of the last attempt. */
 function codeOf(attempts: SentLetter['attempts']): string {
   const last = attempts.at(-1)
   return last === undefined ? '' : (last.error ?? `HTTP ${last.status}`)
@@ -130,7 +130,7 @@ function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: 
   return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
 }
 
-/** Describes a message, even an invalid one: its beginning, and the fields that identify it. */
+/** Returns the beginning of a message, even of an invalid one, and the fields that identify the message. */
 export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
   const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
   const message = tryParse(bytes)
@@ -140,14 +140,14 @@ export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' |
     name: cut(nameOf(message), SHORT),
     user: cut(userOf(message), SHORT),
   }
-  // JSON omits undefined fields.
+  // The result may have undefined fields, because JSON omits them.
   return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
 }
 
 interface SamplerOptions {
   readonly parts: readonly WatchedPart[]
   readonly series: SeriesRecorder
-  /** Returns whether a page is open. The sampler samples often while one is open, and rarely otherwise. */
+  /** Returns whether a page is open. While a page is open, the sampler samples more often. */
   readonly isOpen: () => boolean
   readonly onSample: () => void
   readonly report: (thrown: unknown) => void
@@ -156,14 +156,14 @@ interface SamplerOptions {
 
 const OPEN_MS = 2_000
 const CLOSED_MS = 10_000
-/** The timeout of a part, in milliseconds. A part also times out after a second of its own clock, which may stand still. */
+/** The timeout of a call to a part, in milliseconds. A part has a timeout of its own, but the clock of the part may stand still. */
 const TIMEOUT_MS = 1_500
 
 type PartHealth = Awaited<ReturnType<PartQueue['health']>>
 
 const UNAVAILABLE = { status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
 
-/** Creates a sampler, which `look` starts. */
+/** Creates a sampler. The first call to `look` starts the sampling. */
 export function createSampler({ parts, series, isOpen, onSample, report, clock }: SamplerOptions) {
   let statuses: readonly QueueStatus[] = []
   let version = 0
@@ -200,7 +200,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
   }
 
-  /** Returns whether a part has a queue or a history. One that does not respond counts as present. */
+  /** Returns whether a part has a queue or a history. A queue or history that does not respond counts as present. */
   async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
     return queue !== undefined && (await withTimeout(queue.exists(), TIMEOUT_MS, clock)) !== false
   }
@@ -230,7 +230,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
   }
 }
 
-/** Converts the health of a part to JSON, with times in milliseconds. JSON omits undefined fields. */
+/** Converts the health of a part, with times in milliseconds. The result may have undefined fields, because JSON omits them. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
   const {
     status,

@@ -1,4 +1,4 @@
-/** The streams of open pages. Changes are looked up only when a page has read the last chunk, so a slow page only holds a version. */
+/** The streams of open pages. Changes are looked up only when a page has read the previous chunk, so nothing is buffered for slow pages. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
@@ -18,19 +18,19 @@ export interface Source {
 
 const MAX_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
-/** The timeout of each such check, in milliseconds. */
+/** The timeout for deciding whether a page may stay open, in milliseconds. */
 const ANSWER_MS = 10_000
 const MAX_ROWS = 200
-/** The interval between checks for changes, in milliseconds: at most 5 checks a second. */
+/** The minimum interval between checks for changes, in milliseconds: at most 5 checks a second. */
 const INTERVAL_MS = 200
 const HEARTBEAT_MS = 15_000
 const TYPE = 'text/event-stream'
 /** Keeps proxies and compressing middleware from buffering an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
-/** @param clock The system clock, with timers in the background: streams continue while the clock of the app stands still. */
+/** @param clock The system clock, because streams must continue while the clock of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
-  /** The beginning of event ids, because versions from different processes are not comparable. */
+  /** The beginning of the event ids of this process, because versions from different processes are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
   const streams = new Set<{ wake(): void; close(): void }>()
   const stopListening = journal.onChange(wake)
@@ -53,7 +53,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
     /**
      * Opens a stream.
      *
-     * @param isAllowed Called every minute. The stream ends unless the result is true. If undefined, the stream stays open.
+     * @param isAllowed Called every minute. The stream ends unless the result is true. Undefined if the stream may always stay open.
      * @throws Refusal when too many streams are open.
      */
     openStream(request: PageRequest, isAllowed: (() => Promise<boolean>) | undefined): PageAnswer {
@@ -101,7 +101,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
       }
 
-      /** Yields changes, or a heartbeat. Only the last rows have an id: a page that loses the stream before them gets all rows again. */
+      /** Yields changes, or a heartbeat. Only the last chunk of rows has an id: a page that misses that chunk gets all of the rows again. */
       function* look(): Generator<string> {
         isChanged = false
         const { rows, isReset, version: latest } = journal.changesSince(version)
