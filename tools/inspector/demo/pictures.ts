@@ -14,7 +14,7 @@ const MAX_BYTES = 120_000
 
 const { url } = await tellStory(3000, 4000) // The ports are fixed, because the pictures show the addresses.
 await takePictures()
-process.exit() // Without this, servers and timers would keep the process alive.
+process.exit() // Without this, the servers of the app would keep the process alive.
 
 async function takePictures(): Promise<void> {
   await mkdir(FOLDER, { recursive: true })

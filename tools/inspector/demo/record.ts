@@ -39,7 +39,7 @@ const texts = new Map<string, number>()
 const stream = await readStream()
 await recordAnswers()
 await writeFiles()
-process.exit() // Without this, servers and timers would keep the process alive.
+process.exit() // Without this, the servers of the app would keep the process alive.
 
 /** Reads the stream until it has the counts of every queue at the end of the story. All rows arrive before these counts. */
 async function readStream(): Promise<string> {

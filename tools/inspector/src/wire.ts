@@ -133,7 +133,7 @@ export interface Series {
 /** The events of a receiver since the inspector was created. */
 export interface PartEvents {
   readonly part: string
-  /** The events without a schema, then those that did not match their schema, then all others. In each group, the most frequent is first. */
+  /** Events without a schema, then events that did not match their schema, then all others: in each group, the most frequent first. */
   readonly events: readonly EventLine[]
   /** The number of messages whose events are not listed because there are too many events. */
   readonly others: number

@@ -128,7 +128,7 @@ async function group(queue: PartQueue): Promise<Groups> {
   return { groups: sorted, isWhole: readCount <= MAX_READ }
 }
 
-/** Finds all selected dead letters before any of them is changed, so that a redriven job that fails again is not changed twice. */
+/** Finds all selected dead letters before any of them is changed, so that a redriven job is not changed twice if it fails again. */
 async function select(queue: PartQueue, { ids, group }: Change, signal: AbortSignal) {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []

@@ -118,7 +118,8 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
      */
     async replay(part: PartWithHistory, body: Json, { signal }: PageRequest): Promise<ReplayPlan | ReplayStatus> {
       const { dryRun, total, ...others } = body
-      const given: Json = { until: journal.now() + 1, ...others } // This way, a later call with the same id has the same end.
+      // The end is fixed, so that a later call with the same id continues with the same messages.
+      const given: Json = { until: journal.now() + 1, ...others }
       const options = readFilter(given) as ReplayOptions
       if (dryRun === true) return count(part, { ...options, signal })
       const advice = 'Send an id, so that the replay can be continued.'

@@ -101,7 +101,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
         }
       }
 
-      /** Yields changes, or a heartbeat. Only the last chunk of rows has an id: a page that misses that chunk gets all of the rows again. */
+      /** Yields changes, or a heartbeat. Only the last chunk of rows has an id: a page that misses this chunk gets all the rows again. */
       function* look(): Generator<string> {
         isChanged = false
         const { rows, isReset, version: latest } = journal.changesSince(version)

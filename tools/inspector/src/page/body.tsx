@@ -1,4 +1,4 @@
-/** The body of a message: as a tree, as text, as bytes, and as differences from another body. */
+/** Shows the body of a message as a tree, as text, as bytes, or as differences from another body. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { Detail, Row } from '../wire.ts'
@@ -88,7 +88,7 @@ interface BranchProps {
   readonly depth: number
 }
 
-/** Shows JSON as a tree. A branch is rendered when it is opened. */
+/** Shows JSON as a tree. A branch is rendered only when a user opens it. */
 function Branch({ name, json, depth }: BranchProps) {
   const size = sizeOf(json)
   const [isOpen, setIsOpen] = useState(depth === 0 || (depth < 4 && size <= 20))

@@ -1,22 +1,22 @@
-/** Splits untrusted text into pieces that are shown as they are, and codes for characters that are invisible or move other text. */
+/** Splits untrusted text into pieces to show unchanged, and codes that replace characters that are invisible or move other text. */
 
 /** Matches characters that are invisible, that a terminal acts on, or that change the direction of text. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
-/** The maximum number of marks on one character. No script needs more, and browsers are slow with long runs of them. */
+/** The maximum number of combining marks on a character. No script needs more, and browsers are slow with long runs of marks. */
 const MAX_MARKS = 8
-/** Matches the characters that are shown as codes. */
+/** Matches the characters to show as codes, and the harmless ones. */
 const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MAX_MARKS}})\\p{M}`, 'gu')
-/** Joiners that emoji and scripts need. */
+/** Invisible characters that emoji and some scripts need, which are not shown as codes. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
-/** The maximum number of pieces that are codes, because browsers are slow with many elements. */
+/** The maximum number of codes to return as separate pieces, because browsers are slow with many elements. */
 const MAX_CODES = 50
 
 export type Piece = string | { readonly code: string }
 
 /**
- * Splits a text. Beyond the limit on codes, the rest is a single piece of text.
+ * Splits a text into pieces. When the limit on codes is reached, the rest of the text becomes a single piece.
  *
- * @param lines Whether line breaks and tabs are kept.
+ * @param lines Whether to keep line breaks and tabs instead of replacing them with codes.
  */
 export function splitText(value: string, lines: boolean): readonly Piece[] {
   const pieces: Piece[] = []
@@ -50,9 +50,10 @@ function codeOf(character: string): string {
 const RARE_COST = 16
 
 /**
- * Finds the end of a piece of text that a browser lays out in bounded time: the end of a line, unless the line is too long.
+ * Finds the end of a piece of text that is short enough for a browser to lay out quickly. A piece ends with a line, unless the line is
+ * too long.
  *
- * @param most The maximum number of characters, if all of them are visible ASCII.
+ * @param most The maximum number of visible ASCII characters. Any other character counts as several.
  */
 export function endOfPiece(text: string, from: number, most: number): number {
   let left = most
@@ -60,7 +61,7 @@ export function endOfPiece(text: string, from: number, most: number): number {
   for (let at = from; at < text.length; at += 1) {
     const unit = text.charCodeAt(at)
     left -= unit >= 0x20 && unit < 0x7f ? 1 : RARE_COST
-    // Surrogate pairs are not split.
+    // A piece must not end inside a surrogate pair.
     if (left < 0 && (unit < 0xdc00 || unit > 0xdfff)) return line > from ? line : at
     if (unit === 0x0a) line = at + 1
   }

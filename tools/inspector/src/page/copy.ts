@@ -1,11 +1,11 @@
-/** A message as text to paste: a command, or a test. Untrusted text stays data in both. */
+/** Converts a message to text to paste: a command or a test. Both quote untrusted text, so that it is never executed. */
 
 import type { Body, Detail, RequestLine } from '../wire.ts'
 import { UNSEEN } from './codes.ts'
 
-/** Linux accepts 128 KB in one argument. */
+/** The maximum size of a body in an argument, in bytes. Linux accepts arguments of up to 128 KB. */
 const ARGUMENT_BYTES = 100_000
-/** Headers that a client sets itself, or that belong to one connection. */
+/** The headers to omit: curl sets them itself, or they belong to one connection. */
 const OWN_HEADERS = [
   'host',
   'content-length',
@@ -18,7 +18,7 @@ const OWN_HEADERS = [
 ]
 
 /**
- * Returns the message as a command for a POSIX shell, without hidden headers; undefined when no body was kept.
+ * Returns the message as a curl command for a POSIX shell, without hidden headers; undefined if no body was kept.
  */
 export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'body' | 'steps'>): string | undefined {
   const bytes = bytesOf(body)
@@ -30,7 +30,7 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
     `curl --globoff --path-as-is -X ${quoteForShell(request?.method ?? 'POST')} ${quoteForShell(url)}`,
     ...headers.map(([name, value]) => `-H ${quoteForShell(value === '' ? `${name};` : `${name}: ${value}`)}`),
   ]
-  // Without this header, curl would add a content type.
+  // An empty header keeps curl from adding a content type.
   if (!headers.some(([name]) => name === 'content-type')) words.push("-H 'content-type:'")
   const isPlain = body.text !== undefined && isTypable(body.text)
   if (isPlain && bytes.length <= ARGUMENT_BYTES) {
@@ -40,7 +40,7 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
   return `${print} |\n  ${[...words, '--data-binary @-'].join(' \\\n  ')}`
 }
 
-/** Returns the message as a test of a receiver, for Node; undefined when its body is not UTF-8, or was not kept. */
+/** Returns the message as a test of a receiver, for Node.js; undefined if the body is not UTF-8, or was not kept. */
 export function copyAsTest({ row, body, isStored }: Pick<Detail, 'row' | 'body' | 'isStored'>): string | undefined {
   if (body.text === undefined) return undefined
   const name = [row.type ?? 'message', row.name].filter((word) => word !== undefined).join(' ')
@@ -60,7 +60,7 @@ test(${quoteForScript(`receives ${name}`)}, async () => {
 `
 }
 
-/** With an inbox, the answer is 200 before a message is handled. The test waits for the handler, and sends an id new to the inbox. */
+/** Returns a test that waits for the handler, because an inbox answers 200 before that. The message id is new, so that it is no duplicate. */
 function testOfInbox(name: string, text: string): string {
   return `import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -93,12 +93,12 @@ export function quoteForScript(text: string): string {
   return `'${escapeUnseen(JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'"))}'`
 }
 
-/** Returns an expression for the text: an object if JSON.stringify produces the same text, otherwise a string. */
+/** Returns a JavaScript expression for the text: JSON.stringify of an object if the result is the same text, otherwise a string. */
 function literalOf(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
     const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text
-    // In a script, this key sets the prototype.
+    // In a script, the key `__proto__` would set the prototype of the object.
     if (isSame && !hasPrototype(value)) return `JSON.stringify(${escapeUnseen(JSON.stringify(value, null, 2))})`
   } catch {
     // The text is not JSON.
@@ -131,12 +131,12 @@ export function bytesOf({ text, base64 }: Body): Uint8Array | undefined {
   return base64 === undefined ? undefined : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 }
 
-/** Returns whether a terminal shows the pasted text without acting on any of it. */
+/** Returns whether a terminal only shows the pasted text, and acts on no character in it. */
 function isTypable(text: string): boolean {
   return ![...text.matchAll(/\p{Cc}/gu)].some(([found]) => found !== '\n')
 }
 
-/** Returns a byte for printf, as an octal escape if needed: printf would read a hyphen at the beginning as an option. */
+/** Returns a byte for printf, as an octal escape if needed. A hyphen is escaped too, because printf could take it for an option. */
 function octalOf(byte: number): string {
   const character = String.fromCharCode(byte)
   return /[\w{}":,. ]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`

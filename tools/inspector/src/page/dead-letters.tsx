@@ -1,4 +1,4 @@
-/** The view "Dead letters": the queues, the dead letters of one of them grouped by error, and their actions. */
+/** The view "Dead letters": the queues, the dead letters of one queue grouped by error, and the actions on dead letters. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
@@ -13,7 +13,7 @@ export function DeadLettersView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
   const { rest } = useRoute()
-  /** The first queue that had dead letters. It stays chosen after its last dead letter is gone. */
+  /** The first queue that had dead letters. This queue stays chosen after its last dead letter is gone. */
   const first = useRef<string>()
   if (setup === undefined) return null
   const parts = setup.parts.filter(({ hasQueue }) => hasQueue).map(({ name }) => name)
@@ -63,7 +63,7 @@ function Letters({ part }: { readonly part: string }) {
   const [wanted, setWanted] = useState<Wanted>()
   const [done, setDone] = useState<string>()
   const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, group, after: pages.at(-1) })
-  // A letter that was redriven and failed again leaves the count unchanged.
+  // The answer may be old although the count of the queue is unchanged: a letter may have been redriven and have failed again.
   const isBehind = answer?.isWhole === true && queue !== undefined && countOf(answer) !== queue.deadLetters
   const state = `${queue?.deadLetters} ${isBehind && queue?.asOf}`
   const asked = useRef(state)
@@ -220,7 +220,7 @@ interface ChangeDialogProps extends Wanted {
   onClose(done: string | undefined): void
 }
 
-/** Asks the user to confirm a change to dead letters. Shows the result of a dry run. */
+/** Asks the user to confirm a change to dead letters. First shows the result of a dry run. */
 export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps) {
   const [plan, setPlan] = useState<Changed>()
   const { isBusy, error, post } = useAction()
@@ -229,7 +229,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
   const change = (dryRun: boolean): Promise<Changed | undefined> => {
     return post<Changed>(action, { part, ...scope, dryRun } satisfies Change)
   }
-  // The parent renders a new dialog for each change, so this runs once.
+  // The parent renders a new dialog for each change, so this effect runs once for each change.
   useEffect(() => void change(true).then(setPlan), [])
   const confirm = async (): Promise<void> => {
     const changed = await change(false)

@@ -1,4 +1,4 @@
-/** A dialog: its subject, and the buttons that close it or continue. */
+/** A dialog with a title, and with buttons that close the dialog or continue. */
 
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
@@ -30,7 +30,7 @@ export function Dialog({ title, close, action, plan, error, isHeld = false, onCl
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    return () => element?.close() // This restores the focus.
+    return () => element?.close() // Closing the dialog restores the focus.
   }, [])
   return (
     <dialog

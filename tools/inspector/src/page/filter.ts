@@ -1,11 +1,11 @@
-/** Selects the rows that the page keeps, and the ones that the list shows for the query in the URL. */
+/** Selects the rows that the page keeps, and the messages that the list shows for the query in the URL. */
 
 import type { ReceivedMessage } from 'hookline'
 import type { Row, Setup } from '../wire.ts'
 import { formatLiteral } from './format.ts'
 import type { Journey } from './journeys.ts'
 
-/** The types of messages, including those that receivers accept with `custom`. */
+/** The seven message types, and `custom` for any other message. */
 export const TYPES = [
   'page',
   'screen',
@@ -37,7 +37,7 @@ export function countFilters(query: URLSearchParams): number {
   return FILTERS.filter((name) => query.has(name)).length
 }
 
-/** Returns the query with a filter set, or without it when the value is empty. */
+/** Returns the query with a filter set, or without the filter when the value is empty. */
 export function withFilter(query: URLSearchParams, name: FilterName, value: string): URLSearchParams {
   const next = new URLSearchParams(query)
   if (value === '') next.delete(name)
@@ -45,7 +45,7 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-/** Returns a filter. All conditions must hold for one row. With a state but no part, that is the current row. */
+/** Returns a filter for messages. One row must meet all conditions: with a state but no part, the current row; otherwise, any row. */
 export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
   const set = wanted.filter(([, value]) => value !== '')
@@ -70,7 +70,7 @@ function testOf(name: FilterName, value: string): (row: Row) => boolean {
       return (row) => row.name?.toLowerCase().includes(value) ?? false
     case 'user':
       return ({ user }) => user?.toLowerCase().includes(value) ?? false
-    case 'status': // The value is 503, 50 or 5xx, for example.
+    case 'status': // For example, the value is 503, 50 or 5xx.
       return ({ status }) => String(status ?? '').startsWith(value.replaceAll('x', '')) && status !== undefined
   }
 }

@@ -71,7 +71,7 @@ export function formatInstant(at: number): string {
   return new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')
 }
 
-/** Formats a time relative to now: `4 s ago`, `in 3 min`. */
+/** Formats a time relative to `now`: `4 s ago`, `in 3 min`. */
 export function formatAgo(at: number, now: number): string {
   const seconds = Math.floor(Math.abs(now - at) / SECOND)
   if (seconds === 0) return 'now'
@@ -79,7 +79,7 @@ export function formatAgo(at: number, now: number): string {
   return now < at ? `in ${text}` : `${text} ago`
 }
 
-/** Returns the shortest beginning of a name that no other name has: `co` for `collector` if another is `crm`. */
+/** Returns the shortest beginning that distinguishes a name from the others: `co` for `collector` if another name is `crm`. */
 export function formatInitials(name: string, names: readonly string[]): string {
   const others = names.filter((other) => other !== name)
   const beginnings = Array.from(name, (_, index) => name.slice(0, index + 1))
@@ -90,12 +90,12 @@ export function formatLiteral(literal: string): string {
   return literal.replaceAll('_', ' ')
 }
 
-/** Describes the error of an attempt in words. A refused connection is not a refused message. */
+/** Describes the error of an attempt in words. The error `refused` means that the connection was refused, not the message. */
 export function formatAttemptError(error: string): string {
   return error === 'refused' ? 'connection refused' : formatLiteral(error)
 }
 
-/** Describes the code of a row in words. While the row waits, it is the code of the latest attempt. */
+/** Describes the code of a row in words. While the message waits, the code is the error of the latest attempt. */
 export function formatCode(code: string, state: RowState): string {
   return state === 'waiting' ? formatAttemptError(code) : formatLiteral(code)
 }

@@ -1,4 +1,4 @@
-/** The four hours in which a message is retried, as a line: past attempts, and expected ones. */
+/** Shows the four hours in which a message is retried as a line, with the past and the expected attempts. */
 
 import type { Row, Step } from '../wire.ts'
 import { formatCount, formatDuration, formatTime } from './format.ts'
@@ -12,7 +12,7 @@ interface FourHoursProps {
   readonly row: Row
 }
 
-/** Labelled minutes after the first attempt. Some are only shown on a wide line. */
+/** The minutes after the first attempt that have labels. Some labels are shown only on a wide line. */
 const MARKS = [0, 1, 10, 30, 60, 120, 240]
 const WIDE = [1, 30]
 

@@ -70,7 +70,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
     goTo(hrefOf('history', part, next), true)
   }
   const { handler, ...filter } = filterOf(query)
-  /** A user who filters by a handler usually wants to replay to that handler. */
+  /** Opens the dialog for a replay. If the list is filtered by a handler, suggests replaying to that handler. */
   const want = (which: Partial<Wanted>): void => {
     setWanted({ part, ...which, ...(handler !== undefined && { handlers: [handler] }) })
   }
@@ -179,7 +179,7 @@ interface Found {
   readonly readMore?: () => void
 }
 
-/** Reads a page of the history, and more on request. Starts again when the query changes. */
+/** Reads the first page of the history, and further pages on request. Starts again when the query changes. */
 function useHistory(part: string, query: URLSearchParams): Found {
   const [found, setFound] = useState<Found>({ lines: [], isReading: true })
   const search = query.toString()
@@ -284,7 +284,7 @@ interface ReplayDialogProps {
 
 const COUNT_AFTER_MS = 400
 
-/** Asks the user to confirm a replay. Shows the result of a dry run. */
+/** Asks the user to confirm a replay. First shows the result of a dry run. */
 export function ReplayDialog({ request: { handlers: given = [], ...request }, onClose }: ReplayDialogProps) {
   const [id, setId] = useState(idOfNow)
   const [names, setNames] = useState(given.join(' '))
@@ -352,7 +352,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
   )
 }
 
-/** Returns a new id: `replay-20261124-165103042`. */
+/** Returns the id of a new replay, with the current time: `replay-20261124-165103042`. */
 function idOfNow(): string {
   const digits = new Date().toISOString().replace(/\D/g, '')
   return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`

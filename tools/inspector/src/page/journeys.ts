@@ -3,13 +3,13 @@
 import type { Row } from '../wire.ts'
 
 export interface Journey {
-  /** The id of the oldest row at a destination or a receiver, or else of the request. */
+  /** The lowest id of the rows at destinations and receivers; if there are none, the id of the request to the collector. */
   readonly id: number
   /** When the journey began. */
   readonly at: number
   /** The rows in the order of the journey. A request to a collector is in the journey of each of its messages. */
   readonly rows: readonly Row[]
-  /** The row that needs attention, or the last row. */
+  /** The row that most needs attention; if none does, the last row. */
   readonly current: Row
 }
 
@@ -18,8 +18,8 @@ const STAGES = { collected: 0, sent: 1, received: 2 } as const
 const ATTENTION = ['dead', 'waiting', 'failed', 'refused'] as const
 
 /**
- * Joins rows. A copy that a replay created has its own journey, and so does a collected request without other rows or with refused
- * calls.
+ * Joins rows into journeys. A copy that a replay created has its own journey. So does a request to a collector if it has refused calls,
+ * or if none of its messages has a row at another part.
  *
  * @param before The previous journeys, keyed by id. An unchanged journey stays the same object.
  */
@@ -57,7 +57,7 @@ function keyOf({ id, messageIds = [], replayId }: Row): string | number {
   return (replayId === undefined && messageIds[0]) || id
 }
 
-/** Returns the journey of one row, or of several. */
+/** Creates a journey from its rows. */
 export function journeyOf(rows: readonly Row[], id: number = rows[0]?.id ?? 0): Journey {
   const sorted = rows.toSorted(
     (one, other) => STAGES[one.kind] - STAGES[other.kind] || compare(one.part, other.part) || one.id - other.id,
@@ -75,7 +75,7 @@ export function journeyOf(rows: readonly Row[], id: number = rows[0]?.id ?? 0): 
   }
 }
 
-/** Finds the journey of a row. A request of several messages has its own journey. */
+/** Finds the journey that shows a row. A request that is part of other journeys is shown alone. */
 export function findJourney(journeys: readonly Journey[], id: number): Journey | undefined {
   const found = journeys.find(({ rows }) => rows.some((row) => row.id === id))
   const row = found?.rows.find((each) => each.id === id)
@@ -83,7 +83,7 @@ export function findJourney(journeys: readonly Journey[], id: number): Journey |
   return row.kind === 'collected' ? journeyOf([row]) : { ...found, current: row }
 }
 
-/** Returns the fields that identify the message. A request to a collector may contain several. */
+/** Returns the fields that identify the message, from the last row: a request to a collector, which comes first, may have many messages. */
 export function describe(rows: readonly Row[]): Pick<Row, 'type' | 'name' | 'user'> {
   return rows.findLast(({ type }) => type !== undefined) ?? {}
 }

@@ -1,4 +1,4 @@
-/** Parses JSON without changing it, and compares two values: numbers keep their digits, and objects keep the order and repeats of keys. */
+/** Parses and compares JSON without loss: numbers keep their digits, and objects keep the order of keys and repeated keys. */
 
 export type Json =
   | { readonly kind: 'object'; readonly entries: readonly Entry[] }
@@ -18,10 +18,10 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
 /**
  * Parses JSON, nested to any depth.
  *
- * @throws SyntaxError from the parser of the browser.
+ * @throws SyntaxError if the text is not JSON.
  */
 export function parseJson(text: string): Json {
-  JSON.parse(text) // This checks the syntax. The rest only finds where each token ends.
+  JSON.parse(text) // This checks the syntax. The rest of the function only finds where each token ends.
   const roots: Json[] = []
   const openNodes: Open[] = [{ kind: 'array', items: roots }]
   let key: string | undefined
@@ -51,7 +51,7 @@ export function sizeOf(json: Json): number {
   return json.kind === 'array' ? json.items.length : 0
 }
 
-/** Lists the values of an object or an array with their keys. Other values have none. */
+/** Lists the values in an object or array with their keys. Returns an empty list for any other value. */
 export function childrenOf(json: Json): readonly { readonly key: string | number; readonly value: Json }[] {
   if (json.kind === 'object') return json.entries
   return json.kind === 'array' ? json.items.map((value, key) => ({ key, value })) : []
@@ -95,7 +95,7 @@ export function findDifferences(left: Json, right: Json, most: number): readonly
   for (let pair = pairs.pop(); pair !== undefined && found.length < most; pair = pairs.pop()) {
     const { left, right } = pair
     if (left?.kind === right?.kind && (left?.kind === 'object' || left?.kind === 'array')) {
-      // The last pair is taken first, so this lists the fields in order.
+      // Pairs are taken from the end, so adding them in reverse order lists the fields in order.
       for (const next of pairsOf(pair).reverse()) pairs.push(next)
     } else if (!isEqual(left, right)) {
       found.push(pair)

@@ -1,4 +1,4 @@
-/** The page of the inspector: navigation, the connection, the theme, the keys, and the view that the URL names. */
+/** The page of the inspector: the navigation, the connection status, the theme, the keys, and the view that the URL names. */
 
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -31,7 +31,7 @@ function Page() {
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
   const isCounted = useStore((state) => state.queues.length > 0)
   const views = viewsOf(setup)
-  /** The first view of a page of queues. It stays after the last dead letter is gone. */
+  /** The view with which a page of queues opens. This view stays open after the last dead letter is gone. */
   const first = useRef<View>()
   if (isCounted) first.current ??= dead > 0 ? 'dead-letters' : 'queues'
   const view = views.includes(route.view) ? route.view : (first.current ?? 'queues')
@@ -44,7 +44,7 @@ function Page() {
   return (
     <>
       <header class="top">
-        {/* A link to the content would change the route. */}
+        {/* This is a button, because a link to the content would change the route. */}
         <button type="button" class="skip" onClick={() => main.current?.focus()}>
           Skip to the content
         </button>
@@ -70,7 +70,7 @@ function Page() {
   )
 }
 
-/** The views of the page. A page of queues receives no messages. */
+/** Returns the views of the page. A page of queues shows no received messages or events. */
 function viewsOf(setup: Setup | undefined): readonly View[] {
   if (setup?.command === 'queue') return ['queues', 'dead-letters', 'history']
   return (Object.keys(VIEWS) as View[]).filter((view) => view !== 'history' || setup?.command !== 'listen')
@@ -133,7 +133,7 @@ function ThemeSwitch() {
     try {
       localStorage.setItem(THEME_KEY, next)
     } catch {
-      // The browser stores nothing, so the theme lasts as long as the page.
+      // The browser does not allow storage, so the theme lasts only as long as the page is open.
     }
     setTheme(next)
     applyTheme(next)
@@ -165,5 +165,5 @@ function applyTheme(theme: Theme): void {
 applyTheme(readTheme())
 prefersDark.addEventListener('change', () => applyTheme(readTheme()))
 startKeys()
-void connect() // It never ends, and reports a lost connection itself.
+void connect() // The returned promise never settles. `connect` itself reports a lost connection.
 render(<Page />, document.querySelector('#page') as Element)

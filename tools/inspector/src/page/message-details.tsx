@@ -50,7 +50,7 @@ interface MessageProps {
 export function MessageView({ journey, headingRef, isEntered, onClose }: MessageProps) {
   const hasRows = useStore((state) => state.hasRows)
   useEffect(() => {
-    // On a narrow screen, the message covers the list.
+    // The message gets the focus, even without a key on a narrow screen, where the message covers the list.
     if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
   }, [headingRef, isEntered])
   const { type = 'not a message', name } = journey === undefined ? { type: 'Message' } : describe(journey.rows)
@@ -126,7 +126,7 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
   )
 }
 
-/** The maximum number of rows of a part to show. Strangers may send many messages with one id. */
+/** The maximum number of rows to show for each part, because a stranger may send many messages with the same id. */
 const MAX_OF_PART = 5
 
 /** Shows the parts that the message has passed through, with their steps. */
@@ -339,7 +339,7 @@ interface Shown {
 
 interface ItemProps extends Shown {
   readonly at?: number | undefined
-  /** The time of the first step. Later steps show how long after it they happened. */
+  /** The time of the first step. Each later step shows the time since the first step. */
   readonly first?: number | undefined
 }
 

@@ -50,7 +50,7 @@ export function MessagesView() {
   const listRef = useRef<HTMLDivElement>(null)
   const searchRef = useRef<HTMLInputElement>(null)
   const headingRef = useRef<HTMLHeadingElement>(null)
-  /** Whether a key opened the message, which then gets the focus. */
+  /** Whether a key opened the message. If so, the message gets the focus. */
   const isEntered = useRef(false)
   const wasOpen = useRef(false)
 
@@ -63,7 +63,7 @@ export function MessagesView() {
   }
   useEffect(() => {
     if (openId !== undefined) setChosenId(opened?.id ?? openId)
-    // The closed message had the focus.
+    // If the message that was closed had the focus, the list gets it.
     else if (wasOpen.current && document.activeElement === document.body) {
       ;(listRef.current ?? searchRef.current)?.focus()
     }
@@ -77,7 +77,7 @@ export function MessagesView() {
     isEntered.current = document.activeElement === headingRef.current
     return openMessage(next, true)
   }
-  /** Arrow keys scroll the focused element, unless that is the list. */
+  /** Moves in the list only if the list has the focus. Otherwise, arrow keys scroll the element that has it. */
   const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
   const enter = (): unknown => {
     const journey = journeys.find(({ id }) => id === activeId)
@@ -150,7 +150,7 @@ interface FiltersProps {
   readonly searchRef: RefObject<HTMLInputElement>
   readonly all: readonly Journey[]
   readonly shown: number
-  /** The number of messages that have arrived since the pause; undefined if there is no pause. */
+  /** The number of messages that have arrived since the list was paused; undefined if the list is not paused. */
   readonly fresh: number | undefined
   readonly onPause: () => void
 }
@@ -231,7 +231,7 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
   )
 }
 
-/** Links to the history of an inbox, which may have messages that the list no longer has. */
+/** Links to the history of an inbox, because the history may still have messages that the list no longer has. */
 function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   const hasHistory = useStore(({ setup }) => setup?.parts.some((part) => part.hasHistory) === true)
   if (!hasHistory) return null
@@ -243,7 +243,7 @@ function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   return <a href={hrefOf('history', '', new URLSearchParams(given))}>Search the history</a>
 }
 
-/** The command uses the origin of the page, because most pages are mounted in the app itself. */
+/** The command that sends a message to the app. It uses the origin of the page, because most pages are mounted in the app itself. */
 const COMMAND = `npx hookline send track --to ${location.origin}/webhooks`
 
 function Copied({ text }: { readonly text: string }) {
@@ -261,7 +261,7 @@ interface NoRowsProps {
   readonly onClear: () => void
 }
 
-/** Says why no row is shown, and what to do. */
+/** Says why the list is empty, and what to do. */
 function NoRows({ isFiltered, query, onClear }: NoRowsProps) {
   const hasRows = useStore((state) => state.hasRows)
   const setup = useStore((state) => state.setup)
@@ -319,7 +319,7 @@ interface ListProps {
   readonly listRef: RefObject<HTMLDivElement>
 }
 
-/** The list. Only visible rows are in the document. */
+/** The list of messages. Only the visible rows are in the document. */
 function List({ journeys, activeId, onOpen, listRef }: ListProps) {
   const [{ width, height }, setSize] = useState({ width: 1_000, height: 0 })
   const [top, setTop] = useState(0)
@@ -336,7 +336,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
     return () => observer.disconnect()
   }, [listRef])
 
-  // New rows are added at the top. The rows that the user is reading stay in place, unless the list is at its top.
+  // New rows are added at the top. The rows that the user is reading stay in place, unless the list is scrolled to the top.
   const anchor = useRef<(Pick<Journey, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
@@ -360,7 +360,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
     const at = activeIndex * rowPx
     if (at < list.scrollTop) list.scrollTop = at
     if (at + rowPx > list.scrollTop + list.clientHeight) list.scrollTop = at + rowPx - list.clientHeight
-    // The list scrolls when another row becomes active, not when new rows move it.
+    // The list scrolls when another row becomes active, but not when new rows move the active row.
   }, [activeId])
 
   const slots = Math.ceil(height / rowPx) + 1 + 2 * SPARE
@@ -397,7 +397,7 @@ function List({ journeys, activeId, onOpen, listRef }: ListProps) {
             return (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys
               <div
-                // The elements of removed rows are reused, so the key is a slot.
+                // The key is the number of a slot, so that the elements of removed rows are reused.
                 key={index >= first && index < first + slots ? index % slots : 'active'}
                 id={`row-${journey.id}`}
                 class="message-row"
@@ -491,7 +491,7 @@ function Cut({ class: name = '', children }: { readonly class?: string; readonly
   return <span class={`cut ${name}`}>{children}</span>
 }
 
-/** Shows the state of the message at each part: the initials of each part, or the name of the current one. */
+/** Shows the state of the message at each part, with the name of the current part and the initials of the others. */
 function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
   const names = useStore(({ setup }) => setup?.parts)?.map(({ name }) => name) ?? []
   const parts = [...Map.groupBy(rows, ({ part }) => part).values()]

@@ -15,12 +15,12 @@ export type View = keyof typeof VIEWS
 
 export interface Route {
   readonly view: View
-  /** The part after the name of the view, decoded: the id of a message, or the name of a part. */
+  /** What follows the name of the view, decoded: the id of a message, or the name of a part such as a receiver. */
   readonly rest: string
   readonly query: URLSearchParams
 }
 
-/** Returns the route, and renders the component again when the route changes. */
+/** Returns the current route. The component is rendered again when the route changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute)
   useEffect(() => {
@@ -37,7 +37,7 @@ export function hrefOf(view: View, rest = '', query?: URLSearchParams): string {
   return `#/${view}${rest === '' ? '' : `/${encodeURIComponent(rest)}`}${search === '' ? '' : `?${search}`}`
 }
 
-/** Goes to a link. `replace`: adds no entry to the browser's history. */
+/** Goes to a link. If `replace` is true, adds no entry to the browser's history. */
 export function goTo(href: string, replace = false): void {
   if (href === location.hash) return
   if (!replace) {
@@ -59,11 +59,11 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // A user edited the URL by hand.
+    return text // The text is not valid, because a user edited the URL by hand.
   }
 }
 
-/** The actions of keys, keyed by `event.key`. `g m` is a sequence. An action returns false to leave the key to other bindings. */
+/** Actions, keyed by `event.key` or by a sequence such as `g m`. An action returns false to leave the key to other bindings. */
 export type Keys = Readonly<Record<string, () => unknown>>
 
 const bindings: (() => Keys)[] = []

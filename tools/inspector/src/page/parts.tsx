@@ -11,7 +11,7 @@ import { useNow, useStore } from './store.ts'
 /**
  * Shows untrusted text isolated from its surroundings. Characters that are invisible or change the direction of text become codes.
  *
- * @param lines Whether line breaks and tabs are kept.
+ * @param lines Whether to keep line breaks and tabs instead of replacing them with codes.
  */
 export function Text({ value, lines = false }: { readonly value: string | undefined; readonly lines?: boolean }) {
   if (value === undefined) return null
@@ -29,7 +29,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>
 }
 
-/** Says why no queue is shown, and what to do. `so`: the consequence. */
+/** Says why no queue is shown, and what to do. `so` is the consequence of having no queue. */
 export function NoQueue({ so }: { readonly so: string }) {
   const isListen = useStore(({ setup }) => setup?.command === 'listen')
   return isListen ? (
@@ -54,7 +54,7 @@ export function Failure({ error }: { readonly error: string | undefined }) {
   )
 }
 
-/** Says that the user may only look. `what` begins the sentence: `Redriving and dropping need`. */
+/** Says that the user may only look. `what` is the beginning of the sentence, such as `Redriving and dropping need`. */
 export function ReadOnly({ what }: { readonly what: string }) {
   return (
     <p class="muted">
@@ -124,7 +124,7 @@ interface TimeProps {
   readonly children: ComponentChildren
 }
 
-/** Shows a time as its children describe it, and the exact time on hover. */
+/** Shows the description of a time that `children` contains, and the exact time on hover. */
 export function Time({ at, children, ...others }: TimeProps) {
   return (
     <time title={formatInstant(at)} {...others}>
@@ -148,7 +148,7 @@ export function NextAttempt({ row }: { readonly row: Row }) {
   return isDue && isHeld(row, queue) ? <Time at={retryAt}>held</Time> : <Countdown at={retryAt} />
 }
 
-/** Shows how long ago a time was: `4 s ago`. */
+/** Shows how long ago something happened: `4 s ago`. */
 export function Ago({ at }: { readonly at: number }) {
   return <Time at={at}>{formatAgo(at, useNow())}</Time>
 }
@@ -170,12 +170,12 @@ export function Facts({ class: name, facts }: { readonly class: string; readonly
 
 export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
-/** Returns the ids with one id added, or removed if it was among them. */
+/** Returns the ids with `id` added, or without `id` if they contain it. */
 export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }
 
-/** Announces a text to assistive technology. Repeated texts are announced again. */
+/** Announces a text to assistive technology, even if the text is the same as before. */
 export let announce: (text: string) => void = () => {}
 
 export function Announcer() {
@@ -190,7 +190,7 @@ export function Announcer() {
   )
 }
 
-/** Returns the status of an answer, or why there was none. */
+/** Returns the status of the answer to an attempt, or why there was no answer. */
 export function resultOf({ status, error }: AttemptLine): string {
   return `${status ?? formatAttemptError(error ?? 'no response')}`
 }
@@ -249,7 +249,7 @@ export function Choice({ label, options, ...select }: ChoiceProps) {
   )
 }
 
-/** A button that copies a text. Without a clipboard, it shows the text, selected. */
+/** A button that copies a text. If there is no clipboard, the button shows the text, already selected. */
 export function CopyButton({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setIsCopied] = useState(false)
   const [isShown, setIsShown] = useState(false)
@@ -264,7 +264,7 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
 
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text) // A page over plain HTTP from another host has no clipboard.
+      await navigator.clipboard.writeText(text) // This throws if there is no clipboard, as on a page over plain HTTP from another host.
       setIsCopied(true)
       announce('Copied')
     } catch {

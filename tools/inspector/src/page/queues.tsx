@@ -10,7 +10,7 @@ import { Ago, Countdown, type FactList, Facts, NextAttempt, NoQueue, State, Text
 import { Plots } from './plots.tsx'
 import { useAnswer, useNow, useStore } from './store.ts'
 
-/** All queues are open at first if there are at most this many. Each open queue polls for its plots. */
+/** The maximum number of queues that are all open at first. The number is small, because each open queue polls for its plots. */
 const FEW = 3
 
 export function QueuesView() {
@@ -102,7 +102,7 @@ const STATUSES = {
 const HELD = ['waiting', 'circuit open'] as const
 const OFF = ['waiting', 'switched off'] as const
 const PAUSED = ['waiting', 'paused'] as const
-/** A count is older than this only when its engine did not respond. */
+/** The age at which a count is stale. A count gets this old only if the engine of its queue does not respond. */
 const STALE_MS = 30_000
 
 function Counted({ status: queue }: { readonly status: QueueStatus | undefined }) {

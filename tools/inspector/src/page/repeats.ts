@@ -4,11 +4,11 @@ import type { Step } from '../wire.ts'
 
 export interface Fold {
   readonly steps: readonly Step[]
-  /** The number of rounds that repeat the previous round and are hidden until the fold is opened; undefined for steps that are shown. */
+  /** The number of repeated rounds in `steps`, which are hidden until the fold is opened; undefined if the steps are always shown. */
   readonly repeats?: number
 }
 
-/** Folds repeated rounds. The first and the last of them stay visible. */
+/** Folds repeated rounds. In each run of equal rounds, the first and last stay visible. */
 export function foldRepeats(steps: readonly Step[]): readonly Fold[] {
   const runs: { readonly sign: string; readonly rounds: Step[][] }[] = []
   for (const round of splitRounds(steps)) {
@@ -26,7 +26,7 @@ export function foldRepeats(steps: readonly Step[]): readonly Fold[] {
   })
 }
 
-/** Splits steps into rounds: the attempts at the URLs of a destination, with their result. Any other step is a round of its own. */
+/** Splits steps into rounds: attempts at the URLs of a destination, and the step after them. Any other step is a round of its own. */
 function splitRounds(steps: readonly Step[]): Step[][] {
   const rounds: Step[][] = []
   for (const [index, step] of steps.entries()) {
@@ -38,7 +38,7 @@ function splitRounds(steps: readonly Step[]): Step[][] {
 
 const TIMES = new Set(['at', 'durationMs', 'retryAt', 'next', 'stack'])
 
-/** Leaves out times, and the number of an attempt. */
+/** Omits times and attempt numbers from the JSON of a round. */
 function withoutTimes(key: string, value: unknown): unknown {
   return TIMES.has(key) || (key === 'attempt' && typeof value === 'number') ? undefined : value
 }

@@ -1,4 +1,4 @@
-/** Calculates when a message was and will be tried, and what holds it back. */
+/** Calculates when the next attempts of a message are expected, and whether something holds them back. */
 
 import { nextDelay } from '../../../../src/internals.ts'
 import type { AttemptLine, QueueStatus, Row, Step, UrlLine } from '../wire.ts'
@@ -8,7 +8,8 @@ export function findTried(steps: readonly Step[]): readonly Pick<AttemptLine, 'a
 }
 
 /**
- * Returns the times of the attempts after the next one, if each fails and each delay is the mean of its range.
+ * Returns the expected times of the attempts after the next one. Assumes that each attempt fails, and that each delay is the mean of its
+ * range.
  *
  * @param rounds The number of rounds that have ended.
  */
@@ -22,7 +23,7 @@ export function expectAttempts(nextAt: number, rounds: number, startedAt: number
   }
 }
 
-/** Returns the position of a time on the line, from 0 to 1. It grows with the square root, because most attempts are early. */
+/** Returns the position of a time on the line, from 0 to 1. The early part of the line is wider, because most attempts are early. */
 export function placeOf(elapsedMs: number, windowMs: number): number {
   return Math.sqrt(Math.max(0, Math.min(1, elapsedMs / windowMs)))
 }
@@ -31,7 +32,7 @@ export function placeOf(elapsedMs: number, windowMs: number): number {
 export interface Remaining {
   /** The URLs whose circuit is open. */
   readonly open: readonly UrlLine[]
-  /** The number of the other URLs. */
+  /** The number of remaining URLs whose circuit is not open. */
   readonly others: number
 }
 
@@ -41,7 +42,7 @@ export function findRemaining(urls: readonly UrlLine[], { finalUrls = [] }: Pick
   return { open, others: remaining.length - open.length }
 }
 
-/** Returns whether no remaining URL may be tried: a circuit waits for its probe, or the destination is disabled. */
+/** Returns whether no remaining URL may be tried, because all their circuits are open, or because the destination is disabled. */
 export function isHeld(row: Row, queue: QueueStatus | undefined): boolean {
   const { open, others } = findRemaining(queue?.urls ?? [], row)
   return queue?.isOff === true || (open.length > 0 && others === 0)

@@ -3,10 +3,10 @@
 const MINUTE = 60_000
 
 /**
- * Returns the labelled values of an axis that starts at 0: two to four steps of 1, 2 or 5 times a power of ten. The last value is
- * not below `max`.
+ * Returns the values to label on an axis that starts at 0: two to four steps of 1, 2 or 5 times a power of ten. The last value is at
+ * least `max`.
  *
- * @param unit `count`: whole numbers. `duration`: milliseconds, in steps of minutes for long durations.
+ * @param unit With `count`, the values are whole numbers. With `duration`, they are milliseconds, and long durations have steps of minutes.
  */
 export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   const rough = (max > 0 ? max : 1) / 3
@@ -16,18 +16,18 @@ export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }
 
-/** Returns the smallest number that is 1, 2 or 5 times a power of ten and not below the given one. */
+/** Returns the smallest number that is at least the given one, and 1, 2 or 5 times a power of ten. */
 function niceAbove(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough))
   const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
-  return Number((factor * power).toPrecision(1)) // This gives 0.2 rather than 0.2000…01.
+  return Number((factor * power).toPrecision(1)) // Rounding gives 0.2 instead of 0.2000…01.
 }
 
 /**
- * Returns the labelled times of an axis, in steps of whole minutes.
+ * Returns the times to label on an axis, in steps of whole minutes.
  *
  * @param most The maximum number of times.
- * @param offsetMs The difference between local time and UTC, for steps that start on the hour.
+ * @param offsetMs The difference between local time and UTC, so that hourly steps are on the hour in local time.
  */
 export function findTimeTicks(from: number, to: number, most: number, offsetMs: number): number[] {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE)
@@ -36,7 +36,7 @@ export function findTimeTicks(from: number, to: number, most: number, offsetMs: 
   return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, index) => first + index * step)
 }
 
-/** The values of a curve; null where there is none. */
+/** The values of a curve, one for each interval; null where there is no value. */
 export type Values = readonly (number | null)[]
 
 /** The box of a plot. The coordinate of its upper edge is 0. */
@@ -74,12 +74,12 @@ function round(value: number): number {
   return Math.round(value * 10) / 10
 }
 
-/** Returns the index of the interval at a position; outside the plot, that of the first or the last interval. */
+/** Returns the index of the interval at a position, or of the nearest interval if the position is outside the plot. */
 export function indexAt(x: number, { width, count }: Pick<Box, 'width' | 'count'>): number {
   return Math.max(0, Math.min(count - 1, Math.floor((x / width) * count)))
 }
 
-/** Returns the greatest value; undefined when all are null. */
+/** Returns the greatest value; undefined if all values are null. */
 export function greatestOf(values: Values): number | undefined {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? undefined : Math.max(...known)

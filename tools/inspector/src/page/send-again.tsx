@@ -65,7 +65,7 @@ function Result({ sent }: { readonly sent: Sent }) {
   )
 }
 
-/** Describes the result: `Accepted: 1 of 2 attempts.` */
+/** Describes the result of sending: `Accepted: 1 of 2 attempts.` */
 function describeSent({ attempts }: Sent): string {
   return `Accepted: ${attempts.filter(({ ok }) => ok).length} of ${formatCount(attempts.length, 'attempt')}.`
 }

@@ -9,9 +9,9 @@ export interface State {
   /** The setup; undefined until the inspector has answered. */
   readonly setup: Setup | undefined
   readonly refusal: string | undefined
-  /** `lost`: the page reconnects automatically. */
+  /** The state of the connection. When it is `lost`, the page reconnects automatically. */
   readonly link: 'connecting' | 'open' | 'lost'
-  /** Whether rows have arrived. */
+  /** Whether the first rows have arrived from the stream. */
   readonly hasRows: boolean
   readonly rows: readonly Row[]
   /** The rows, joined by message. */
@@ -24,7 +24,7 @@ const RETRY_MS = 1_000
 const PAUSE_MS = 100
 
 const TOKEN = /^#token=(.+)/
-/** The header with the token from the fragment of the inspector's URL. The token is stored only for its origin and this tab. */
+/** The header with the token from the fragment of the inspector's URL. The token is stored only in this tab, for this origin. */
 const OWN_HEADERS: Readonly<Record<string, string>> = { 'x-hookline-inspector': readToken() }
 addEventListener('hashchange', () => TOKEN.test(location.hash) && location.reload())
 
@@ -35,7 +35,7 @@ function readToken(): string {
     if (token !== undefined) sessionStorage.setItem(key, token)
     return token ?? sessionStorage.getItem(key) ?? '1'
   } catch {
-    return token ?? '1' // The browser stores nothing, so a reload needs the complete URL again.
+    return token ?? '1' // The browser does not allow storage, so a reload needs the complete URL again.
   } finally {
     if (token !== undefined) history.replaceState(null, '', '#/')
   }
@@ -54,12 +54,12 @@ let state: State = {
 const listeners = new Set<() => void>()
 let rowsById = new Map<number, Row>()
 let isSorted = true
-/** The difference between the clock of the app and the clock of the browser. */
+/** How far the clock of the app is ahead of the clock of the browser, in milliseconds. */
 let offsetMs = 0
 let isScheduled = false
 let renderedAt = Number.NEGATIVE_INFINITY
 
-/** Changes the state. Renders the first change at once, and all changes of the next moment together. */
+/** Changes the state. The first change is rendered at once. Changes that follow soon are rendered together. */
 function update(change: Partial<State>): void {
   state = { ...state, ...change }
   if (isScheduled) return
@@ -83,7 +83,7 @@ function sortRows(): void {
   state = { ...state, rows, journeys: joinRows(rows, before) }
 }
 
-/** Returns a part of the state, and renders the component again when that part changes. */
+/** Returns a selected part of the state. The component is rendered again when that part changes. */
 export function useStore<Part>(select: (state: State) => Part): Part {
   const [, render] = useReducer((count: number) => count + 1, 0)
   const part = select(state)
@@ -100,7 +100,7 @@ export function useStore<Part>(select: (state: State) => Part): Part {
   return part
 }
 
-/** Returns the time of the app's clock in milliseconds, and renders the component again every `everyMs`. */
+/** Returns the time of the app's clock in milliseconds. The component is rendered again every `everyMs` milliseconds. */
 export function useNow(everyMs = 1_000): number {
   const [, tick] = useReducer((count: number) => count + 1, 0)
   useEffect(() => {
@@ -126,10 +126,10 @@ export interface Answered<Answer> {
 }
 
 /**
- * Reads from the API, and reads again when the query changes. Reads only while the page is visible.
+ * Requests an answer from the API, and again when the query changes. Sends requests only while the page is visible.
  *
- * @param path The path below `api/`; undefined to read nothing.
- * @param again `everyMs`: reads again at this interval. `cause`: reads again when it changes.
+ * @param path The path below `api/`; undefined to request nothing.
+ * @param again When else to request the answer again: at the interval `everyMs`, and when the value of `cause` changes.
  */
 export function useAnswer<Answer>(
   path: string | undefined,
@@ -196,7 +196,7 @@ export function useAction(): Action {
   }
 }
 
-/** An error from an answer of the inspector. Its message is meant for the user. */
+/** An error that the inspector sent. The message of the error is meant for the user. */
 class Refused extends Error {}
 
 async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer> {
@@ -213,7 +213,7 @@ async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer
 /**
  * Reads lines of JSON as they arrive.
  *
- * @returns The error that came before the first line or after the last; undefined if there was none.
+ * @returns The error that came instead of lines, or after them; undefined if there was no error.
  */
 export async function readLines<Line>(
   path: string,
@@ -250,18 +250,18 @@ export async function connect(): Promise<never> {
   }
 }
 
-/** The id of the last rows. A new stream continues after these rows. */
+/** The event id of the latest rows. A new stream continues after these rows. */
 let lastEventId = ''
 
 async function readStream(): Promise<void> {
   const response = await fetch('api/stream', { headers: { ...OWN_HEADERS, 'last-event-id': lastEventId } })
   if (response.ok) update({ link: 'open' })
-  void loadSetup() // This also shows why the stream was refused.
+  void loadSetup() // If the stream was refused, this request shows why.
   if (!response.ok || response.body === null) return
   for await (const events of readParts(response.body, '\n\n')) for (const event of events) readEvent(event)
 }
 
-/** Yields the parts of a stream between separators, as they arrive. */
+/** Yields the parts of a stream between separators, as the parts arrive. */
 async function* readParts(stream: ReadableStream<BufferSource>, separator: string): AsyncGenerator<readonly string[]> {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
   for (let text = ''; ; ) {

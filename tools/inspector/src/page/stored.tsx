@@ -32,7 +32,7 @@ export function PartTabs({ label, view, parts, chosen, query, badge }: PartTabsP
 interface StoredItemProps {
   readonly message: Pick<Letter, 'type' | 'name' | 'user' | 'replayId' | 'row' | 'excerpt'>
   readonly at: number
-  /** The text before the time. */
+  /** The text to show before the time. */
   readonly before?: string
   readonly stack?: string | undefined
   readonly isSelected: boolean
