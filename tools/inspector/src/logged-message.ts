@@ -110,7 +110,7 @@ export function rowOf(logged: LoggedMessage): Row {
 function findFinalUrls(steps: readonly Step[]): readonly string[] {
   const final = new Set<string>()
   for (const step of steps) {
-    if (step.what === 'redriven') final.clear() // All URLs are tried again.
+    if (step.what === 'redriven') final.clear() // After a redrive, all URLs are tried again.
     if (step.what !== 'attempt') continue
     if (isRetryable(step.attempt)) final.delete(step.attempt.url)
     else final.add(step.attempt.url)

@@ -139,7 +139,7 @@ export function watchReceiver(
     if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
     logged.status = status
     if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
-    else if (logged.state === 'waiting') logged.code ??= error?.code // The message is stored, and the worker reports what happens next.
+    else if (logged.state === 'waiting') logged.code ??= error?.code // A worker reports what happens next to a stored message.
     addSteps(logged, event, answer)
     journal.update(logged)
     const isTaken = logged.isStored === true && status < 400

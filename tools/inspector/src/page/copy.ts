@@ -60,7 +60,7 @@ test(${quoteForScript(`receives ${name}`)}, async () => {
 `
 }
 
-/** Returns a test that waits for the handler, because an inbox answers 200 before that. The message id is new, so that it is no duplicate. */
+/** Returns a test that waits for the handler, which runs after the answer. The test sends a message id that is new to the inbox. */
 function testOfInbox(name: string, text: string): string {
   return `import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
