@@ -1,4 +1,4 @@
-/** One attempt at a message: the arguments of its handlers, and the data that is reported. */
+/** One attempt at handling a message: what its handlers get, and the data that is reported about the attempt. */
 
 import type { Clock } from '../kit/clock.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -8,13 +8,15 @@ import type { Delivery, HandlerNames } from './delivery.ts'
 import type { HandlerRun } from './events.ts'
 import type { Member } from './transaction.ts'
 
-/** The progress of a message in an inbox, by the names of its handlers. The empty name stands for all handlers without a name. */
+/**
+ * Which handlers of a message in an inbox are done, have failed or wait, by name. The empty name stands for all handlers without a name.
+ */
 export interface Progress extends HandlerNames {
   /** The handlers that succeeded, including in earlier attempts. */
   done: readonly string[]
-  /** The handlers that failed in this attempt; until it calls its handlers, those that failed in the previous one. */
+  /** The handlers that failed in this attempt; before the attempt calls its handlers, those that failed in the previous attempt. */
   failed: readonly string[]
-  /** The names of the handlers that run; undefined for all. */
+  /** The names of the handlers to call; undefined for all. */
   readonly only: readonly string[] | undefined
   /** The time at which each waiting handler gets its turn, in milliseconds since the epoch, keyed by handler name. */
   turns: ReadonlyMap<string, number>
@@ -24,13 +26,13 @@ export interface Progress extends HandlerNames {
 
 /** The part of an attempt that batch handlers need. */
 interface Batching {
-  /** Whether the message runs alone, because it may have ended a process: no other message joins its batch. */
+  /** Whether the message is handled alone, in a batch of its own, because it may have crashed a process. */
   readonly isAlone: boolean
-  /** The size of the message as it is stored. */
+  /** The size of the message as stored, in bytes. */
   readonly bytes: number
-  /** Undefined without a transaction. */
+  /** What a transaction needs to complete the message; undefined without a transaction. */
   readonly member: Member | undefined
-  /** Called when the handlers that get a single message have ended. */
+  /** Lets another message take the place of this one. Called when the handlers that get single messages have ended. */
   leavePlace(): void
 }
 
@@ -46,15 +48,15 @@ export interface Attempt {
   readonly clock: Clock
   /** When the attempt started, on the monotonic clock; undefined when nothing needs the time. */
   readonly startedAt?: number | undefined
-  /** The handlers that have ended; undefined when nothing needs them. */
+  /** The results of the handlers that have ended; undefined when nothing reads them. */
   readonly runs?: HandlerRun[] | undefined
-  /** Undefined without an inbox: all handlers run again. */
+  /** The progress of the message; undefined without an inbox, where a retry calls all handlers again. */
   readonly progress?: Progress | undefined
   /** Whether the message is in the inbox. */
   readonly isStored: boolean
-  /** Undefined when the inbox started without a batch handler. */
+  /** What batch handlers need; undefined when the inbox started without a batch handler. */
   readonly batching?: Batching | undefined
-  /** Whether no handler matched. */
+  /** Whether no handler matched the message. */
   isIgnored: boolean
   /** Ends the trace of the attempt; undefined when the attempt is not traced. */
   endTrace?: (error?: HooklineError) => void

@@ -10,11 +10,11 @@ import { type DeliveryParts, ReceivedDelivery } from './received-delivery.ts'
 /** A message whose request was verified. */
 export interface Incoming {
   readonly parts: DeliveryParts
-  /** @throws HooklineError when it is invalid. */
+  /** Parses the message. @throws HooklineError when the message is invalid. */
   readonly parse: () => ReceivedMessage
 }
 
-/** Splits a batch into its elements. A body that is not an array, or a batch that is refused as a whole, stays one message. */
+/** Splits a batch into its elements. A body that is not an array, or a batch that is refused as a whole, is returned as one message. */
 export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): Incoming | Incoming[] {
   try {
     const value = parseJson(parts.bytes)
@@ -36,7 +36,7 @@ function toIncoming(element: unknown, parts: DeliveryParts, takesCustom: boolean
   } catch {
     const text =
       'The element of the batch is nested too deeply to be written as JSON again. Send it as a message of its own.'
-    // The element has no bytes of its own: only the batch has bytes.
+    // No bytes are passed on for this element, because it cannot be written as JSON again.
     return {
       parts: { ...parts, bytes: new Uint8Array() },
       parse: () => refuse(new HooklineError('body_not_json', text)),

@@ -27,9 +27,9 @@ import { readWorkOptions } from './work.ts'
  * receiver.on('track', (message) => console.log(message.event))
  */
 export function createReceiver<
-  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  // biome-ignore lint/complexity/noBannedTypes: the empty object means that there are no schemas
   const Events extends EventSchemas = {},
-  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  // biome-ignore lint/complexity/noBannedTypes: the empty object means that there are no schemas
   const Traits extends TraitSchemas = {},
   const Custom extends CustomOption = undefined,
   const Strict extends boolean = boolean,
@@ -40,7 +40,7 @@ export function createReceiver<
   const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && new Deduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
-  /** How messages of the inbox are handled: by `start`, or by `work`, which may be under way. */
+  /** Whether `start` or `work` handles the messages of the inbox, and whether a call of `work` is in progress. */
   let handling: 'started' | 'working' | 'worked' | undefined
   let closed: Promise<readonly StoredMessage[]> | undefined
 
@@ -134,7 +134,7 @@ export function createReceiver<
     throw new TypeError(`\`${call}\` needs an inbox. Pass \`inbox\` to createReceiver.`)
   }
 
-  /** Returns the inbox, for the calls that handle its messages. */
+  /** Returns the inbox. Throws when its messages cannot be handled, because the receiver is closed, or has no inbox or no handler. */
   function requireHandling(call: string): Inbox {
     if (closed !== undefined) {
       throw new TypeError(`\`${call}\` needs an open receiver. This one is closed. Create a new receiver.`)
@@ -150,8 +150,8 @@ export function createReceiver<
     await withTimeout(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - startedAt)))
     await dedupe?.close(restMs)
-    const left = await inbox?.close(restMs) // Requests that wait for a silent engine are refused now.
-    await nextTurn() // Hosts write the last answers now.
+    const left = await inbox?.close(restMs) // Now refuses requests that wait for an engine that does not respond.
+    await nextTurn() // Gives hosts time to write the last answers.
     settings.log.flush()
     return left ?? []
   }
@@ -159,7 +159,7 @@ export function createReceiver<
 
 const GRACE_MS = 10_000
 const NOT_BOTH = 'which was already called. Remove one of the two calls.'
-/** How long requests in progress may still take when the grace period is shorter. */
+/** The minimum time for requests in progress, in milliseconds, even when the grace period is shorter. */
 const ANSWERS_MS = 300
 
 function readReceiveOptions(options: ReceiveOptions = {}) {

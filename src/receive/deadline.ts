@@ -1,10 +1,10 @@
-/** The deadline of a request, or of one attempt of the inbox: the one place where work races against time. */
+/** The deadline of a request, or of one attempt at a message in the inbox. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import type { Deadlines, Deadline as Timer } from '../kit/deadlines.ts'
 import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 
-/** The stages of a message: the code and the text of the error when the deadline passes during one. */
+/** For each stage of handling a message, the code and the text of the error if the deadline passes during that stage. */
 const STAGES = {
   body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
   secret: ['secret_unavailable', 'The secret provider did not respond in time. Make it respond or fail sooner.'],
@@ -28,7 +28,10 @@ export class Deadline {
   #stage: Stage
   #error: HooklineError | undefined
   #abort: AbortController | undefined
-  /** Rejects the innermost wait. A wait hands it back to the wait around it when its work settles: waits nest, and never overlap. */
+  /**
+   * Rejects the innermost wait. When the work of a wait settles, this becomes the function of the wait around it: waits nest, but never
+   * overlap.
+   */
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined
   #isOver = false
@@ -36,7 +39,7 @@ export class Deadline {
   readonly #since: number | undefined
 
   /**
-   * @param since When the time of the deadline began, on the monotonic clock. Default: the first wait.
+   * @param since The time at which the deadline began to run, on the monotonic clock. Default: the time of the first wait.
    */
   constructor(deadlines: Deadlines, stage: Stage, since?: number) {
     this.#deadlines = deadlines
@@ -44,12 +47,12 @@ export class Deadline {
     this.#since = since
   }
 
-  /** The error of the deadline once it has passed. */
+  /** The error of the deadline; undefined until the deadline passes. */
   get error(): HooklineError | undefined {
     return this.#error
   }
 
-  /** The signal of a delivery: it aborts when the deadline passes. */
+  /** The signal of a delivery, which aborts when the deadline passes. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
@@ -59,8 +62,8 @@ export class Deadline {
   }
 
   /**
-   * Starts a stage. From now on, the deadline has the error of this stage. Throws when the deadline has passed: the stage would be
-   * pointless.
+   * Starts a stage: if the deadline passes from now on, its error is the one of this stage. If the deadline has already passed, throws its
+   * error.
    */
   startStage(stage: Stage): void {
     if (this.#error !== undefined) throw this.#error
@@ -98,12 +101,14 @@ export class Deadline {
     })
   }
 
-  /** This is a method because the error keeps alive the closure that created it, and with it everything that the closure can reach. */
+  /**
+   * Starts the timer in a method of its own: an error keeps alive the closure that created it, which here reaches nothing but this object.
+   */
   #startTimer(): void {
     this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
 
-  /** Ends the innermost wait with this error. Default: the error of the stage. */
+  /** Ends the innermost wait with the given error. Default: the error of the stage. */
   pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error

@@ -2,7 +2,7 @@
 
 /** The answer to a claim. */
 export type Claim =
-  /** The key is yours: confirm it when the message is handled, release it when handling failed. */
+  /** The key is yours. Confirm it when the message has been handled; release it when handling has failed. */
   | Claimed
   /** Another claim holds the key. */
   | 'in_progress'
@@ -10,22 +10,22 @@ export type Claim =
   | 'done'
 
 /**
- * A claim that holds a key. It ends when its lease expires, even if its process has died. Only the first call of confirm or release has an
- * effect.
+ * A claim that holds a key. The claim ends when its lease expires, even if its process has died. Only the first call of `confirm` or
+ * `release` has an effect.
  */
 export interface Claimed {
   /** Marks the key as done for the dedupe window. Has no effect once the lease has expired and another claim holds the key. */
   confirm(): void | Promise<void>
-  /** Releases the key so that the next claim gets it. Has no effect once the lease has expired and another claim holds it. */
+  /** Releases the key so that the next claim gets it. Has no effect once the lease has expired and another claim holds the key. */
   release(): void | Promise<void>
 }
 
-/** Remembers keys of handled messages. When a call throws or rejects, the message is not handled and the sender retries. */
+/** Remembers the keys of handled messages. When `claim` throws or rejects, the message is not handled and the sender retries. */
 export interface Dedupe {
   /**
-   * Claims a key. Of several concurrent claims, only one gets it.
+   * Claims a key. If several claims of the same key are made at the same time, only one of them gets it.
    *
-   * @param key A UUID, when a receiver makes the claim.
+   * @param key The key. Receivers pass a UUID.
    */
   claim(key: string): Claim | Promise<Claim>
   /** Closes the store. Called when the receiver is closed. */

@@ -16,8 +16,8 @@ export interface ReceiverDedupeOptions {
   /** Remembers which messages were handled. */
   readonly store: Dedupe
   /**
-   * Identifies a message: of several messages with the same key, only one is handled. Gets the message as it was before its schema.
-   * Default: the delivery's id.
+   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its
+   * schema was applied. Default: the delivery's id.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string
 }
@@ -51,18 +51,18 @@ export class Deduplication {
     this.#clock = clock
   }
 
-  /** Returns the id that is derived from `key`. Returns undefined without `key`: the delivery then keeps its own id. */
+  /** Returns the id derived from the result of `key`, or undefined without `key`: the delivery then keeps its own id. */
   idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
     const { key } = this.#options
     if (key === undefined) return undefined
     const chosen: unknown = key(message, delivery)
     requireKey('dedupe.key', chosen)
-    return idOfKey(keyWithin(delivery.source, chosen)) // As an id, a key of any length fits the store.
+    return idOfKey(keyWithin(delivery.source, chosen)) // An id always has the same length, so a key of any length fits the store.
   }
 
   /**
-   * Calls `handle`, unless the message was handled before. Returns whether it was. The claim lasts until `handle` ends, even when the
-   * deadline passes first.
+   * Calls `handle` unless the message was handled before, and returns whether it was handled before. The claim lasts until `handle` ends,
+   * even when the deadline passes first.
    */
   async handleOnce(
     delivery: Delivery,
@@ -107,7 +107,7 @@ export class Deduplication {
   }
 }
 
-/** Ends a claim. Never throws: whatever the store answers, the message was handled, or was not. An error of the store is only reported. */
+/** Ends a claim. Never throws: an error from the store does not change whether the message was handled, so the error is only reported. */
 async function endClaim(
   claimed: Claimed,
   step: 'confirm' | 'release',
@@ -119,12 +119,12 @@ async function endClaim(
     return new HooklineError('dedupe_unavailable', message, { cause })
   }
   try {
-    if (deadline.error !== undefined) return await claimed[step]() // The sender already has its answer, so there is no hurry.
+    if (deadline.error !== undefined) return await claimed[step]() // The sender already has its answer, so no deadline applies.
     deadline.startStage('confirm')
     await deadline.wait(claimed[step](), (cause) => tellLate(explain(cause)))
   } catch (thrown) {
     const isLate = thrown instanceof HooklineError && thrown === deadline.error
     if (!isLate) tellLate(explain(thrown))
-    else if (step === 'confirm') tellLate(thrown) // A late release follows an error of the handlers, which says enough.
+    else if (step === 'confirm') tellLate(thrown) // For `release`, the error of the handlers says enough.
   }
 }

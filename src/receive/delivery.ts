@@ -31,28 +31,28 @@ export interface Delivery {
   readonly method: DeliveryMethod
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** The proof that was checked: the signature of the request, or its `header`. False with `allowUnsigned`. */
+  /** What was verified: the signature of the request, or the header that the option `header` names. False with `allowUnsigned`. */
   readonly verified: 'signature' | 'header' | false
   /** The source whose secret made the signature, when the receiver has several; undefined otherwise. */
   readonly source: string | undefined
-  /** The index of the secret that made the signature of the request, or of the value that its header has; undefined when unsigned. */
+  /** The index, in your list of secrets or of header values, of the one that the request matched; undefined when nothing was verified. */
   readonly secretIndex: number | undefined
   /**
    * Fires at the deadline, when the sender is told to retry, so that unfinished work can stop. For a message from an inbox, it fires after
    * `timeoutMs`, or when the grace period of `close` ends; the message is then handled again.
    */
   readonly signal: AbortSignal
-  /** The replay that made this copy; undefined for a message that arrived itself. */
+  /** The replay that made this copy; undefined for a message that came from a sender. */
   readonly replay: DeliveryReplay | undefined
   /**
-   * With `inbox.transactional`, a client of `pg` in a transaction, which Hookline commits after the handlers, together with the completion
-   * of the message. A handler must not end the transaction. The client refuses queries once the handlers have finished. Undefined
-   * otherwise, and in a batch: use `db` of the batch there.
+   * With `inbox.transactional`, a `pg` client in a transaction. Hookline commits the transaction after the handlers, together with the
+   * completion of the message. A handler must not end the transaction. The client refuses queries once the handlers have finished.
+   * Undefined without `inbox.transactional`, and for a batch handler, whose batch has a `db` of its own.
    */
   readonly db: TransactionClient | undefined
 }
 
-/** The typed part of a `pg` client in a transaction. To pass it to a library, cast it to the `PoolClient` of `pg`. */
+/** The part of a `pg` client that has types here. To pass the client to a library, cast it to `PoolClient` from `pg`. */
 export interface TransactionClient {
   query<Row = Record<string, unknown>>(
     text: string,
@@ -64,9 +64,9 @@ export interface TransactionClient {
 export interface DeliveryReplay {
   /** The id of the replay. */
   readonly id: string
-  /** When the message was handled before. */
+  /** When the original message was handled. */
   readonly handledAt: Date
-  /** The names of the handlers that the replay is for; undefined for all. */
+  /** The names of the handlers that the replay calls; undefined for all. */
   readonly handlers: readonly string[] | undefined
 }
 

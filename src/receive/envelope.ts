@@ -17,7 +17,7 @@ interface Head {
   readonly hasHeader?: boolean | undefined
   readonly secretIndex: number | undefined
   readonly from?: string | undefined
-  /** Undefined for POST. */
+  /** The method of the request; undefined for POST. */
   readonly method?: DeliveryMethod | undefined
   readonly group?: string | undefined
   readonly replay?: StoredReplay | undefined
@@ -27,15 +27,15 @@ interface Head {
 /** A replay, as its copies store it. */
 interface StoredReplay {
   readonly id: string
-  /** When the message was handled before, in milliseconds since the epoch. */
+  /** When the original message was handled, in milliseconds since the epoch. */
   readonly at: number
-  /** The handlers that the replay is for; undefined for all. */
+  /** The names of the handlers that the replay calls; undefined for all. */
   readonly only?: readonly string[] | undefined
 }
 
 const VERSION = 1
 
-/** Matches the names of headers that hold secrets and nothing about the message. */
+/** Matches the names of headers that are not stored, because they may hold secrets and say nothing about the message. */
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
@@ -67,9 +67,9 @@ function joinParts(head: Head, body: Uint8Array): Uint8Array {
 }
 
 /**
- * Copies a message for a replay. Returns the copy and its group.
+ * Copies a stored message for a replay. Returns the copy and its group.
  *
- * @throws HooklineError when the message is not an envelope.
+ * @throws HooklineError when the stored bytes are not an envelope.
  */
 export function copyFor(replay: StoredReplay, stored: Uint8Array): Pick<Job, 'body' | 'group'> {
   const head = readHead(stored)
@@ -82,7 +82,7 @@ export function readEnvelope(stored: Uint8Array): DeliveryParts {
   return {
     method,
     headers,
-    bytes: Buffer.from(bodyOf(envelope)), // A copy, because a queue in memory needs the original for the next attempt.
+    bytes: Buffer.from(bodyOf(envelope)), // A queue in memory needs the original for the next attempt.
     bodySource: source,
     receivedAt: at,
     verified: signature !== undefined && (hasHeader ? 'header' : 'signature'),

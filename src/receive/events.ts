@@ -1,4 +1,4 @@
-/** The events of a receiver. Observers and the diagnostics channels get the same ones. */
+/** The events of a receiver. Observers and the diagnostics channels get the same events. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { TracedEvent } from '../kit/trace.ts'
@@ -13,7 +13,7 @@ export interface FailedRequest {
   readonly headers: EndpointHeaders
   /** The path that the endpoint saw; undefined for a message from an inbox. */
   readonly path: string | undefined
-  /** The address of the connection, where the host knows it. */
+  /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
 }
 
@@ -23,36 +23,36 @@ export interface AnsweredRequest extends FailedRequest {
   readonly method: string | undefined
 }
 
-/** A message is valid, and goes to its handlers or into the inbox next. It is authentic if `delivery.verified`. */
+/** A message is valid, and goes to its handlers or into the inbox next. The message is authentic unless `delivery.verified` is false. */
 export interface ReceivedEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
 }
 
-/** A request, or an element of its batch, was refused or could not be processed; no handler saw it. */
+/** A request, or an element of a batch, was refused or could not be processed, so no handler was called for it. */
 export interface RefusedEvent {
   readonly error: HooklineError
   readonly request: FailedRequest
 }
 
-/** An authentic message is valid, but its event has no schema in `events`. Only for receivers with that option. */
+/** An authentic message is valid, but its event has no schema in `events`. Published only for receivers with that option. */
 export interface UnplannedEvent {
   readonly message: TrackMessage
   readonly delivery: Delivery
-  /** The number of messages of its event since the receiver was created. */
+  /** The number of messages of the same event since the receiver was created. */
   readonly count: number
 }
 
-/** A message is in the inbox, stored as durably as its queue allows, or was already there. */
+/** A message was stored in the inbox, as durably as its queue allows, or was already there. */
 export interface StoredEvent {
-  /** Undefined for an authentic message that is invalid: it becomes a dead letter. */
+  /** The message; undefined for an authentic message that is invalid, which becomes a dead letter. */
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
   /** How long storing took, in milliseconds. */
   readonly durationMs: number
 }
 
-/** No handler matches a message. It is answered 200, and complete in an inbox. */
+/** No handler matches a message. The message is answered 200 and, in an inbox, completed. */
 export interface IgnoredEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
@@ -61,8 +61,8 @@ export interface IgnoredEvent {
 }
 
 /**
- * The tracing channel `hookline:handle`: the handlers of a message are called. The trace ends with `hookline:handled`, `hookline:failed`,
- * or a release by `close`.
+ * The event of the tracing channel `hookline:handle`, which traces the handlers of a message. The trace ends with `hookline:handled`,
+ * `hookline:failed`, or a release by `close`.
  */
 export interface HandleEvent extends TracedEvent {
   readonly message: ReceivedMessage
@@ -77,13 +77,13 @@ export interface HandleEvent extends TracedEvent {
 
 /** How one handler ended. */
 export interface HandlerRun {
-  /** The messages that it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  /** The messages that the handler was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
   /** The name that the handler was registered with, or else the name of the function; empty if it has neither. */
   readonly name: string
   /** How long the handler took, in milliseconds. */
   readonly durationMs: number
-  /** The value that it threw; undefined when it succeeded. */
+  /** The value that the handler threw; undefined when the handler succeeded. */
   readonly error?: unknown
 }
 
@@ -95,7 +95,7 @@ export interface HandledEvent {
   readonly attempt: number
   /** How long the handlers took, in milliseconds. */
   readonly durationMs: number
-  /** One for each handler that ran, in the order in which they finished. */
+  /** The result of each handler that ran, in the order in which the handlers finished. */
   readonly runs: readonly HandlerRun[]
   /** Whether the message is in the inbox. */
   readonly isStored: boolean
@@ -103,7 +103,7 @@ export interface HandledEvent {
 
 /** Handlers of a message failed, or took too long. */
 export interface FailedEvent extends Omit<HandledEvent, 'message'> {
-  /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
+  /** The message; undefined when no handler saw it, because it is invalid for this receiver or its claims were lost too often. */
   readonly message: ReceivedMessage | undefined
   /**
    * The number of this attempt, counted from 1; always 1 without an inbox. For a message that is unreadable or whose claims were lost too
@@ -111,21 +111,23 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
    */
   readonly attempt: number
   readonly error: HooklineError
-  /** The next step: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
+  /** What happens next: a retry by the inbox, a dead letter, or, without an inbox, another delivery by the sender. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
-  /** Undefined without named handlers, and without an inbox. */
+  /** The handlers that are done, and those that failed; undefined without named handlers, and without an inbox. */
   readonly handlers?: HandlerNames | undefined
 }
 
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
   readonly request: AnsweredRequest
-  /** A refused request has a delivery, too. Its `bytes` are empty when no body was read. */
+  /** The delivery of the request, even of a refused one. Its `bytes` are empty when no body was read. */
   readonly delivery: Delivery
-  /** Undefined for a batch, whose messages are in `elements`, and for a message that was refused before it was parsed. */
+  /**
+   * The message; undefined for a batch, whose messages are in `elements`, and for a request that was refused before its message was parsed.
+   */
   readonly message: ReceivedMessage | undefined
   readonly status: number
-  /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
+  /** Why the request was refused or failed. Also set, with the status 200, for an invalid message that the inbox stored. */
   readonly error: HooklineError | undefined
   /** The time from the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
@@ -133,17 +135,17 @@ export interface AnsweredEvent {
   readonly elements: readonly ReceivedElement[]
 }
 
-/** `forget` was called, or a message was dropped because of `suppressForMs`: an observer should forget the messages of these users, too. */
+/** `forget` was called, or a message was dropped because of `suppressForMs`. Observers should forget the messages of these users, too. */
 export interface ForgottenEvent {
-  /** The ids as they were passed to `forget`, or those of the message that was dropped. */
+  /** The ids as they were passed to `forget`, or the ids of users in the message that was dropped. */
   readonly ids: string | readonly string[]
-  /** Undefined for all sources. */
+  /** The source whose messages to forget; undefined for all sources. */
   readonly source: string | undefined
 }
 
 /**
- * Observes one receiver. Each method is called synchronously, mostly before the answer is sent: keep it fast. An error that it throws
- * becomes a process warning.
+ * Observes one receiver. Each method is called synchronously, usually before the answer is sent, so keep it fast. If a method throws, the
+ * process emits a warning.
  */
 export interface ReceiverObserver {
   received?(event: ReceivedEvent): void
@@ -153,7 +155,7 @@ export interface ReceiverObserver {
   handled?(event: HandledEvent): void
   ignored?(event: IgnoredEvent): void
   failed?(event: FailedEvent): void
-  /** A message became a dead letter: after `failed`, unless its queue could not read it. */
+  /** A message became a dead letter. Called after `failed`, or alone when the queue could not read the message. */
   dead?(letter: DeadLetterMessage): void
   answered?(event: AnsweredEvent): void
   forgotten?(event: ForgottenEvent): void

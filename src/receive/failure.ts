@@ -1,4 +1,4 @@
-/** Errors that end the handling of a message, for its owner and for its sender. */
+/** Explains the errors that end the handling of a message, to the owner of the endpoint and to the sender. */
 
 import { describeError, HooklineError } from '../protocol/error.ts'
 import { locateIssues } from './schema-issues.ts'
@@ -27,7 +27,7 @@ function nameOf(thrown: unknown): string {
   }
 }
 
-/** Whether the message is at fault, so that sending it again would not help. */
+/** Whether the message itself is at fault, so that sending it again would not help. */
 export function isUnusable(error: unknown): error is HooklineError {
   return error instanceof HooklineError && error.status < 500
 }

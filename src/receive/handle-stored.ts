@@ -1,4 +1,4 @@
-/** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
+/** Handles the messages of the inbox: makes one attempt for each claim, and determines its outcome. */
 
 import type { Clock } from '../kit/clock.ts'
 import { createDeadlines, type Deadlines } from '../kit/deadlines.ts'
@@ -45,7 +45,7 @@ interface ReadableClaim {
   readonly before: RetryState
   readonly signal: AbortSignal
   readonly save: SaveState | undefined
-  /** Undefined when handlers need no transaction. */
+  /** Begins a transaction; undefined when handlers need none. */
   readonly begin: BeginTransaction | undefined
 }
 
@@ -54,35 +54,35 @@ interface ClaimedMessage {
   readonly job: ClaimedJob
   readonly before: RetryState
   delivery: Delivery
-  /** Undefined until the message is parsed. */
+  /** The message before its schema is applied; undefined until it is parsed. */
   wire?: ReceivedMessage
-  /** Undefined until its handlers are called. */
+  /** The attempt; undefined until handlers are called. */
   attempt?: Attempt
-  /** Undefined when no handler may see the message. */
+  /** The progress of the handlers; undefined when no handler may see the message. */
   progress?: Progress
-  /** Undefined without a transaction. */
+  /** What a transaction needs to complete the message; undefined without a transaction. */
   member?: Member
 }
 
-/** A message whose handlers may begin. */
+/** A message whose handlers may be called now. */
 interface Placed {
   readonly wire: ReceivedMessage
   readonly parts: DeliveryParts
   readonly deadline: Deadline
-  /** Undefined without batch handlers. */
+  /** The message in the batch room; undefined without batch handlers. */
   readonly held: Held | undefined
 }
 
 const BEGIN_AGAIN_MS = 1_000
 const MAX_LOST_CLAIMS = 5
 
-/** Counts the claims of a job that ended with their process, or lapsed. */
+/** Counts the claims of a job that were lost, because the process died or the lease lapsed. */
 export function countLostClaims(job: ClaimedJob): number {
   const { attempts, releases } = retryStateOf(job)
   return job.claimCount - 1 - attempts - releases
 }
 
-/** Reads the retry state of a job. When it is unreadable, each earlier claim counts as an attempt. */
+/** Reads the retry state of a job. When the state is unreadable, each earlier claim counts as an attempt. */
 function retryStateOf({ claimCount, retryState }: ClaimedJob): RetryState {
   return readRetryState(retryState, { attempts: claimCount - 1, releases: 0 })
 }
@@ -118,24 +118,24 @@ export class StoredMessages {
     this.#deadlines = createDeadlines(inbox.timeoutMs, receiver.clock)
   }
 
-  /** How many attempts have ended. */
+  /** How many attempts have succeeded, and how many have failed. */
   get ended(): { readonly handled: number; readonly failed: number } {
     return { handled: this.#handled, failed: this.#failed }
   }
 
-  /** Whether an attempt is under way, or a message waits for its turn. */
+  /** Whether an attempt is in progress, or a message waits for its turn. */
   get isBusy(): boolean {
     return this.#stops.size > 0 || this.#receiver.clock.now() < this.#lastTurn
   }
 
-  /** Handles a claimed job: makes an attempt, unless the job is unreadable, or its claims were lost too often. Returns the outcome. */
+  /** Handles a claimed job, and returns the outcome. Makes an attempt unless the job is unreadable or its claims were lost too often. */
   async handle(job: ClaimedJob, signal: AbortSignal, save?: SaveState, begin?: BeginTransaction): Promise<Outcome> {
     const stored = retryStateOf(job)
     const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
     const before = isRedriven ? { ...INITIAL, handlers: stored.handlers } : stored // Handlers that are done stay done.
     if (signal.aborted) return this.#release(before)
     if (isRedriven) {
-      await save?.(writeRetryState(before)) // The attempts start from 0, even if this process dies.
+      await save?.(writeRetryState(before)) // Attempts are counted from 0 again, even if this process dies now.
       if (signal.aborted) return this.#release(before)
     }
     let parts: DeliveryParts
@@ -156,7 +156,7 @@ export class StoredMessages {
     return this.#deadLetter({ job, before, delivery: new ReceivedDelivery(parts) }, error, reason)
   }
 
-  /** Says why a claim was lost. A lease lapses both when its process dies and when its process lives, but cannot renew it. */
+  /** Explains why a claim was lost. A lease lapses when its process dies, or when its process lives but cannot renew the lease. */
   #explainLostClaim({ blockedMs }: ClaimedJob): string {
     if (blockedMs !== undefined) return `the event loop was blocked for ${(blockedMs / 1_000).toFixed(1)} s`
     return this.#inbox.queue.leaseMs === undefined
@@ -166,7 +166,7 @@ export class StoredMessages {
 
   async #attempt({ job, parts, before, signal, save, begin }: ReadableClaim): Promise<Outcome> {
     const deadline = new Deadline(this.#deadlines, 'handlers')
-    // In a transaction, handlers that succeed are done only when all are: nothing is saved before.
+    // In a transaction, no handler is done until all of them are, so nothing is saved before then.
     const saving = createDeferredSave(
       () => begin === undefined && save?.(writeRetryState(this.#withHandlers(before, progress))),
     )
@@ -191,7 +191,7 @@ export class StoredMessages {
       }
       held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
       if (held?.place !== undefined) await held.place
-      deadline.startStage('handlers') // The receiver may have closed meanwhile.
+      deadline.startStage('handlers') // Throws if the receiver has closed meanwhile.
       await deadline.wait(this.#runHandlers(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
@@ -237,20 +237,20 @@ export class StoredMessages {
       })
       return this.#handlers.dispatch(claimed.attempt)
     }
-    // A batch begins the transaction of its messages.
+    // When only batch handlers match, their batch begins the transaction.
     if (member === undefined || !this.#handlers.matchAlone(wire)) return dispatch(claimed.delivery)
     await inTransaction([member], (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
   }
 
-  /** Reports what handlers throw after the deadline. Those that `close` told to stop are expected to fail. */
+  /** Reports what handlers throw after the deadline. Errors of handlers that `close` told to stop are expected, and not reported. */
   #reportLate(error: unknown, { delivery, wire }: ClaimedMessage, deadline: Deadline): void {
     if (error === deadline.error || deadline.error?.code === 'shutting_down') return
     this.#tap.reportLate(toError(error), { delivery, message: wire })
   }
 
   /**
-   * Returns the outcome when all handlers have succeeded, including those with these names. A copy made by a replay has no note: its
-   * message is already in the log.
+   * Returns the outcome of a message whose handlers have all succeeded, including those with these names. A copy made by a replay gets no
+   * note, because the log already has the original message.
    */
   #completionOf({ delivery, attempt, progress }: ClaimedMessage, names: readonly string[] = []): Complete {
     if (this.#inbox.history === undefined || delivery.replay !== undefined) return { complete: true }
@@ -276,7 +276,7 @@ export class StoredMessages {
     return { retryAt, retryState: writeRetryState(state) }
   }
 
-  /** @param unattempted The reason when there was no attempt. Default: the code of the error. */
+  /** @param unattempted The reason for the dead letter when there was no attempt. Default: the code of the error. */
   #deadLetter(claimed: ClaimedMessage, error: HooklineError, unattempted?: DeadLetterReason): Outcome {
     const { job, before, progress } = claimed
     const { id, body } = job
@@ -296,7 +296,10 @@ export class StoredMessages {
     return { deadLetter: reason, retryState }
   }
 
-  /** Adds the progress of named handlers. A transaction that did not commit has undone the progress of this attempt. */
+  /**
+   * Adds the progress of named handlers to a retry state. In a transactional inbox, adds no handler that succeeded in this attempt, because
+   * the transaction was rolled back.
+   */
   #withHandlers(state: RetryState, progress: Progress | undefined): RetryState {
     if (progress === undefined) return state
     const done = this.#inbox.transactional ? (state.handlers?.done ?? []) : progress.done
@@ -307,7 +310,10 @@ export class StoredMessages {
     return { ...rest, ...(isNamed && { handlers: { done, failed } }), ...turns }
   }
 
-  /** Makes a job due now or at the given time. Counts the release, so that its claim counts neither as an attempt nor as a lost claim. */
+  /**
+   * Releases a job, which is due again now or at the given time. The release is counted, so that the claim counts neither as an attempt nor
+   * as lost.
+   */
   #release(before: RetryState, at = this.#receiver.clock.now()): Outcome {
     return {
       retryAt: new Date(at),
@@ -321,8 +327,8 @@ export class StoredMessages {
   }
 
   /**
-   * Stops all attempts when the signal aborts. The queue gives every job the same signal, which therefore gets one listener instead of one
-   * for each job. Jobs that arrive after the abort are released without an attempt.
+   * Stops all attempts when the signal aborts. The queue gives every job the same signal, so one listener is enough for all jobs. Jobs that
+   * arrive after the abort are released without an attempt.
    */
   #stopAllOnAbort(signal: AbortSignal): void {
     if (signal === this.#signal) return
@@ -334,7 +340,7 @@ export class StoredMessages {
 const STOPPED =
   'The receiver closed, or `work` ended, before the handlers finished. Stop handling the message: another attempt follows.'
 
-/** Delays a save to the next turn of the event loop. Most messages have ended by then, so that nothing is saved. */
+/** Delays a save to the next turn of the event loop. Most messages have ended by then, and need no save. */
 function createDeferredSave(save: () => unknown) {
   let immediate: NodeJS.Immediate | undefined
   return {

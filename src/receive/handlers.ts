@@ -13,7 +13,7 @@ import { Pace } from './pace.ts'
 import { canShareMessage, type Handler, type HandlerOptions, readHandlerOptions, readSelection } from './selection.ts'
 import { handling, traceHandlers } from './trace-handlers.ts'
 
-/** The handlers of an audience: pass one or both. */
+/** The handlers for an audience: pass one or both. */
 export interface AudienceHandlers<M = ReceivedMessage> {
   readonly entered?: Handler<M>
   readonly exited?: Handler<M>
@@ -24,19 +24,19 @@ const SIDES = ['entered', 'exited'] as const
 interface Registered {
   readonly on: string
   readonly handler: Handler<ReceivedMessage>
-  /** Gathers the messages of a batch handler, and calls it. */
+  /** Gathers the messages of a batch handler, and calls the handler; undefined for any other handler. */
   readonly batched?: BatchedHandler
-  /** Empty for a handler without a name. */
+  /** The name of the handler; empty for a handler without a name. */
   readonly name: string
-  /** Undefined for a handler that gets every message immediately. */
+  /** The pace of the handler; undefined for a handler that gets every message immediately. */
   readonly pace?: Pace | undefined
-  /** Orders the handlers of audiences by their registration. */
+  /** The position of an audience handler in the order of registration; 0 for any other handler. */
   readonly order: number
 }
 
 type Registry = Map<string, Registered[]>
 
-/** The maximum number of warnings: the sender chooses the names in them. */
+/** The maximum number of warnings: a sender chooses the names in them, and could cause any number of warnings. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
@@ -80,7 +80,7 @@ export class Handlers {
   /** The batch handlers. */
   get batched(): readonly BatchedHandler[] {
     const all = this.#all().flatMap(({ batched }) => batched ?? [])
-    return [...new Set(all)] // A handler for a list of types is registered for each of them.
+    return [...new Set(all)] // A handler for several types is registered for each of them, so it appears several times.
   }
 
   register(selection: readonly unknown[]): void {
@@ -89,7 +89,7 @@ export class Handlers {
     this.#register('on', by, keys, { handler, name, pace, order: 0 })
   }
 
-  /** Adds a batch handler, whose limits the inbox reads when it starts. */
+  /** Registers a batch handler. Must be called before `start`. */
   addBatch(selection: readonly unknown[], timeoutMs: number): void {
     const { by, keys, handler, options = {} } = readSelection('onBatch', selection, this.#settings.takesCustom)
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
@@ -140,20 +140,20 @@ export class Handlers {
     this.#size++
   }
 
-  /** From now on, refuses a first handler for a type, an event or an audience: the inbox completes messages that no handler matches. */
+  /** Refuses, from now on, the first handler for a type, an event or an audience: the inbox completes messages that no handler matches. */
   start(): void {
     this.#isStarted = true
     for (const registry of [this.#byType, this.#byEvent]) {
-      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Its handlers were removed.
+      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // All handlers of this key were removed.
     }
   }
 
-  /** Whether a handler matches a message; with `only`, whether a handler with one of these names does. */
+  /** Whether any handler matches a message. With `only`, handlers without one of these names do not count. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
 
-  /** Whether a handler matches that gets the message alone, not in a batch. */
+  /** Whether any handler that gets single messages, not batches, matches a message. */
   matchAlone(wire: ReceivedMessage): boolean {
     return this.#handlersFor(wire).some((registered) => !isBatched(registered))
   }
@@ -169,7 +169,10 @@ export class Handlers {
     }
   }
 
-  /** Gives the handlers of a message their turns, and records those that wait. Returns whether any of them runs now, or none waits. */
+  /**
+   * Gives the handlers of a message their turns, and records those that must wait. Returns false only if all handlers that are left must
+   * wait.
+   */
   takeTurns(wire: ReceivedMessage, progress: Progress): boolean {
     const { only, done, turns: before } = progress
     const turns = new Map<string, number>()
@@ -184,10 +187,10 @@ export class Handlers {
     return runs > 0 || turns.size === 0
   }
 
-  /** Calls every handler that matches, is not done and does not wait for its turn, all at the same time. */
+  /** Calls the handlers that match, are not done and do not have to wait for their turn. They run at the same time. */
   dispatch(attempt: Attempt): Promise<undefined> | undefined {
-    // Matches before the first call, because a handler may change the message or the registry. Matches the message as it was sent, because
-    // a schema may drop the trait of an audience.
+    // Handlers are matched before the first one is called, because a handler may change the message or the registry. They are matched with
+    // the message as it was sent, because a schema may drop the trait of an audience.
     const matching = this.#handlersFor(attempt.wire)
     if (!this.#isDispatched) this.#warnOfSchemas()
     if (matching.length === 0) this.#countIgnored(attempt)
@@ -219,8 +222,8 @@ export class Handlers {
   }
 
   /**
-   * Refuses a handler that would share a message with a batch handler in a transactional inbox: each of them needs a transaction of its
-   * own.
+   * In a transactional inbox, refuses a handler if it and a batch handler could get the same message: each of the two would need a
+   * transaction of its own.
    */
   #refuseMixed(call: string, on: string, isOfBatches: boolean): void {
     if (this.#settings.inbox?.transactional !== true) return
@@ -261,7 +264,7 @@ export class Handlers {
     if (name !== '') this.#names.add(name)
   }
 
-  /** Warns that a handler that failed in an earlier attempt has since been renamed or removed. */
+  /** Warns if a handler that failed in an earlier attempt has since been renamed or removed. */
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
@@ -287,7 +290,7 @@ export class Handlers {
     }
   }
 
-  /** Warns once that a handler is missing. Does not warn when there is no handler at all: `receive` may be called for its result. */
+  /** Warns once that a handler is missing. Does not warn when there are no handlers at all: `receive` may be called only for its result. */
   #warn(what: string, event: string | undefined, effect: string): void {
     const name = event?.slice(0, MAX_NAME)
     const subject = name === undefined ? what : `${what} '${escaped(name)}'`
@@ -310,7 +313,7 @@ export class Handlers {
   }
 
   /**
-   * Returns the handlers of the audiences that a message is about. Iterates over the message, because a receiver may have many audiences.
+   * Returns the handlers for the audiences that a message is about. Iterates over the message, because a receiver may have many audiences.
    */
   #audienceHandlersFor(message: ReceivedMessage): Registered[] {
     const matching: Registered[] = []
@@ -334,7 +337,10 @@ function isBatched({ batched }: Registered): boolean {
   return batched !== undefined
 }
 
-/** Fails in place of a handler that a replay is for, but that this process does not have. A newer process may have it. */
+/**
+ * Creates a stand-in for a handler that a replay calls but that this process does not have. It fails, because a newer process may have the
+ * handler.
+ */
 function absentHandler(name: string): Registered {
   function handler(): never {
     const advice = 'Give a handler this name and redrive the message, or drop the message: the history still has it.'
@@ -343,23 +349,26 @@ function absentHandler(name: string): Registered {
   return { on: 'replay', name, order: 0, handler }
 }
 
-/** Adds to the list of a key, in place: many handlers of one key would take quadratic time if each copied the list. */
+/** Adds a value to the list of a key, without copying the list: copying it for each of many handlers would take quadratic time. */
 function append(registry: Registry, key: string, value: Registered): void {
   const list = registry.get(key)
   if (list === undefined) registry.set(key, [value])
   else list.push(value)
 }
 
-/** The sender gets this text, so it says nothing about the error. */
+/** The sender gets this text, so it says nothing about what was thrown. */
 const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
-/** Hot path: looks for subscribers before it creates anything for them. */
+/** Calls the handlers, and traces them if anything subscribes to the traces. Hot path: creates nothing for a trace before that is known. */
 function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   if (handlers.length === 0 || !handling.hasSubscribers) return callEach(handlers, attempt)
   return traceHandlers(attempt, () => callEach(handlers, attempt))
 }
 
-/** Calls the handlers. Throws when one failed and none returned a promise; rejects otherwise. An undefined error means success to {@link addRun}. */
+/**
+ * Calls the handlers. When one fails, throws if no handler returned a promise, and rejects otherwise. A handler may throw undefined, so
+ * `fail` replaces undefined with an error for {@link addRun}.
+ */
 function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
@@ -399,8 +408,8 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
 }
 
 /**
- * Tracks which names are done: a name is done when every handler that has it has succeeded. An audience has two handlers; all handlers
- * without a name share the empty name.
+ * Tracks which names are done: a name is done when every handler that has it has succeeded. The two handlers of an audience share one name;
+ * all handlers without a name share the empty name.
  */
 function trackProgress(handlers: readonly Registered[], progress: Progress) {
   const left = new Map<string, number>()

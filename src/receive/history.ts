@@ -1,4 +1,4 @@
-/** The history of an inbox: the entries of its log, as its owner sees them; and replays, which give copies of messages to the handlers. */
+/** Lists the messages in the log of an inbox that were handled, and replays them: gives copies of them to the handlers. */
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -23,16 +23,19 @@ import { bodyOf, copyFor } from './envelope.ts'
 import { readNote } from './inbox-state.ts'
 import { readStored, type StoredMessage, tryParse } from './stored-message.ts'
 
-/** A message in the history: it was handled, and is kept. */
+/** A handled message that the history keeps. */
 export interface HandledMessage extends StoredMessage {
-  /** The message as it was before any schema; undefined when the bytes are not a valid message. */
+  /** The message as it was before any schema was applied; undefined when the bytes are not a valid message. */
   readonly message: ReceivedMessage | undefined
   readonly handledAt: Date
-  /** The names of the handlers that handled it; the empty name stands for all handlers without a name. Empty when no handler has a name. */
+  /**
+   * The names of the handlers that handled the message; the empty name stands for all handlers without a name. Empty when no handler has a
+   * name.
+   */
   readonly handlers: readonly string[]
-  /** Whether no handler matched. */
+  /** Whether no handler matched the message. */
   readonly ignored: boolean
-  /** Its place in the history, for `after`. */
+  /** The position of the message in the history, for `after`. */
   readonly cursor: string
 }
 
@@ -54,8 +57,8 @@ export interface HistoryFilter extends MessageFilter {
 export interface ReplayOptions extends MessageFilter {
   /**
    * The id of the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id continues where the first one ended:
-   * it skips copies that the queue already knows, including those within the dedupe window. Default: a new UUID, so that the replay cannot
-   * be continued.
+   * it skips copies that the queue already knows, including those within the dedupe window. Default: a new UUID, with which the replay
+   * cannot be continued.
    */
   readonly id?: string
   /** Selects the messages that were handled before this time. Default: the time of this call. */
@@ -69,10 +72,11 @@ export interface ReplayOptions extends MessageFilter {
   /** Counts the messages without replaying them. Default false. */
   readonly dryRun?: boolean
   /**
-   * Stops the replay when the signal aborts; the call rejects with the reason of the signal. Another call with the same id continues it.
+   * Stops the replay when the signal aborts; the call rejects with the reason of the signal. Another call with the same id continues the
+   * replay.
    */
   readonly signal?: AbortSignal
-  /** Called after about every 100 messages, with how many messages this call has given to the handlers so far. */
+  /** Called about every 100 messages, with the number of messages that this call has given to the handlers so far. */
   readonly onProgress?: (count: number) => void
 }
 
@@ -81,7 +85,7 @@ export interface Replay {
   readonly id: string
   /**
    * How many messages this call gave to the handlers. On BullMQ and pg-boss, this includes messages that an earlier call with the same id
-   * gave.
+   * had already given.
    */
   readonly count: number
   /**
@@ -91,7 +95,7 @@ export interface Replay {
   readonly types: Readonly<Record<string, number>>
   /** How many track messages of each event `count` includes. */
   readonly events: Readonly<Record<string, number>>
-  /** How many of the messages each named handler had handled. */
+  /** For each named handler, how many of these messages it had handled. */
   readonly handlers: Readonly<Record<string, number>>
 }
 
@@ -120,7 +124,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
   const { handler } = others
   const isMeant = matchEntry(others)
-  const isAll = Object.values(others).every((value) => value === undefined) // Then the list reads no more than it yields.
+  const isAll = Object.values(others).every((value) => value === undefined) // Without these filters, the list reads no more than it yields.
   const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
   let count = 0
   for await (const entry of walkLog(log, { since, until, after }, bounds)) {
@@ -134,7 +138,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   }
 }
 
-/** Matches entries by every filter except the times, which the engine applies. */
+/** Returns a function that matches an entry against every filter except the times, which the engine applies. */
 function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
   const meant = ids && new Set(ids)
   const matches = matchMessage(filter)
@@ -147,7 +151,7 @@ export interface ReplayContext {
   readonly clock: Clock
   /** Throws for the name of a handler that does not exist. Default: every name is accepted. */
   readonly requireNames?: (handlers: readonly string[]) => void
-  /** Whether one of these handlers matches a message. Default: true. */
+  /** Whether one of these handlers matches a message. Default: one always does. */
   readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean
 }
 
@@ -208,14 +212,14 @@ function requireSignal(option: string, signal: unknown): void {
 /** The maximum number of copies that a replay pushes before it waits. */
 const AT_ONCE = 100
 /**
- * How many more messages may wait than the smallest number so far. A copy that waits for its group is never late: without this limit, such
- * copies would fill the queue.
+ * By how much the number of waiting messages may exceed the smallest number so far. A copy that waits for its group never counts as late,
+ * so without this limit, such copies would fill the queue.
  */
 const MAX_MORE = 1_000
 const LATE_MS = 250
 const POLL_MS = 20
 
-/** The copy of a message as a job, and what a replay counts it by. */
+/** The copy of a message, as a job, and the properties by which a replay counts it. */
 interface Copy {
   readonly job: Job
   readonly type: string
@@ -237,10 +241,12 @@ class ReplayRun {
   readonly #context: ReplayContext
   readonly #options: ReplayOptions
   readonly #id: string
-  /** Only messages handled before this time are replayed. The default is the next millisecond, to include those handled in this one. */
+  /**
+   * Only messages handled before this time are replayed. The default is the next millisecond, to include those handled in the current one.
+   */
   readonly #until: Date
   readonly #isMeant: (entry: LogEntry) => boolean
-  /** The maximum number of copies at once. */
+  /** The maximum number of copies to push between two waits. */
   readonly #limit: number
   readonly #types = new Map<string, number>()
   readonly #events = new Map<string, number>()
@@ -250,9 +256,9 @@ class ReplayRun {
   #nextPushAt: number
   /** How many copies have been pushed since the last wait. It starts at the limit, so that the replay waits before its first push. */
   #pushedSinceWait: number
-  /** When the latest copies were in the queue, by the engine's clock; undefined until the engine is asked. */
+  /** A time, by the engine's clock, at which the latest copies were already in the queue; undefined until the engine is asked. */
   #pushedAt: number | undefined
-  /** The smallest number of messages seen waiting for their first attempt. */
+  /** The smallest number of messages waiting for their first attempt that has been seen. */
   #fewestWaiting = Number.POSITIVE_INFINITY
 
   constructor(context: ReplayContext, options: ReplayOptions) {
@@ -295,7 +301,7 @@ class ReplayRun {
     }
   }
 
-  /** Lists the next page. Waits before it lists, not after, so that messages forgotten during the wait are not pushed. */
+  /** Waits if necessary, then lists the next page. With the opposite order, messages forgotten during the wait would be pushed. */
   async #listNext(bounds: PageBounds, last: LogEntry | undefined): Promise<readonly LogEntry[]> {
     const { log } = this.#context
     const rest = { since: this.#options.since, until: this.#until, after: last?.cursor }
@@ -307,7 +313,7 @@ class ReplayRun {
     return log.list({ ...rest, ...bounds })
   }
 
-  /** Returns undefined for an entry that is not to be replayed. Lets other work run before each step that parses the message again. */
+  /** Returns undefined for an entry that is not to be replayed. Gives other work a turn before each step that parses the message again. */
   async #copyOf(entry: LogEntry): Promise<Copy | undefined> {
     const { isFor = () => true } = this.#context
     const { handlers } = this.#options
@@ -330,7 +336,7 @@ class ReplayRun {
     }
   }
 
-  /** Pushes copies. Returns those that the queue did not know. */
+  /** Pushes copies. Returns those that the queue did not already know. */
   async #push(copies: readonly Copy[]): Promise<readonly Copy[]> {
     const { queue, clock } = this.#context
     const { maxPerSecond = Number.POSITIVE_INFINITY } = this.#options

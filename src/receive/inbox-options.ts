@@ -26,18 +26,18 @@ export interface InboxOptions {
   /** The maximum number of messages to handle at a time. Default 10. */
   readonly concurrency?: number
   /**
-   * How long to wait, in milliseconds, after the first failed attempt, after the second, and so on, each at most 24 days; at the end of the
-   * list, the message becomes a dead letter. Or a function that gets the number of failed attempts and the latest error, and returns how
-   * long to wait, or undefined for no further attempt. When the function throws or returns anything else, the default applies and the
-   * process emits a warning. Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h: 10 attempts in about 8
-   * hours.
+   * How long to wait after each failed attempt, in milliseconds, at most 24 days each: the first number is for the first failed attempt,
+   * and so on. When the list ends, the message becomes a dead letter. Or a function that gets the number of failed attempts and the latest
+   * error, and returns how long to wait, or undefined for no further attempt. When the function throws or returns anything else, the
+   * default applies and the process emits a warning. Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h:
+   * 10 attempts in about 8 hours.
    */
   readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
   /** The source of randomness for the default `retries`: returns a number from 0 up to, but not including, 1. Default `Math.random`. */
   readonly random?: () => number
   /**
-   * The maximum number of messages to handle per second, on average: a tenth of them may begin at once. With `bullmqQueue`, the limit is
-   * for all processes together; with other queues, for each process. Default: no limit.
+   * The maximum number of messages to handle per second, on average: up to a tenth of this number may begin at once. With `bullmqQueue`,
+   * the limit applies to all processes together; with other queues, to each process. Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
@@ -46,8 +46,8 @@ export interface InboxOptions {
    */
   readonly timeoutMs?: number
   /**
-   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its schema was applied. A body
-   * that is not a valid message is identified by the delivery's id. Default: the delivery's id.
+   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its
+   * schema was applied. A body that is not a valid message is identified by the delivery's id. Default: the delivery's id.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string
   /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
@@ -60,7 +60,8 @@ export interface InboxOptions {
   /**
    * Names the group of a message, for example its user. Across all processes, the messages of a group are handled one at a time, in order
    * of arrival: a message that fails holds up the others until it succeeds or becomes a dead letter. Null, undefined or `''` means no
-   * group. Gets the same arguments as `key`. Pass the same function in all processes. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * group. The function gets the same arguments as `key`. Pass the same function in all processes. Needs `sqliteQueue`, `pgBossQueue` or
+   * `memoryQueue`.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
   /**
@@ -88,7 +89,7 @@ const KNOWN = [
   'encryption',
 ] as const satisfies (keyof InboxOptions)[]
 
-/** The maximum delays; the average delay is half of each. */
+/** The maximum delay after each failed attempt. The delay is random, so the average is half of the maximum. */
 const RETRIES_MS = [2, 10, 60, 240, 1_200, 3_600, 7_200, 14_400, 28_800].map((seconds) => seconds * 1_000)
 
 export function readInboxOptions(given: Queue | InboxOptions, clock: Clock) {

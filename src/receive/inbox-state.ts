@@ -1,4 +1,4 @@
-/** The retry state of a message, which the queue stores between attempts and with a dead letter; and the note of a message in the log. */
+/** The retry state of a message, which the queue stores between attempts and with a dead letter, and the note of a message in the log. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
 import { isObject } from '../protocol/parse.ts'
@@ -6,8 +6,9 @@ import type { HandlerNames } from './delivery.ts'
 import { explainError } from './failure.ts'
 
 /**
- * Why a message is a dead letter: the code of its last error; `crashed` when processes died while they handled it; or `unreadable`. Where
- * claims are leases, the reason is `lease_lapsed` instead of `crashed`: a process died, blocked its event loop or lost the engine.
+ * Why a message is a dead letter: the code of its last error; `crashed` when processes died while they handled it; or `unreadable`. With
+ * queues whose claims are leases, the reason is `lease_lapsed` instead of `crashed`: a process died, blocked its event loop or lost its
+ * connection to the engine.
  */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 
@@ -15,34 +16,34 @@ export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 export interface StoredErrorCause {
   /** The name of the error, `TypeError` for instance, or the type of a value that is not an Error. */
   readonly name: string
-  /** The first 500 characters of its message. */
+  /** The first 500 characters of the error's message. */
   readonly message: string
-  /** The first 2 000 characters of its stack. */
+  /** The first 2 000 characters of the error's stack. */
   readonly stack?: string
 }
 
 /** Why an attempt failed, as it is stored. */
 export interface StoredError {
   readonly code: HooklineErrorCode
-  /** The text of the value that the first failed handler threw, or of the error. */
+  /** The text of the value that the first failed handler threw; if no handler threw, the text of the error. */
   readonly message: string
-  /** The field at fault, as a dotted path, if there is one. */
+  /** The field at fault, as a dotted path, if a single field is at fault. */
   readonly path?: string
-  /** The errors that handlers threw, at most 10, or another cause. */
+  /** The errors that handlers threw, at most 10. If no handler threw, another cause of the error. */
   readonly causes: readonly StoredErrorCause[]
 }
 
 export interface RetryState {
   readonly attempts: number
-  /** How often a shutdown released the message before its attempt ended. */
+  /** How often the message was released before an attempt had ended, for example by a shutdown. */
   readonly releases: number
   readonly error?: StoredError
   readonly handlers?: HandlerNames | undefined
-  /** The handlers whose pace holds back the message: the name of each, and the time of its turn in milliseconds since the epoch. */
+  /** The handlers that wait because of their pace: the name of each, and the time of its turn in milliseconds since the epoch. */
   readonly turns?: readonly (readonly [name: string, at: number])[]
 }
 
-/** Reads a retry state. Returns `otherwise` for one that is unreadable. */
+/** Reads a retry state. Returns `otherwise` if the state is unreadable. */
 export function readRetryState(stored: Uint8Array | undefined, otherwise: RetryState = INITIAL): RetryState {
   if (stored === undefined) return INITIAL
   const state = parseObject(stored)
@@ -101,16 +102,16 @@ export interface Note {
 const NO_NOTE: Note = { handlers: [], ignored: false }
 const NO_BYTES = new Uint8Array()
 
-/** Writes a note. Most notes say nothing, and have no bytes. */
+/** Writes a note. Most notes hold no information, and become no bytes at all. */
 export function writeNote({ handlers, ignored }: Note): Uint8Array {
   const isNamed = handlers.length > 0
   if (!isNamed && !ignored) return NO_BYTES
   return Buffer.from(JSON.stringify({ handlers: isNamed ? handlers : undefined, ignored: ignored || undefined }))
 }
 
-/** Reads a note. One that is unreadable says nothing. */
+/** Reads a note. An unreadable note counts as one without information. */
 export function readNote(bytes: Uint8Array): Note {
-  if (bytes.byteLength === 0) return NO_NOTE // Avoids an error of JSON.parse, which would cost time for each entry of the log.
+  if (bytes.byteLength === 0) return NO_NOTE // JSON.parse would throw, which costs time for each entry of the log.
   const { handlers, ignored } = parseObject(bytes) ?? {}
   return { handlers: isTexts(handlers) ? handlers : [], ignored: ignored === true }
 }

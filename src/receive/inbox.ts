@@ -53,7 +53,7 @@ export interface InboxReceiver extends HandlingSettings {
 }
 
 const START_MS = 10_000
-/** How long the release of messages may take when the work ends. */
+/** How long releasing messages may take when the work ends, in milliseconds. */
 const RELEASE_MS = 1_000
 
 /** The inbox of a receiver. */
@@ -65,12 +65,12 @@ export class Inbox {
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
   readonly #queue: Queue
-  /** The timer that checks whether `start` was called. The first message sets it. */
+  /** The timer that checks whether `start` was called. The first message starts the timer. */
   #startTimer: unknown
   #isPaused = false
-  /** Undefined until messages are handled. */
+  /** Handles the messages; undefined until `start` or `work` is called. */
   #stored: StoredMessages | undefined
-  /** False before `start` or `work` is called, and between calls of `work`. */
+  /** Whether messages are being handled: false before `start` or `work` is called, and between calls of `work`. */
   #isWorking = false
   readonly #closing = new AbortController()
 
@@ -92,7 +92,7 @@ export class Inbox {
   }
 
   /**
-   * Makes the job of a message, and its delivery.
+   * Creates the job of a message, and its delivery.
    *
    * @param message Undefined for an authentic message that is invalid.
    */
@@ -117,7 +117,7 @@ export class Inbox {
     }
   }
 
-  /** Handles messages until the end that the options set, then releases those in progress. */
+  /** Handles messages until one of the conditions in the options ends the work, then releases the messages in progress. */
   async work({ forMs = Number.POSITIVE_INFINITY, until, signal }: ReceiverWorkOptions): Promise<WorkResult> {
     const { clock } = this.#receiver
     const endsAt = clock.monotonic() + forMs
@@ -129,7 +129,8 @@ export class Inbox {
     for (;;) {
       const wasEmpty = await this.#workUntil(stored, { endsAt, clock, signal: anySignal, isEmpty })
       const { waiting, oldestDueAt } = await this.counts()
-      // A claim may have been in progress when the inbox was empty. Its message was released, and is due again.
+      // A claim may have been in progress when the inbox was found empty. The message of that claim was released and is due again, so the
+      // work continues.
       if (wasEmpty && oldestDueAt !== undefined) continue
       const now = stored.ended
       return { handled: now.handled - handled, failed: now.failed - failed, left: waiting }
@@ -144,7 +145,7 @@ export class Inbox {
     } finally {
       const pausing = this.#queue.pause()
       if (this.#closing.signal.aborted) {
-        await pausing // `close` gives handlers a grace period of its own.
+        await pausing // Does not stop the handlers, because `close` gives them a grace period.
       } else {
         stored.stop()
         await withTimeout(pausing, RELEASE_MS, end.clock)
@@ -160,8 +161,8 @@ export class Inbox {
 
   #begin(): StoredMessages {
     const { concurrency, history, maxPerSecond } = this.#settings
-    // One of the messages that were being handled when a process died may have ended it. Each of them now runs alone, so that only that one
-    // loses its claim again.
+    // When a process died, one of the messages that it was handling may have crashed it. Each of those messages now runs alone, so that
+    // only the one at fault loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
     const { batched } = this.#handlers
@@ -185,7 +186,7 @@ export class Inbox {
     return stored
   }
 
-  /** Whether the last call was {@link pause}, not {@link resume}. */
+  /** Whether `pause` was called last, not `resume`. */
   get isPaused(): boolean {
     return this.#isPaused
   }
@@ -224,7 +225,7 @@ export class Inbox {
     return replay({ queue: this.#queue, log, clock: this.#receiver.clock, requireNames, isFor }, options)
   }
 
-  /** Deletes the messages of users, and has observers forget them, too. */
+  /** Deletes the messages of users, and tells observers to forget them, too. */
   async forget(ids: string | readonly string[], { source, suppressForMs }: ForgetOptions): Promise<Forgotten> {
     const isOfUser = matchUser(ids)
     if (suppressForMs !== undefined) await this.suppression.suppress(ids, source, suppressForMs)
@@ -249,7 +250,7 @@ export class Inbox {
     this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
-  /** Warns after some seconds, unless the messages are handled by then, here or in another process. */
+  /** Warns after a few seconds if messages are still due then, because no process handles them. */
   #warnUnlessStarted(): void {
     const check = () =>
       void this.#queue.counts().then(
@@ -262,7 +263,7 @@ export class Inbox {
   #warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     const { clock, log } = this.#receiver
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
-    // `onError` does not receive this, because no request failed.
+    // A silent log means that there is an `onError`, which does not get this warning: no request failed.
     if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }

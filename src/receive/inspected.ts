@@ -1,4 +1,4 @@
-/** An inspector reads the secrets and schemas of a receiver here. The receiver itself does not show them. */
+/** Lets an inspector read the secrets and schemas of a receiver, which the receiver itself does not show. */
 
 import { SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
 import type { ReceiverOptions } from './receiver-options.ts'
@@ -13,9 +13,9 @@ export function rememberOptions(receiver: object, options: ReceiverOptions): voi
 }
 
 /**
- * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls the functions that the
- * receiver was given, bypassing its cache. Rejects when one of them fails, and waits for as long as they take. Returns an empty list for a
- * receiver of unsigned messages, for an unknown source, and for an object that `createReceiver` did not make.
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`. Calls the functions that the
+ * receiver was given, not its cache, and waits as long as they take. Rejects when one of them fails. Returns an empty list for a receiver
+ * of unsigned messages, for an unknown source, and for an object that `createReceiver` did not make.
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
   const secret = optionsOf.get(receiver)?.secret

@@ -1,4 +1,4 @@
-/** The lines of the log about a delivery: the error, which delivery it is, and what happens next. */
+/** Writes the log lines about a delivery: the error, which delivery it is about, and what happens next. */
 
 import { KEEP_THE_BYTES } from '../host/body.ts'
 import type { Line } from '../kit/log.ts'
@@ -13,13 +13,13 @@ type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 /** The message that an error is about. */
 export interface Subject {
   readonly delivery: Delivery
-  /** Undefined when the message could not be parsed. */
+  /** The message; undefined when it could not be parsed. */
   readonly message: Pick<ReceivedMessage, 'type'> | undefined
 }
 
 /**
- * Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: until then, a stranger may have
- * chosen all of it.
+ * Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: in any other delivery, a stranger
+ * may have chosen everything.
  */
 export function describe(
   error: HooklineError,

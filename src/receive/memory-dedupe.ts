@@ -10,14 +10,14 @@ export interface MemoryDedupeOptions {
   /** How long a handled message is remembered, in milliseconds. Default 24 hours. */
   readonly dedupeWindowMs?: number
   /**
-   * How long a claim lasts that is neither confirmed nor released, in milliseconds. Default 60 000. Set it longer than your slowest handler
-   * takes: once the claim has expired, a copy of the message is handled while the first is still running.
+   * How long a claim lasts if it is neither confirmed nor released, in milliseconds. Default 60 000. Set it to more than your slowest
+   * handler takes: once the claim has expired, a copy of the message is handled while the first is still running.
    */
   readonly leaseMs?: number
   /**
-   * The maximum number of keys, of messages that are being handled and of messages that were handled. Default 100 000. When the store is
-   * full, it forgets the message that was handled longest ago: a later copy of it is handled again. It never forgets a message that is
-   * being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
+   * The maximum number of keys to hold, both of handled messages and of messages that are being handled. Default 100 000. When the store is
+   * full, it forgets the message that was handled longest ago: a later copy of that message is handled again. The store never forgets a
+   * message that is being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
    */
   readonly maxKeys?: number
   /** Where time comes from. Default: the machine's clock. */
@@ -27,7 +27,7 @@ export interface MemoryDedupeOptions {
 const CHECKS: OptionChecks<MemoryDedupeOptions> = {
   dedupeWindowMs: whole(1, Number.MAX_SAFE_INTEGER),
   leaseMs: whole(1, Number.MAX_SAFE_INTEGER),
-  maxKeys: whole(1, 2 ** 24 - 1), // The capacity of a Map.
+  maxKeys: whole(1, 2 ** 24 - 1), // The maximum size of a Map.
   clock: aClock,
 }
 
@@ -45,7 +45,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   const done = createExpiring()
   let isClosed = false
 
-  /** Forgets the message that was handled longest ago when the store is full. Returns whether a key fits. */
+  /** If the store is full, forgets the message that was handled longest ago. Returns whether there is room for another key. */
   function makeRoom(): boolean {
     if (claims.size + done.size < maxKeys) return true
     const oldest = done.oldest()
@@ -106,7 +106,7 @@ interface ExpiringKey {
 /** Creates a list of keys that expire. They must be added in the order in which they expire. */
 function createExpiring() {
   const entries = new Map<string, ExpiringKey>()
-  // The iterator stays between calls: a new one would step over every entry that was removed since the Map was last compacted.
+  // The iterator is kept between calls: a new one would step over every entry that was removed since the Map was last compacted.
   let iterator = entries.values()
   let first: ExpiringKey | undefined
 
@@ -130,7 +130,7 @@ function createExpiring() {
     },
     add(key: string, until: number): ExpiringKey {
       const entry = { key, until }
-      entries.delete(key) // The new entry goes to the end.
+      entries.delete(key) // Deleted first, so that the new entry goes to the end.
       entries.set(key, entry)
       return entry
     },
@@ -141,7 +141,7 @@ function createExpiring() {
   }
 }
 
-/** Forgets up to two keys that have expired. That keeps pace, because a claim adds at most one. */
+/** Forgets up to two keys that have expired. Two for each claim are enough, because a claim adds at most one. */
 function forgetExpired(keys: ReturnType<typeof createExpiring>, now: number): void {
   for (let left = 2; left > 0; left -= 1) {
     const oldest = keys.oldest()

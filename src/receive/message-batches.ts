@@ -1,4 +1,4 @@
-/** Batches of messages in an inbox: gathers the messages of a handler, calls it with many at a time, and determines how many to claim. */
+/** Gathers messages of an inbox into batches, calls batch handlers with them, and limits how many messages are claimed. */
 
 import {
   checkOptions,
@@ -19,8 +19,8 @@ import type { HandlerOptions } from './selection.ts'
 import { inTransaction, type Member } from './transaction.ts'
 
 /**
- * Your code, for many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, all of the
- * messages are retried.
+ * Your code that handles many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, all of
+ * the messages are retried.
  */
 export type BatchHandler<M = Message> = (
   messages: readonly M[],
@@ -31,18 +31,19 @@ export type BatchHandler<M = Message> = (
 /** The batch that a handler gets, in addition to the messages and their deliveries. */
 export interface MessageBatch {
   /**
-   * Fires when `inbox.timeoutMs` expires, counted from the first message, or when the grace period of `close` ends: the messages are
+   * Fires when `inbox.timeoutMs` has passed since the first message, or when the grace period of `close` ends. The messages are then
    * handled again.
    */
   readonly signal: AbortSignal
   /**
-   * With `inbox.transactional`, a client of `pg` in the one transaction of the batch, just as `delivery.db` is for a single message.
-   * Undefined otherwise.
+   * With `inbox.transactional`, a `pg` client in the transaction of the batch, as `delivery.db` is for a single message. Undefined
+   * otherwise.
    */
   readonly db: TransactionClient | undefined
   /**
-   * Fails one message. It is retried as if it had been handled alone; the messages that did not fail are done when the handler ends.
-   * What was written through `db` for it is not undone: fail a message before you write it, or roll back to a savepoint.
+   * Fails one message. That message is retried as if it had been handled alone; the messages that did not fail are done when the handler
+   * ends. What the handler wrote through `db` for the failed message is not undone: call `fail` before you write the message, or roll back
+   * to a savepoint.
    *
    * @param index The index of the message in `messages`.
    * @throws TypeError for an index that no message has.
@@ -55,14 +56,15 @@ export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
   /** The maximum number of messages in a batch. Default 500. */
   readonly maxMessages?: number
   /**
-   * How long the first message of a batch waits for others, in milliseconds; less than `inbox.timeoutMs`. With 0, it waits only for those
-   * that were claimed with it. Default 1000.
+   * How long the first message of a batch waits for others, in milliseconds. Must be less than `inbox.timeoutMs`. With 0, it waits only for
+   * the messages that were claimed with it. Default 1000.
    */
   readonly maxWaitMs?: number
   /**
-   * The maximum size of a batch, in bytes, of its messages as they are stored, with their headers; a larger message is a batch of its own.
-   * While the inbox holds this many bytes for all batch handlers together, it claims no more messages. How many messages it claims at a
-   * time depends on the mean size of the latest ones, so it briefly holds more when larger ones follow. Default 8 MiB.
+   * The maximum size of a batch, in bytes: the total size of its messages as stored, including their headers. A larger message is a batch
+   * of its own. While the inbox holds this many bytes for all batch handlers together, it claims no more messages. How many messages it
+   * claims at a time depends on the average size of the latest ones, so it briefly holds more bytes when larger messages follow. Default 8
+   * MiB.
    */
   readonly maxBytes?: number
 }
@@ -93,7 +95,7 @@ export class BatchedHandler {
   #isClosing = false
 
   /**
-   * @param timeoutMs The `timeoutMs` of the inbox.
+   * @param timeoutMs The option `timeoutMs` of the inbox.
    */
   constructor(handler: BatchHandler<ReceivedMessage>, options: BatchOptions, timeoutMs: number) {
     checkOptions('onBatch', options, CHECKS)
@@ -121,7 +123,7 @@ export class BatchedHandler {
     return promise
   }
 
-  /** Stops waiting for further messages. */
+  /** Calls the handler with the messages that are waiting. From now on, no message waits for others. */
   close(): void {
     this.#isClosing = true
     this.#stopTimer?.()
@@ -137,7 +139,7 @@ export class BatchedHandler {
     this.#stopTimer = () => attempt.clock.clearTimeout(timer)
   }
 
-  /** Closes the batch. Leaves out messages whose attempts have ended meanwhile: they are handled again. */
+  /** Closes the batch. Leaves out messages whose attempts have ended meanwhile, because those messages are handled again. */
   #callNow(): void {
     this.#stopTimer?.()
     this.#stopTimer = undefined
@@ -178,10 +180,10 @@ export class BatchedHandler {
   }
 }
 
-/** A message that an inbox holds. */
+/** A message that the inbox holds in memory. */
 export interface Held {
   readonly bytes: number
-  /** Pending while its handlers may not begin yet. */
+  /** A promise that resolves when the handlers may begin; undefined if they may begin immediately. */
   readonly place: Promise<void> | undefined
   /** Gives the place to another message. Only the first call has an effect. */
   leavePlace(): void
@@ -189,14 +191,14 @@ export interface Held {
 }
 
 /**
- * The room of an inbox for messages that wait in batches. Handlers of single messages are still called for `concurrency` messages at a
- * time: these messages have places. While a message waits for a place, no more are claimed.
+ * Limits how many messages the inbox holds while some of them wait in batches. Handlers of single messages are still called for at most
+ * `concurrency` messages at a time: only that many messages have a place. While a message waits for a place, no more messages are claimed.
  */
 export class BatchRoom implements Room {
   #places: number
   readonly #waiting = createFifo<() => void>()
   #bytesLeft: number
-  /** A moving average. It starts at the maximum, because a first claim of many large messages could fill the memory. */
+  /** The moving average of message sizes. It starts at the maximum, because a first claim of many large messages could fill the memory. */
   #meanBytes = BODY_LIMIT
   readonly #wake: () => void
 

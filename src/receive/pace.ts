@@ -14,7 +14,7 @@ export function createRoom(maxPerSecond: number, clock: Clock): Room & { take():
   }
 }
 
-/** Keeps a claim within both rooms. */
+/** Returns a room that allows only what both rooms allow. */
 export function smallerRoom(one: Room | undefined, other: Room | undefined): Room | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return {
@@ -29,7 +29,7 @@ const BURST_MS = 100
 export class Pace {
   readonly #maxPerSecond: number
   readonly #clock: Clock
-  /** The bucket holds the tokens of a second: an engine that looks for due jobs twice a second finds the jobs of half a second at once. */
+  /** Holds the tokens of a whole second: an engine that looks for due jobs twice a second finds the jobs of half a second at once. */
   readonly #bucket: ReturnType<typeof createTokenBucket>
   /** When the next free turn begins, on the monotonic clock. */
   #freeAt = Number.NEGATIVE_INFINITY
@@ -41,8 +41,8 @@ export class Pace {
   }
 
   /**
-   * Returns undefined when it is the turn of a message; otherwise the time of its turn, in milliseconds since the epoch. A message without
-   * a turn comes after all messages that have one, so that those come back only once.
+   * Returns undefined if the message may be handled now; otherwise, the time of its turn, in milliseconds since the epoch. A message
+   * without a turn gets one after all earlier turns, so that a message that has a turn waits only once.
    *
    * @param turn What an earlier call returned for this message.
    */

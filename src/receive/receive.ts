@@ -1,4 +1,4 @@
-/** The receive algorithm, from top to bottom: the first step that fails decides the answer. */
+/** The receive algorithm, from top to bottom: the first step that fails determines the answer. */
 
 import { accepted, duplicate, problem } from '../host/answer.ts'
 import type { EndpointBody } from '../host/body.ts'
@@ -29,7 +29,7 @@ import { type GivenRequest, readHeader, verifyRequest, withoutHeader } from './v
 
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
-/** How a message ended. */
+/** The result of a message. */
 type Ended = Succeeded | Failed
 
 /** The message was handled or stored. */
@@ -42,7 +42,7 @@ interface Succeeded {
 
 interface Failed {
   readonly delivery: Delivery
-  /** Undefined when the message could not be parsed. */
+  /** The message; undefined when it could not be parsed. */
   readonly message: ReceivedMessage | undefined
   readonly error: HooklineError
 }
@@ -102,7 +102,9 @@ export class RequestReceiver {
     }
   }
 
-  /** Hot path: awaits only promises, and spreads no object. Spreads took more than half of the time for a request. */
+  /**
+   * Receives a request. Hot path: awaits only promises, and does not spread objects, which took more than half of the time for a request.
+   */
   async #receive(given: GivenRequest, read: ReadBody, deadline: Deadline, startedAt: number): Promise<Received> {
     const { findKeys, headerName, methods, batches, batchLimit, takesCustom } = this.#settings
     const header = headerName === undefined ? undefined : readHeader(given, headerName)
@@ -114,13 +116,13 @@ export class RequestReceiver {
     let error: HooklineError | undefined
     try {
       if (this.#isStopped) throw new HooklineError('shutting_down', CLOSING)
-      // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported;
-      // 413 body_too_large; 400 body_aborted; 503 body_timeout
+      // Errors: 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted;
+      // 503 body_timeout
       const reading = read()
       body = isThenable(reading) ? await deadline.wait(reading) : reading
       if (body.source === 'reserialised') this.#warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
       deadline.startStage('secret')
-      // 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
+      // Errors: 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
       proof = await verifyRequest(findKeys, { headers, path, query }, body, header, deadline)
     } catch (thrown) {
       error = toError(thrown)
@@ -161,7 +163,7 @@ export class RequestReceiver {
     return this.#tap.publishAnswered(request, batch, this.#answerToBatch(ended), startedAt)
   }
 
-  /** Handles messages one after the other: copies in one batch find what the first of them left in the dedupe store. */
+  /** Handles messages one after the other, so that a copy in the same batch finds what the first one left in the dedupe store. */
   async #handleAll(incoming: readonly Incoming[], request: GivenRequest, deadline: Deadline): Promise<Ended[]> {
     const ended: Ended[] = []
     for (const each of incoming) {
@@ -170,7 +172,7 @@ export class RequestReceiver {
     }
     const { error } = deadline
     if (error === undefined || ended.length === incoming.length) return ended
-    this.#tap.publish('refused', { error, request }) // Once for all messages that no handler saw.
+    this.#tap.publish('refused', { error, request }) // Published once for all messages that no handler saw.
     const unseen = incoming.slice(ended.length)
     return [
       ...ended,
@@ -178,23 +180,23 @@ export class RequestReceiver {
     ]
   }
 
-  /** Awaits only promises, as `#receive` does. */
+  /** Handles one message. Hot path: awaits only promises. */
   async #handle({ parts, parse }: Incoming, request: GivenRequest, deadline: Deadline): Promise<Ended> {
     let delivery: Delivery = new ReceivedDelivery(parts, deadline)
     let message: ReceivedMessage | undefined
     let attempt: Attempt | undefined
     try {
       deadline.startStage('handlers')
-      const wire = parse() // 400 body_not_json; 422 message_invalid, message_type_unknown
+      const wire = parse() // Errors: 400 body_not_json; 422 message_invalid, message_type_unknown
       message = wire
-      const validated = this.#settings.validate(wire) // 422 schema_mismatch
+      const validated = this.#settings.validate(wire) // Error: 422 schema_mismatch
       const valid = isThenable(validated) ? await deadline.wait(validated) : validated
       const id = this.#dedupe?.idOf(wire, delivery)
       if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id }, deadline)
       const dispatch = (): Promise<undefined> | undefined => {
         deadline.startStage('handlers')
         message = valid
-        // A caller of `receive` needs no handler: the message is in its result.
+        // A caller of `receive` needs no handler, because the message is in the result.
         if (request.method !== undefined && this.#handlers.size === 0) this.#warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
         this.#publishReceived(valid, delivery)
         attempt = this.#tap.beginAttempt({ message: valid, wire, delivery, deadline, number: 1 })
@@ -202,9 +204,9 @@ export class RequestReceiver {
       }
       const reportLate = (error: HooklineError): void =>
         this.#tap.reportLate(error, { delivery, message: valid }, request)
-      // Errors of the dedupe store are not reported here: `handleOnce` reports those that are in no answer.
+      // Errors of the dedupe store are not reported here: `handleOnce` reports those that are not in an answer.
       const onLateError = (error: unknown): void => void (isHandlerError(error) && reportLate(error))
-      // 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
+      // Errors: 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
       const work: Promise<unknown> | undefined =
         this.#dedupe?.handleOnce(delivery, deadline, dispatch, reportLate) ?? dispatch()
       const isDuplicate = work !== undefined && (await deadline.wait(work, onLateError)) === true
@@ -219,7 +221,7 @@ export class RequestReceiver {
     }
   }
 
-  /** Stores messages in one push, including authentic ones that are invalid. */
+  /** Stores messages in one push, including authentic messages that are invalid. */
   async #storeAll(
     inbox: Inbox,
     incoming: readonly Incoming[],
@@ -232,11 +234,11 @@ export class RequestReceiver {
     let known: ReadonlySet<string>
     try {
       deadline.startStage('inbox')
-      known = await deadline.wait(inbox.store(jobs)) // 503 inbox_unavailable
+      known = await deadline.wait(inbox.store(jobs)) // Error: 503 inbox_unavailable
     } catch (thrown) {
       const error = toError(thrown)
       const failed = prepared.map(({ ended: { delivery, message } }) => ({ delivery, message, error }))
-      this.#reportRefused(failed[0] as Failed, request) // Once for all messages.
+      this.#reportRefused(failed[0] as Failed, request) // Reported once for all messages.
       return failed
     }
     const durationMs = this.#clock.monotonic() - startedAt
@@ -273,7 +275,7 @@ export class RequestReceiver {
   /** Reports a request, or one of its messages, that no handler saw. */
   #reportRefused(failed: Failed, request: GivenRequest, isStored = false): void {
     const { error } = failed
-    // A message that is stored becomes a dead letter, whose line is the only one in the log.
+    // A stored message that no handler saw becomes a dead letter, and the log gets only the line about the dead letter.
     const line = isStored ? null : describeRequest(error, failed, request.path, this.#settings.onRejected)
     this.#tap.reportRefused(error, request, line)
   }
@@ -332,7 +334,10 @@ export class RequestReceiver {
     return isStored ? { ...accepted, ok: false, error } : refusalOf(error, this.#settings.methods)
   }
 
-  /** Returns the answer to a batch: the error that makes the sender retry, if there is one. The error of an invalid element does not. */
+  /**
+   * Returns the answer to a batch: the first error that makes the sender retry, or success. An invalid element does not make the sender
+   * retry.
+   */
   #answerToBatch(ended: readonly Ended[]): Received {
     const elements = ended.map(resultOf)
     const errors = ended.flatMap(({ error }) => error ?? [])

@@ -13,7 +13,7 @@ interface Arrival {
   readonly headers: EndpointHeaders
   readonly bytes: Uint8Array
   readonly bodySource: BodySource
-  /** In milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly receivedAt: number
 }
 
@@ -30,13 +30,13 @@ export const NO_PROOF: Proof = { verified: false, signature: undefined, secretIn
 
 /** The data of a delivery, which an inbox stores. */
 export interface DeliveryParts extends Arrival, Proof {
-  /** Default: an id derived from the signature, or from the bytes when there is no signature. */
+  /** The id of the delivery. Default: an id derived from the signature, or from the bytes when there is no signature. */
   readonly id?: string | undefined
   readonly replay?: DeliveryReplay | undefined
   readonly db?: TransactionClient | undefined
 }
 
-/** A delivery that computes its costly fields when they are read. JSON and the console show no private fields. */
+/** A delivery that computes its costly fields when they are read. Its data is in private fields, which JSON and the console do not show. */
 export class ReceivedDelivery implements Delivery {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
@@ -82,14 +82,14 @@ export class ReceivedDelivery implements Delivery {
     return this.#parts.db
   }
 
-  /** Returns what a log may hold: the body as text, and no headers, which may hold secrets. */
+  /** Returns what a log may show: the body as text, and no headers, because headers may hold secrets. */
   toJSON(): object {
     const { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
     return { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
   }
 }
 
-/** Makes a key of the application unique to its source: two sources may use the same keys. */
+/** Makes a key that the application chose unique to the source of the message: two sources may use the same keys. */
 export function keyWithin(source: string | undefined, key: string): string {
   return source === undefined ? key : JSON.stringify([source, key])
 }
@@ -97,7 +97,7 @@ export function keyWithin(source: string | undefined, key: string): string {
 /** Returns at least 32 hexadecimal digits, the same for each retry of the delivery. */
 function digestOf({ method, signature, source, bytes }: DeliveryParts): string {
   const other = method === 'POST' ? '' : `${method} ` // The same bytes sent with another method are not a copy.
-  // Anyone can send these bytes: they must not yield the id that a key of the application yields.
+  // Anyone can send unsigned bytes, so they must not yield an id that a key of the application yields.
   if (signature === undefined) return sha256(`${other}unsigned ${sha256(bytes)}`)
   return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
 }

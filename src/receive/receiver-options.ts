@@ -33,23 +33,23 @@ import { createUnplanned, type OnUnplanned } from './unplanned.ts'
 
 /** The options of `createReceiver`. Pass `secret`, `header`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
-  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  // biome-ignore lint/complexity/noBannedTypes: the empty object means that there are no schemas
   Events extends EventSchemas = {},
-  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  // biome-ignore lint/complexity/noBannedTypes: the empty object means that there are no schemas
   Traits extends TraitSchemas = {},
   Custom extends CustomOption = undefined,
   Strict extends boolean = boolean,
 > {
   /**
-   * The shared secret of the destination; a list of secrets while one replaces another; a function that returns the secret, which is called
-   * on the first request and whose result is cached for up to 5 minutes; or, for many sources, a function that names the source of a
-   * request and one that returns the secret of a source. The type admits undefined so that `process.env.X` compiles; a missing or empty
-   * secret throws a TypeError.
+   * The shared secret of the destination; or a list of secrets while one replaces another; or a function that returns the secret: it is
+   * called on the first request, and its result is cached for up to 5 minutes; or, for many sources, an object with a function that names
+   * the source of a request and one that returns the secret of a source. Undefined is allowed so that `process.env.X` compiles, but a
+   * missing or empty secret throws a TypeError.
    */
   readonly secret?: Secrets | SecretProvider | SourceSecrets | undefined
   /**
-   * A header that the sender adds to each request, for senders that cannot sign. It does not protect against a body that was changed in
-   * transit, or against a request that is sent again. Cannot be combined with `secret`.
+   * A header with a secret value that the sender adds to each request, for senders that cannot sign. The header does not protect against a
+   * body that is changed in transit, or against a request that is sent again. Cannot be combined with `secret`.
    */
   readonly header?: HeaderKey
   /** Accepts messages from anyone, without checking a signature. Cannot be combined with `secret`. Default false. */
@@ -61,12 +61,15 @@ export interface ReceiverOptions<
    * Messages of other events are still received. Default false.
    */
   readonly strictEvents?: Strict
-  /** Schemas of the traits of `identify` and `group` messages. A message of an audience sync carries only one trait, so do not require the others. */
+  /**
+   * Schemas of the traits of `identify` and `group` messages. A message of an audience sync carries only one trait, so do not require the
+   * others.
+   */
   readonly traits?: Traits
   /**
-   * Also accepts any other JSON, from senders whose users choose the body: handlers of `'custom'` get it as `body`. Pass `true`, or a
-   * schema for the JSON. JSON that names one of the seven types is never a custom message, even when it is invalid. Default false: other
-   * JSON is refused with `message_type_unknown`.
+   * Also accepts JSON that is not one of the seven message types, from senders whose users choose the body. Handlers of `'custom'` get it
+   * as `body`. Pass `true`, or a schema for the JSON. JSON that names one of the seven types is never a custom message, even when it is
+   * invalid. Default false: such JSON is refused with `message_type_unknown`.
    */
   readonly custom?: Custom
   /**
@@ -83,7 +86,7 @@ export interface ReceiverOptions<
   readonly batches?: boolean
   /** The maximum number of elements in a batch. Default 1000. A batch must also fit into `limit`. */
   readonly batchLimit?: number
-  /** How long after its arrival an unfinished request is answered 503, in milliseconds. Default 4500: the sender waits 5000. */
+  /** How long after its arrival an unfinished request is answered 503, in milliseconds. Default 4500, because the sender waits 5000. */
   readonly deadlineMs?: number
   /**
    * Stores each message durably, answers, and handles it afterwards, with retries. Pass a queue that only this inbox uses, or an object
@@ -109,19 +112,19 @@ export interface ReceiverOptions<
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
   /**
-   * Receives each message that becomes a dead letter, for an alarm. Not awaited. Called once for each, or again if the process dies before
-   * the queue has recorded the dead letter.
+   * Receives each message that becomes a dead letter, so that you can raise an alarm. Not awaited. Called once for each message, or again
+   * if the process dies before the queue has recorded the dead letter.
    */
   readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
   /**
    * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count` is the number of
-   * messages of its event since the receiver was created. Event names beyond the first 1000, and those with more than 200 characters, share
-   * one count.
+   * messages of the same event since the receiver was created. Event names beyond the first 1000, and those with more than 200 characters,
+   * share one count.
    */
   readonly onUnplanned?: OnUnplanned
   /**
-   * Receives the lines about errors: pino, or any object with the same methods. Default: the console, which gets at most a few lines per
-   * minute for each code; with `onError`, nothing is logged unless you pass `console` here.
+   * Receives the log lines about errors. Pass pino, or any object with the same methods. Default: the console, which gets at most a few
+   * lines per minute for each code; with `onError`, nothing is logged unless you pass `console` here.
    */
   readonly logger?: Logger
   /** Where time comes from. Default: the machine's clock. */
@@ -139,7 +142,7 @@ export interface RejectedMessage {
   readonly headers: EndpointHeaders
   /** The path that the endpoint saw. */
   readonly path: string | undefined
-  /** The source of the message, when the receiver has several. */
+  /** The source of the message, when the receiver has several sources. */
   readonly source: string | undefined
 }
 

@@ -24,7 +24,7 @@ import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
 import type { ReceiverWorkOptions, WorkResult } from './work.ts'
 
-/** Web `Headers`, or an object with names in any case, such as the headers of node:http or of a function's event. */
+/** Web `Headers`, or an object with names in any case, such as the headers of node:http or those of a serverless function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 
 /**
@@ -55,9 +55,9 @@ export interface ForgetOptions {
   /** Forgets messages of this source only, when the receiver has several: two sources may use the same ids. Default: all sources. */
   readonly source?: string | undefined
   /**
-   * How long to drop messages of these users, in milliseconds: messages that arrive, are redriven or are replayed. They are answered 200,
-   * and completed without a handler. The setting outlives the process, and other processes apply it within 2 seconds. 0 ends it. Needs a
-   * queue with marks, such as the queues of Hookline. Default: messages that arrive are handled.
+   * How long to drop messages of these users that arrive, are redriven or are replayed, in milliseconds. A dropped message is answered 200,
+   * and completed without a handler. The setting outlives the process, and other processes apply it within 2 seconds. 0 ends an earlier
+   * setting. Needs a queue with marks, such as the queues of Hookline. Default: messages that arrive are handled.
    */
   readonly suppressForMs?: number | undefined
 }
@@ -92,7 +92,7 @@ export type TrackOf<Event extends string, Events extends EventSchemas> = Event e
   : never
 
 /**
- * The type of the message that a handler of a receiver gets, for handlers in other files.
+ * The type of the message that a handler of a receiver gets. Use it for handlers in other files.
  *
  * @example
  * type OrderCompleted = MessageOf<typeof receiver, 'track', 'Order Completed'>
@@ -123,11 +123,11 @@ export interface ReceiverHealth extends Health {
  * receiver, whatever its schemas; handlers that are registered on it get fields with unknown values.
  */
 export interface Receiver<
-  // biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
+  // biome-ignore lint/suspicious/noExplicitAny: only `any` stands for all schemas
   Events extends EventSchemas = any,
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: only `any` stands for all schemas
   Traits extends TraitSchemas = any,
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: only `any` stands for all options
   Custom extends CustomOption = any,
 > extends Endpoint {
   /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
@@ -140,10 +140,10 @@ export interface Receiver<
   /**
    * Calls `handler` for every message of one type, of several types, or, with `'*'`, of all types. All handlers of a message run at the
    * same time; when one fails, the message is retried and all of them run again. A message that no handler matches is ignored: it is
-   * answered 200, and completed in an inbox.
+   * answered 200 and, in an inbox, completed.
    *
-   * @throws TypeError for any type other than the seven and, with the option `custom`, `'custom'`; and after {@link start}, for a type,
-   *   event or audience that never had a handler, because its messages may already be completed.
+   * @throws TypeError for an unknown type, and for `'custom'` without the option `custom`. After {@link start}, also for a type, event or
+   *   audience that had no handler at the start, because its messages may already be completed.
    */
   on<const Type extends `${TypeOf<Custom>}` | '*'>(
     type: Type | readonly Type[],
@@ -155,7 +155,7 @@ export interface Receiver<
    * Calls `handler` with many track messages of one event at a time, so that, for example, one INSERT writes many rows. Needs an inbox.
    *
    * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when another handler may
-   *   get one of its messages.
+   *   get one of the same messages.
    * @example
    * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
    */
@@ -181,9 +181,10 @@ export interface Receiver<
   off(type: 'track', event: string, handler: Handler<never> | BatchHandler<never>): Receiver<Events, Traits, Custom>
 
   /**
-   * Calls `entered` and `exited` when a user enters or leaves an audience: an `identify` whose snake_case trait is true
-   * or false ("Outbound event delivery", Audience and computed-trait delivery), or a track named `Audience Entered` or
-   * `Audience Exited` with that `audience_key`. The first sync of an audience calls `entered` for each of its users.
+   * Calls `entered` when a user enters an audience, and `exited` when a user leaves it. A message that reports this is an `identify` in
+   * which the trait of the audience, in snake_case, is true or false ("Outbound event delivery", Audience and computed-trait delivery), or
+   * a track named `Audience Entered` or `Audience Exited` with that trait as its `audience_key`. The first sync of an audience calls
+   * `entered` for each of its users.
    *
    * @param name The name of the audience (`High Value Users`) or its trait (`high_value_users`).
    */
@@ -194,7 +195,7 @@ export interface Receiver<
   ): Receiver<Events, Traits, Custom>
 
   /**
-   * Verifies, parses and dispatches one message, or a batch, without any framework. Never rejects because of what was sent.
+   * Verifies, parses and dispatches one message, or a batch, without any framework. Does not reject, whatever the sender sent.
    *
    * @param bytes The exact bytes of the body.
    * @param headers The headers of the request, including `X-Signature`, with names in any case.
@@ -247,7 +248,8 @@ export interface Receiver<
    */
   deadLetters(page?: DeadLetterPage & InboxLetterFilter): Promise<readonly DeadLetterMessage[]>
   /**
-   * Handles dead letters again, as if they had just arrived: those with the given ids, all, or those that match a filter. Returns how many.
+   * Handles dead letters again, as if they had just arrived: those with the given ids, all, or those that match a filter. Returns the
+   * number of dead letters that it redrove.
    */
   redrive(which: readonly string[] | 'all' | InboxLetterFilter): Promise<number>
   /** Counts the dead letters that a redrive would handle again, without changing anything. */
@@ -255,7 +257,9 @@ export interface Receiver<
     which: readonly string[] | 'all' | InboxLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: those with the given ids, all, or those that match a filter. Returns how many. */
+  /**
+   * Deletes dead letters: those with the given ids, all, or those that match a filter. Returns the number of dead letters that it deleted.
+   */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<DeadLetterReason> & InboxLetterFilter)): Promise<number>
   /**
    * Lists the messages that were handled, oldest first, and reads them in pages as you iterate. Messages that are handled meanwhile may be
@@ -266,11 +270,11 @@ export interface Receiver<
    */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives copies of handled messages to the handlers: of all messages, or of those that match. Resolves when all copies are in the queue.
-   * New messages go first: while any of them is late, the replay waits. A copy has an id of its own, `delivery.replay` distinguishes it
-   * from a new message, and it is not added to the history again.
+   * Gives copies of handled messages to the handlers: of all messages, or of those that match the options. Resolves when all copies are in
+   * the queue. New messages go first: while any of them is late, the replay waits. A copy has an id of its own, and is not added to the
+   * history again. `delivery.replay` tells a handler that a message is a copy.
    *
-   * @throws TypeError (as a rejection) without `inbox.history`, and for a wrong option. HooklineError `queue_full`.
+   * @throws TypeError (as a rejection) without `inbox.history`, and for a wrong option. HooklineError `queue_full` when the queue is full.
    * @example
    * await receiver.replay({ id: 'fix-42', since: new Date('2026-11-20'), handlers: ['crm'], dryRun: true })
    */
@@ -279,8 +283,8 @@ export interface Receiver<
    * Deletes what the inbox stores about users: the waiting messages, the history and the dead letters whose `userId`, `anonymousId` or, for
    * an alias, previous id is one of `ids`. Keeps `delete` messages, which carry the request to delete. Reads every stored message once.
    *
-   * A message that is being handled at that moment is left to its handlers, and counted as `active`. When they fail, it waits again; when
-   * they succeed, it may be added to the history. Call `forget` again until `active` is 0.
+   * A message that is being handled at that moment is left to its handlers, and counted as `active`. When they fail, the message waits
+   * again; when they succeed, it may be added to the history. Call `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
 

@@ -1,12 +1,12 @@
 /**
- * Describes the issues that a schema found: anyone may see their codes, but only the owner sees where they are, because keys are data of a
- * message, too.
+ * Describes the issues that a schema found. Anyone may see the codes of issues, but only the owner of the endpoint sees where they are: the
+ * keys of a message are data, too.
  */
 
 import type { SchemaIssue } from '../protocol/error.ts'
 
 const MAX_ISSUES = 3
-/** A value may be nested as deeply as its body is long. */
+/** The maximum number of keys to show of one path: a value may be nested as deeply as its body is long. */
 const MAX_DEPTH = 10
 const MAX_CODES = 5
 
@@ -29,7 +29,7 @@ export function locateIssues(issues: readonly SchemaIssue[]): string {
   return [...new Set(shown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
-/** Reads where an issue is, and its code: names that do not look like fields become `*`, and indexes are numbers. */
+/** Reads the path and the code of an issue. In the path, indexes stay numbers, and keys that do not look like field names become `*`. */
 export function readIssue(issue: SchemaIssue): {
   readonly keys: readonly (string | number)[]
   readonly code: string | undefined
@@ -38,14 +38,14 @@ export function readIssue(issue: SchemaIssue): {
   return { keys: keys.map((key) => (typeof key === 'number' ? key : showKey(key))), code: codeOf(issue) }
 }
 
-/** Returns the code that libraries add to the standard: zod and arktype as `code`, valibot as `type`. */
+/** Returns the code of an issue, which Standard Schema does not define: zod and arktype call it `code`, valibot `type`. */
 function codeOf(issue: SchemaIssue): string | undefined {
   const { code, type }: SchemaIssue & { readonly code?: unknown; readonly type?: unknown } = issue
   const name = code ?? type
   return typeof name === 'string' && /^[a-z][\w.-]{0,39}$/i.test(name) ? name : undefined
 }
 
-/** Returns a key that looks like the name of a field, and `*` for any other, such as an address, a card number or a log line. */
+/** Returns a key that looks like the name of a field; for any other, such as an address, a card number or a log line, returns `*`. */
 function showKey(key: PropertyKey): string {
   const name = String(key)
   return FIELD_NAME.test(name) ? name : '*'

@@ -26,8 +26,8 @@ export type SchemaResult<Output> =
 export type EventSchemas = Readonly<Record<string, Schema<object>>>
 
 /**
- * Schemas of traits, by the message type that carries them. An audience sync sends messages with a single trait, which must match too: make
- * traits optional if only some messages carry them.
+ * Schemas of traits, by the message type that carries them. An audience sync sends messages with a single trait, which must match the
+ * schema, too: make traits optional if only some messages carry them.
  */
 export interface TraitSchemas {
   /** The traits of a user. */
@@ -41,7 +41,7 @@ export type CustomOption = boolean | Schema | undefined
 
 declare const closed: unique symbol
 
-/** The schemas of a receiver. With `strictEvents`, its handlers are for these events only. */
+/** The schemas of a receiver. With `strictEvents`, handlers can be for these events only. */
 export type EventsOf<Events, Strict> = [Strict] extends [true] ? Events & { readonly [closed]?: true } : Events
 
 /** The names of events that handlers of a receiver may be for. An editor suggests those with a schema. */
@@ -52,7 +52,7 @@ export type EventName<Events> = typeof closed extends keyof Events
 /** The output of a schema, which handlers get. Without a schema, and for `any`, the fields as they were sent. */
 export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
 
-/** The custom message of a receiver with this option, with the output of its schema; none without the option. */
+/** The custom message of a receiver with this option, with the output of its schema; `never` without the option. */
 export type CustomOf<Custom> = 0 extends 1 & Custom
   ? CustomMessage
   : Custom extends Schema
@@ -61,14 +61,14 @@ export type CustomOf<Custom> = 0 extends 1 & Custom
       ? CustomMessage
       : never
 
-/** The output of a schema for any value. */
+/** The output type of any schema. */
 export type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O
     : unknown
   : never
 
-/** Validates a message: returns it with the output of its schema, or the message itself when it has no schema. */
+/** Validates a message. Returns the message with the output of its schema, or the same message when it has no schema. */
 export type Validate = (message: ReceivedMessage) => ReceivedMessage | PromiseLike<ReceivedMessage>
 
 export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}, custom?: CustomOption): Validate {

@@ -1,4 +1,4 @@
-/** The shared secret in each form of the option: constant, from a provider whose answer is cached, or one for each source. */
+/** Reads the shared secret in each form of the option: constant, from a provider whose result is cached, or one for each source. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import {
@@ -22,8 +22,8 @@ import { createLateError } from './deadline.ts'
 /** The maximum number of sources whose secrets are kept. */
 const SOURCES_LIMIT = 10_000
 /**
- * The maximum number of source names whose secrets are being looked up or that are remembered because they have no secret. Forged requests
- * can name any number of sources.
+ * The maximum number of source names whose secrets are being looked up, or that are remembered because they have no secret. Needs a limit,
+ * because forged requests can name any number of sources.
  */
 const UNKNOWN_SOURCES_LIMIT = 100
 
@@ -37,11 +37,11 @@ export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undef
 export interface HeaderKey {
   /** The name of the header, in any case. */
   readonly name: string
-  /** The value of the header, in ASCII characters. It takes the same forms as `secret`, except sources. */
+  /** The value of the header, in ASCII characters. It has the same forms as `secret`, except the one for many sources. */
   readonly value: Secrets | SecretProvider | undefined
 }
 
-/** A request whose source is to be named. Nothing in it has been authenticated yet. */
+/** A request whose source is to be determined. Nothing in it has been authenticated yet. */
 export interface SourceRequest {
   /** The path as the adapter sees it: relative to where a router mounted the adapter, without the query. */
   readonly path: string
@@ -58,7 +58,7 @@ export interface SourceSecrets {
    * including forged ones: look only at the path, the query or a header. A name has at most 200 characters.
    */
   readonly source: (request: SourceRequest) => string | undefined
-  /** Returns the secret of a source, or undefined when there is no such source. The result is cached by name. */
+  /** Returns the secret of a source, or undefined when there is no such source. The result is cached for each source. */
   readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
 }
 
@@ -66,7 +66,9 @@ export interface SourceSecrets {
 interface SourceKeys {
   /** The name of the source; undefined for a receiver without sources, and for a request without a source. */
   readonly source: string | undefined
-  /** Returns the keys: an empty list for a source without a secret, and a promise only while a provider is asked. */
+  /**
+   * Returns the keys of the source; for a source without a secret, an empty list. Returns a promise only while a provider is being asked.
+   */
   keys(): readonly Key[] | Promise<readonly Key[]>
   /** Asks the provider for a newer secret, after a mismatch. Returns undefined when the provider was asked a moment ago. */
   newerKeys(): Promise<readonly Key[]> | undefined
@@ -224,7 +226,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
 
 type SecretCache = ReturnType<typeof createSecretCache>
 
-/** Caches the answer of a provider for a while. Asks the provider only when a request needs its answer. */
+/** Caches the result of a provider for a while. Calls the provider only when a request needs its result. */
 export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
@@ -239,7 +241,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     askedAt = time
     try {
       const loaded = await load()
-      if (time < loadedAt) return keys // The answer to a later call came first.
+      if (time < loadedAt) return keys // A later call was answered first.
       keys = loaded
       loadedAt = time
       failure = undefined
@@ -252,7 +254,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     }
   }
 
-  /** Asks the provider once for all requests that wait. After the cooldown, abandons a call that hangs. */
+  /** Calls the provider once for all requests that wait. After the cooldown, abandons a call that has not ended. */
   function ask(): Promise<readonly Key[]> {
     if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = askInTime().finally(() => {
@@ -277,7 +279,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     },
     newerKeys(): Promise<readonly Key[]> | undefined {
       if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask()
-      if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
+      if (failure !== undefined) throw failure // There may be a newer secret that the provider could not return.
       return undefined
     },
   }

@@ -14,7 +14,7 @@ import type { Message, ReceivedMessage } from '../protocol/message.ts'
 import { RECEIVED_TYPES } from '../protocol/type-table.ts'
 import type { Delivery } from './delivery.ts'
 
-/** Your code. It may return a promise, which is awaited; its value is ignored. */
+/** Your code that handles a message. It may return a promise, which is awaited; its value is ignored. */
 export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
 
 /** How a handler is registered. */
@@ -26,9 +26,9 @@ export interface HandlerOptions {
    */
   readonly name?: string
   /**
-   * The maximum number of messages that the handler gets per second from each process, on average: a tenth of them may begin at once. Other
-   * messages wait in the inbox for their turn, without an attempt, while other handlers get them. Needs a `name`, and an inbox that is not
-   * `transactional`. Default: no limit.
+   * The maximum number of messages that the handler gets per second from each process, on average: up to a tenth of this number may begin
+   * at once. Further messages wait in the inbox for their turn, which counts as no attempt, while other handlers get them. Needs a `name`,
+   * and an inbox that is not `transactional`. Default: no limit.
    */
   readonly maxPerSecond?: number
 }
@@ -53,7 +53,7 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
     throw invalidOption(call, 'accepts only one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  // A batch handler has options of its own.
+  // `readHandlerOptions` does not know the options of a batch handler.
   const how = call === 'onBatch' ? { name: '', maxPerSecond: undefined } : readHandlerOptions(call, options)
   if (by === 'type') return { by, keys, handler, options, ...how } as const
   if (types !== 'track') {

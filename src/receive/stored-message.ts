@@ -13,7 +13,7 @@ import { type DeadLetterReason, readRetryState, type StoredError } from './inbox
 
 /** A message as the inbox stores it. */
 export interface StoredMessage {
-  /** Its id in the queue. */
+  /** The id of the message in the queue. */
   readonly id: string
   /** The exact bytes of the body, or everything that is stored when the message is unreadable. `JSON.stringify` shows them as text. */
   readonly bytes: Uint8Array
@@ -21,15 +21,15 @@ export interface StoredMessage {
   readonly headers: EndpointHeaders
   /** The source of the message, when the receiver has several. */
   readonly source: string | undefined
-  /** The proof that was checked: see {@link Delivery.verified}. */
+  /** What was verified: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when the message is unreadable. */
   readonly receivedAt: Date | undefined
-  /** The replay that made this copy; undefined for a message that arrived itself. */
+  /** The replay that made this copy; undefined for a message that came from a sender. */
   readonly replay: Delivery['replay']
 }
 
-/** Selects the dead letters of an inbox that match every field. */
+/** Selects the dead letters of an inbox that match every given field. */
 export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
   /** Selects the dead letters in whose last attempt this named handler failed. */
   readonly handler?: string
@@ -37,16 +37,16 @@ export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
 
 /** A message that is not retried until it is redriven. */
 export interface DeadLetterMessage extends StoredMessage {
-  /** The message as it was before any schema; undefined when the bytes are not a valid message. */
+  /** The message as it was before any schema was applied; undefined when the bytes are not a valid message. */
   readonly message: ReceivedMessage | undefined
   readonly reason: DeadLetterReason
   /** The latest error. */
   readonly error: StoredError
-  /** Undefined when no handler has a name. */
+  /** The handlers that are done, and those that failed; undefined when no handler has a name. */
   readonly handlers?: HandlerNames
   /** How many attempts failed. */
   readonly attempts: number
-  /** When it became a dead letter. */
+  /** When the message became a dead letter. */
   readonly failedAt: Date
 }
 
@@ -60,7 +60,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
   }
 }
 
-/** Makes `JSON.stringify` write the bytes as text, not as one number for each byte. The `toJSON` is hidden: it is not enumerable. */
+/** Makes `JSON.stringify` write the bytes as text, not as one number for each byte. The added `toJSON` is not enumerable. */
 export function withText<Stored extends { readonly bytes: Uint8Array }>(stored: Stored): Stored {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
@@ -73,7 +73,7 @@ export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const message = isReadable ? tryParse(stored.bytes, !INVALID.includes(error?.code)) : undefined
   const { failedAt } = letter
   const named = handlers && { handlers }
-  // A spread of `stored` would lose its hidden `toJSON`.
+  // A spread of `stored` would lose its `toJSON`, which is not enumerable.
   return Object.assign(stored, { message, ...explain(letter, error), ...named, attempts, failedAt })
 }
 
@@ -86,7 +86,7 @@ export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
   return readRetryState(retryState).handlers?.failed.includes(handler) === true
 }
 
-/** Finds the reason and the error of a dead letter. A reason that does not belong to a stored error comes from the queue, which could not read the job. */
+/** Finds the reason and the error of a dead letter. When the queue could not read the job, it gave a reason without a stored error. */
 function explain(
   { reason, retryState }: DeadLetter,
   error: StoredError | undefined,

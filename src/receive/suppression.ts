@@ -30,7 +30,7 @@ export class Suppression {
     await requireMarks(this.#queue, 'suppressForMs').set(keys, new Date(until))
   }
 
-  /** Returns whether a message is of such a user. If so, counts the message, and has observers forget it. */
+  /** Returns whether a message is about such a user. If so, counts the message, and tells observers to forget it. */
   drops({ bytes, source }: Pick<DeliveryParts, 'bytes' | 'source'>): boolean {
     const { marks } = this.#queue
     if (marks === undefined || marks.size === 0) return false
@@ -44,7 +44,7 @@ export class Suppression {
   }
 }
 
-/** @param source Undefined for all sources. */
+/** @param source The source of the messages; undefined for all sources. */
 function keyOf(id: string, source: string | undefined): string {
   return JSON.stringify(['forgotten', id, source])
 }

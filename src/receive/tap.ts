@@ -15,7 +15,7 @@ import type { FailedEvent, FailedRequest, ReceiverObserver } from './events.ts'
 import { describe, type Subject } from './log-lines.ts'
 import type { DeadLetterMessage } from './stored-message.ts'
 
-/** `answered` and `forgotten` have no channel: bodies of refused requests and ids of users are not for the whole process. */
+/** `answered` and `forgotten` have no channel: the bodies of refused requests and the ids of users are not for the whole process. */
 const channels = {
   received: channel('hookline:received'),
   refused: channel('hookline:refused'),
@@ -35,11 +35,11 @@ type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
 /** An attempt, as far as it got. */
 export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'endTrace'> & {
-  /** Undefined when no handler saw the message. */
+  /** The message; undefined when no handler saw it. */
   readonly message: ReceivedMessage | undefined
 }
 
-/** The answer to a request, as far as observers see it. */
+/** The part of an answer that observers see. */
 export interface Answered {
   readonly status: number
   readonly error?: HooklineError
@@ -108,12 +108,12 @@ export class Tap {
     tried.endTrace?.(failure.error)
   }
 
-  /** Reports what failed after the answer, or what the answer does not depend on. */
+  /** Reports an error that came after the answer, or that does not affect the answer. */
   reportLate(error: HooklineError, subject: Subject, request = requestOf(subject.delivery)): void {
     this.#report(error, request, describe(error, subject))
   }
 
-  /** Reports a dead letter. Reads it only when something listens. */
+  /** Reports a dead letter. Calls `read` only when something listens. */
   reportDeadLetter(read: () => DeadLetterMessage): void {
     if (this.#onDeadLetter === undefined && !this.isHeard('dead')) return
     const letter = read()

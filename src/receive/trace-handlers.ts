@@ -7,7 +7,7 @@ import type { HandleEvent } from './events.ts'
 
 export const handling = tracingChannel<unknown, HandleEvent>('hookline:handle')
 
-/** Calls the handlers of an attempt, which is traced until its `end` is called: handlers may go on after their deadline. */
+/** Calls the handlers of an attempt, and traces the attempt until its `endTrace` is called: the attempt may end before its handlers do. */
 export function traceHandlers(attempt: Attempt, call: () => Promise<undefined> | undefined): Promise<undefined> {
   const { message, delivery, number, isStored } = attempt
   const work = Promise.withResolvers<undefined>()

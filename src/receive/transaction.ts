@@ -9,9 +9,9 @@ export interface Member {
   readonly job: ClaimedJob
   readonly deadline: Deadline
   begin(): Promise<JobTransaction>
-  /** Returns the note for the completion of the message: that its handlers are done, including those with these names. */
+  /** Returns the note to store with the completed message: which handlers are done, including those with these names. */
   note(...names: readonly string[]): Uint8Array | undefined
-  /** An error that no handler threw. */
+  /** The error that ended the transaction, unless a handler threw it. */
   error?: unknown
   /** Set when the database could not begin a transaction: no handler ran, so the attempt does not count. */
   isUncounted?: true
@@ -47,7 +47,7 @@ export async function inTransaction(
     stopIfLate()
     const done = (await call(transaction.db as TransactionClient)) ?? members
     stopIfLate()
-    for (const member of members) member.deadline.stop() // From here on, only the commit decides.
+    for (const member of members) member.deadline.stop() // From here on, only the commit decides, not the deadline.
     await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
   } catch (error) {
     await transaction.rollback()

@@ -17,7 +17,7 @@ const MAX_NAME = 200
 
 export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned | undefined, tap: Tap) {
   const planned = new Set(Object.keys(events))
-  /** All events that are not counted by name share the count of undefined. */
+  /** The number of messages of each event. All events that are not counted by name share the key undefined. */
   const counts = new Map<string | undefined, number>()
   const warn = createWarning('onUnplanned', 'HOOKLINE_ON_UNPLANNED')
   let total = 0

@@ -1,4 +1,4 @@
-/** Checks the signature of a request, or the header in its place. Fails closed. */
+/** Checks the signature of a request, or the header in its place. A request that cannot be checked is refused. */
 
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -22,17 +22,18 @@ export interface GivenRequest extends FailedRequest {
 /** The header that holds the secret, in place of a signature. */
 export interface GivenHeader {
   readonly name: string
-  /** Its value in this request: a list when the header is repeated. */
+  /** The value of the header in this request; a list when the header is repeated. */
   readonly value: EndpointHeaders[string]
 }
 
 export function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: string): GivenHeader {
-  // `rawHeaders` has a name at each even index, and its value at the next. `headers` has only the first value of some headers.
+  // In `rawHeaders`, names are at even indexes, and each is followed by its value. `headers` would have only the first value of some
+  // headers.
   const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
   return { name, value: values.length > 1 ? values : headers[name] }
 }
 
-/** Copies a request without the header that holds the secret, so that nothing that observes, logs or stores the copy has it. */
+/** Copies a request without the header that holds the secret, so that nothing that observes, logs or stores the copy gets the secret. */
 export function withoutHeader(request: GivenRequest, name: string): GivenRequest {
   const { [name]: _, ...headers } = request.headers
   const { method, path, query, remoteAddress } = request
@@ -66,8 +67,8 @@ export async function verifyRequest(
     index = indexOfSigner(tried, bytes, signature)
   }
   if (index !== -1) {
-    // The id of the delivery is derived from the signature with the last, oldest secret: a retry that is signed with a newer one has the
-    // same id.
+    // The id of the delivery is derived from the signature with the last, oldest secret, so that a retry that is signed with a newer secret
+    // has the same id.
     const oldest = index === tried.length - 1 ? signature : (tried.at(-1) as Key).sign(bytes)
     return { verified: header === undefined ? 'signature' : 'header', signature: oldest, secretIndex: index, source }
   }
@@ -82,7 +83,7 @@ export async function verifyRequest(
 }
 
 /**
- * The key that is tried for a source without a secret. Without it, the answer would come sooner, and a stranger could tell which sources
+ * The key to try for a source without a secret. If no key were tried, the answer would come sooner, and a stranger could tell which sources
  * exist.
  */
 const DECOY = createKey(Buffer.from('decoy'))
@@ -103,7 +104,7 @@ function readSignature(headers: EndpointHeaders): string {
   throw new HooklineError('signature_malformed', text)
 }
 
-/** Signs the bytes with the value of the header. A comparison of signatures then compares the value with the secrets. */
+/** Signs the bytes with the value of the header, so that comparing signatures compares the value with the secrets. */
 function signWith({ name, value }: GivenHeader, bytes: Uint8Array): string {
   if (typeof value === 'object' && value.length > 1) throw headerMismatch(name)
   if (value !== undefined && value.length > 0) return createKey(Buffer.from(String(value))).sign(bytes)
@@ -118,7 +119,7 @@ function headerMismatch(name: string): HooklineError {
   )
 }
 
-/** A stranger chose the path, so an error shows only its beginning. */
+/** The maximum number of characters of the path to show in an error, because a stranger may have chosen the path. */
 const MAX_PATH = 100
 
 function sourceUnknown(path: string): HooklineError {

@@ -30,7 +30,7 @@ export interface WorkResult {
   readonly left: number
 }
 
-/** How often the inbox is asked whether it is empty. */
+/** How often to ask the inbox whether it is empty, in milliseconds. */
 const LOOK_MS = 100
 
 export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptions {
@@ -58,7 +58,7 @@ export interface WorkEnd {
   /** When the work ends at the latest, on the monotonic clock. */
   readonly endsAt: number
   readonly signal: AbortSignal
-  /** Undefined when the work continues even if the inbox is empty. */
+  /** Returns whether the inbox is empty; undefined when the work continues even then. */
   readonly isEmpty: (() => Promise<boolean>) | undefined
 }
 
