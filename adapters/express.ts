@@ -15,7 +15,7 @@ export type { ServeOptions } from './shared/mount.ts'
 export type { ParsedBody } from './shared/node-request.ts'
 
 /**
- * Returns an Express handler. A request for another path goes on to the next handler; an error never does.
+ * Returns an Express handler. A request for another path is passed to the next handler; an error never is.
  *
  * @example
  * app.post('/webhooks', serve(receiver))

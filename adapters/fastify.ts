@@ -49,8 +49,8 @@ export interface FastifyScope {
 /** The options that `app.register` takes in addition to the plugin. Fastify itself reads `prefix`. */
 export interface FastifyServeOptions {
   /**
-   * Where the endpoint is mounted, below `prefix`: the path of an endpoint with one path (a receiver), default `/`; the prefix of an
-   * endpoint with several paths (a collector), default none.
+   * Where the endpoint is mounted, relative to `prefix`. For an endpoint with one path (a receiver), that path; default `/`. For an
+   * endpoint with several paths (a collector), the prefix of all of them; default none.
    */
   readonly path?: string
 }
@@ -85,7 +85,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
     else scope.register(addRoutes as never, { prefix: path })
   }
   const plugin: FastifyServePlugin = (scope, options, ...others: unknown[]) => {
-    requireScope(scope, options, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
+    requireScope(scope, options, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
     return register(scope, options)
   }
   return fp(plugin as never, {
@@ -95,7 +95,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   }) as unknown as FastifyServePlugin
 }
 
-/** The most common content type has a parser by name: for one without, Fastify parses the header of every request. */
+/** The most common content type is listed by name: with only `*`, Fastify would parse the header `content-type` of every request. */
 const ANY_TYPE = ['application/json', '*']
 
 /**
@@ -105,7 +105,8 @@ function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: str
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
     if (reply.raw.destroyed) return // The client disconnected.
-    // Before it parses a body, Fastify refuses a content type without a parser. The endpoint decides that instead.
+    // Before it parses a body, Fastify refuses a content type without a parser. This error is ignored, because the endpoint decides which
+    // content types to accept.
     if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
     handler(request, reply)
   }
@@ -123,7 +124,7 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
       if (answer === undefined) return void reply.callNotFound()
       reply.code(answer.status)
       reply.headers(headersFor(answer, raw))
-      reply.send(Buffer.from(answer.body)) // Fastify would add a charset to text.
+      reply.send(Buffer.from(answer.body)) // Sent as bytes, because Fastify would add a charset to text.
     } catch {
       reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
     }

@@ -23,7 +23,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   const handle = mount(endpoint, options)
 
   return function hookline(request, ...others: unknown[]) {
-    requireWebRequest(request, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
+    requireWebRequest(request, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
     return respond(handle, request)
   }
 }
@@ -75,10 +75,11 @@ class FetchRequest implements EndpointRequest {
     return { bytes, source: 'stream' }
   }
 
-  /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
+  /** Ends a request whose answer is known: stops reading a body that is still arriving, and keeps none of it. */
   discardBody(): void {
     this.#hasEnded = true
-    // Cancels a little later: a stream of Node's Readable.toWeb that is cancelled while it resumes throws an uncaught error.
+    // Cancels a little later, because a stream from `Readable.toWeb` of Node.js throws an uncaught error if it is cancelled while it
+    // resumes.
     const reader = this.#reader
     if (reader !== undefined) setTimeout(() => reader.cancel().catch(() => {}), 0)
   }

@@ -25,7 +25,7 @@ export interface KoaContext {
 }
 
 /**
- * Returns a Koa middleware. A request for another path goes on to the next middleware; an error never does.
+ * Returns a Koa middleware. A request for another path is passed to the next middleware; an error never is.
  *
  * @example
  * app.use(serve(receiver, { path: '/webhooks' }))
@@ -38,7 +38,7 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(context, next, ...others: unknown[]) {
-    requireKoa(context, next, ...others) // Throws outside an async function: Express 4 ignores a promise that rejects.
+    requireKoa(context, next, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
     return respond(handle, context, next)
   }
 }

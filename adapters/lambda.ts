@@ -41,7 +41,7 @@ export interface LambdaContext {
 export interface LambdaAnswer {
   readonly statusCode: number
   readonly headers?: Readonly<Record<string, string>>
-  /** In place of `headers`, for a load balancer whose target group has multi-value headers. */
+  /** The headers, in place of `headers`, for a load balancer whose target group has multi-value headers. */
   readonly multiValueHeaders?: Readonly<Record<string, string[]>>
   readonly body: string
   readonly isBase64Encoded: boolean
@@ -70,7 +70,7 @@ export function serve(
 }
 
 async function respond(endpoint: Endpoint, handle: Handle, event: LambdaEvent, context: LambdaContext | undefined) {
-  refuseBackgroundWork(endpoint) // It may have started since `serve` was called.
+  refuseBackgroundWork(endpoint) // Such work may have started since `serve` was called.
   const request = new LambdaRequest(event, context)
   const answer = (await handle(request)) ?? NOT_FOUND
   const body = request.method === 'HEAD' ? '' : answer.body
@@ -82,7 +82,7 @@ const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 /** The time to reserve for sending the answer before Lambda ends the function, in milliseconds. */
 const ANSWER_MS = 200
 
-/** Throws for an endpoint that continues to work after its answer, when Lambda stops the process. */
+/** Throws for an endpoint that continues to work after its answer, because Lambda stops the process then. */
 function refuseBackgroundWork({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
@@ -151,7 +151,7 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** Writes the query of format 1.0. API Gateway has decoded the values; a load balancer has not. */
+/** Writes the query of an event in format 1.0. API Gateway has decoded the values; a load balancer has not. */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()

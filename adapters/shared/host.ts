@@ -1,10 +1,10 @@
-/** Recognises the host that called a handler by the shape of the arguments: another host needs another import. */
+/** Recognises the host that called a handler by the shape of the arguments, so that an error can say which import that host needs. */
 
 import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 
-/** Returns an object or a function as it is; for any other value, returns an object without the names of a host. */
+/** Returns an object or a function as it is. Makes any other value an object that looks like no host. */
 function shapeOf(value: unknown): Readonly<Record<string, unknown>> {
   return Object(value)
 }
@@ -28,7 +28,10 @@ function isScope(instance: unknown): boolean {
   return typeof shapeOf(instance).register === 'function'
 }
 
-/** The hosts that may call a handler; the first one that fits applies. With `advice`, importing from the subpath is not enough. */
+/**
+ * The hosts that may call a handler; the first one that fits applies. `advice` says what is needed in addition to importing from the
+ * subpath.
+ */
 const HOSTS: readonly (readonly [
   found: string,
   subpath: Subpath,

@@ -1,4 +1,4 @@
-/** The option `path` of `serve`: decides which requests are the endpoint's, and which path it sees. */
+/** The option `path` of `serve`: decides which requests are for the endpoint, and which path it sees. */
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/host/endpoint.ts'
 import { invalidOption, kindOf, requireOptions, show } from '../../src/kit/checks.ts'
@@ -13,7 +13,7 @@ export interface ServeOptions {
   readonly path?: string
 }
 
-/** Answers the endpoint's requests, and returns undefined for all others. Makes the path relative to the mount. */
+/** Answers requests for the endpoint, and returns undefined for all others. The endpoint sees the path relative to where it is mounted. */
 export type Handle = (request: MountedRequest) => Promise<EndpointAnswer> | undefined
 
 interface MountedRequest extends EndpointRequest {
@@ -22,7 +22,7 @@ interface MountedRequest extends EndpointRequest {
   readonly originalUrl?: string | undefined
 }
 
-/** Checks the arguments of `serve`, and returns what answers the requests. */
+/** Checks the arguments of `serve`, and returns the function that answers the requests. */
 export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requireEndpoint(endpoint)
   requireOptions('serve', options, ['path'])

@@ -13,7 +13,7 @@ export type NodeOutgoing = ServerResponse | Http2ServerResponse
 type NodeIncoming = NodeOutgoing['req']
 
 export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
-/** The answer when the endpoint threw, and no framework is there to handle the error. */
+/** The answer when the endpoint throws and there is no framework to handle the error. */
 export const FAILED: EndpointAnswer = { status: 500, headers: {}, body: '' }
 
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: NodeIncoming): void {
@@ -36,7 +36,7 @@ export function headersFor(answer: EndpointAnswer, incoming: NodeIncoming): Read
   return mayHaveLongRest(incoming) ? { ...answer.headers, connection: 'close' } : answer.headers
 }
 
-/** Returns whether more than DISCARD_LIMIT of the body may be left, which Node would read and drop to keep the connection. */
+/** Returns whether more than DISCARD_LIMIT of the body may be left. Node.js would read and drop that much to keep the connection. */
 function mayHaveLongRest({ complete, headers }: NodeIncoming): boolean {
   return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DISCARD_LIMIT)
 }

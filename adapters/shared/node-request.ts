@@ -77,25 +77,26 @@ export class NodeRequest implements EndpointRequest, Reading {
   }
 
   /**
-   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so a small body has
-   * arrived one tick later, and nothing waits for it (bench/METHOD.md). Answers immediately if a listener has started reading the body: a
-   * later reader would miss the beginning.
+   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so by the next tick,
+   * a small body has arrived and can be read without waiting (bench/METHOD.md). Answers immediately if a listener has started reading the
+   * body: a later reader would miss the beginning.
    *
-   * @param done Gets the answer; undefined for a request that is not the endpoint's.
-   * @param fail Gets what the endpoint threw, or what `done` threw with an answer: the objects that a test passes may lack methods.
+   * @param done Gets the answer; undefined for a request that is not for the endpoint.
+   * @param fail Gets what the endpoint threw, or what `done` threw with an answer: in a test, the response may be an object without some
+   *   methods.
    */
   answerWith(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
     if (this.#stream.readableFlowing === true) answerNow(this, handle, done, fail)
     else process.nextTick(answerNow, this, handle, done, fail)
   }
 
-  /** Ends the request, whose answer is known: reads no more of a body that is still arriving, and keeps nothing of it. */
+  /** Ends a request whose answer is known: stops reading a body that is still arriving, and keeps none of it. */
   discardBody(): void {
     this.stopReading?.()
     const [incoming, outgoing] = [this.#incoming, this.#outgoing]
     if (!('stream' in outgoing) || incoming.readableEnded || outgoing.stream.endAfterHeaders) return
-    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, and buffers the rest, until the stream is
-    // closed. That happens a little later: a client that is still writing may mistake the reset for the answer.
+    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, and buffers the rest of the body until the
+    // stream is closed. The stream is closed a little later, because a client that is still writing may mistake the reset for the answer.
     const { stream } = outgoing
     const closeLater = (): unknown => setTimeout(close, DISCARD_MS).unref()
     const close = (): unknown => (stream.writableEnded ? stream.destroy() : closeLater())
@@ -124,22 +125,28 @@ function answerNow(
   else answered.then(respond).catch(fail)
 }
 
-/** A request target may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section 3.2.2). */
+/**
+ * Returns the path and the query of a request target, which may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section
+ * 3.2.2).
+ */
 function targetOf(url: string): string {
   return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
-/** Returns whether a reader gets the whole body: nothing has read, ended, destroyed or closed the stream. */
+/** Returns whether a reader would get the whole body: nothing has read, ended, destroyed or closed the stream. */
 function isUnread(stream: Readable): boolean {
   return stream.readable && stream.readableDidRead === false
 }
 
-/** Returns whether the client disconnected within the body. On HTTP/1, `aborted` is also set if code destroyed a complete request. */
+/**
+ * Returns whether the client disconnected before the whole body had arrived. On HTTP/1, `aborted` is also set if code destroys a complete
+ * request.
+ */
 function hasDisconnected({ aborted, complete, httpVersionMajor }: NodeIncoming): boolean {
   return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
-/** Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other body, and reads nothing of it. */
+/** Reads a body that has arrived completely, without a promise or listeners. For any other body, reads nothing and returns undefined. */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
   if (readableLength === 0 || readableLength !== Number(length) || readableLength > limit) return undefined
@@ -177,6 +184,6 @@ function serialise(body: unknown): string {
   try {
     const text = JSON.stringify(body)
     if (text !== undefined) return text
-  } catch {} // JSON.stringify accepts fewer nested levels than JSON.parse.
+  } catch {} // JSON.stringify may throw, because it accepts fewer nested levels than JSON.parse.
   throw bodyConsumed(kindOf(body))
 }

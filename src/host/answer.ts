@@ -11,14 +11,14 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
-/** The answer to a message that an inbox or `dedupe` already knew: nothing was done. */
+/** The answer to a message that an inbox or `dedupe` already knew, so that nothing was done. */
 export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
 
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
 const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
 const headerChallenge = { 'www-authenticate': 'Header realm="webhooks"' }
-// The rest of the body is not read, or the process ends: the connection must not carry another request.
+// The connection must not carry another request, because the rest of the body is not read, or the process is about to end.
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
 
@@ -41,7 +41,7 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Rec
   signature_missing: signatureChallenge,
   signature_malformed: signatureChallenge,
   signature_mismatch: signatureChallenge,
-  source_unknown: signatureChallenge, // The sender is answered `signature_mismatch`.
+  source_unknown: signatureChallenge, // The sender is answered `signature_mismatch` instead.
   header_missing: headerChallenge,
   header_mismatch: headerChallenge,
   write_key_missing: writeKeyChallenge,

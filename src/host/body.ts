@@ -3,9 +3,9 @@
 import { HooklineError } from '../protocol/error.ts'
 
 /**
- * Where the bytes of a body were found: the `stream` itself; `rawBody` or `body` as a Buffer; either as text, which was
- * decoded and is encoded again; `reserialised`, `JSON.stringify` of what a parser mounted earlier left; or the
- * `argument` of a direct call.
+ * Where the bytes of a body were found: the `stream` itself; `rawBody` or `body`, as a Buffer; `rawBody-text` or `body-text`, which was
+ * decoded text and is encoded again; `reserialised`, which is `JSON.stringify` of what a parser mounted earlier left; or the `argument` of
+ * a direct call.
  */
 export type BodySource = 'stream' | 'rawBody' | 'rawBody-text' | 'body' | 'body-text' | 'reserialised' | 'argument'
 
@@ -17,7 +17,7 @@ export interface EndpointBody {
 
 /**
  * Returns whether a body is, byte for byte, what was sent. Text is exact if it has the length that was sent and contains no U+FFFD, which
- * replaces bytes that were not UTF-8. An object that was serialised again may differ, so it is never exact.
+ * replaces bytes that were not UTF-8. An object that was serialised again is never exact, because it may differ.
  */
 export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
@@ -29,7 +29,7 @@ export const KEEP_THE_BYTES =
   'Mount the webhook route before body parsers (express.json(), koa-bodyparser …), or have them keep the bytes as rawBody (a Buffer).'
 
 /**
- * @param found What is left of the body, to follow the words "All that is left is".
+ * @param found What is left of the body: the error continues with it after "All that is left is".
  */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
   const text = `The signature cannot be checked, because the body was already read. All that is left is ${found}. ${advice}`

@@ -2,7 +2,7 @@
 
 import type { EndpointBody } from './body.ts'
 
-/** Headers by name in lower case, as node:http provides them. The values of a repeated header are joined or in a list. */
+/** Headers by name in lower case, as node:http provides them. The values of a repeated header are joined, or are in a list. */
 export type EndpointHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** A request as an endpoint sees it, the same for every framework. */
@@ -24,8 +24,8 @@ export interface EndpointRequest {
   /** How long the host waits for the answer, in milliseconds, if it limits the time of a request. */
   readonly remainingMs?: number | undefined
   /**
-   * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter reads no more of it, keeps nothing
-   * of it, and the promise rejects.
+   * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter stops reading, keeps none of the body, and the
+   * promise rejects.
    *
    * @throws HooklineError (or a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
    */
@@ -37,7 +37,7 @@ export interface EndpointAnswer {
   readonly status: number
   /** Headers by name in lower case. Adapters add `content-length`. */
   readonly headers: Readonly<Record<string, string>>
-  /** Empty with the status 204. */
+  /** The body of the answer; empty with the status 204. */
   readonly body: string
 }
 
@@ -50,6 +50,6 @@ export interface Endpoint {
    * between requests refuses an endpoint with such work.
    */
   readonly background?: string | undefined
-  /** Answers a request. Returns undefined for a path that is not one of `routes`. The promise never rejects. */
+  /** Answers a request. Returns undefined for a path that is not one of `routes`. A returned promise never rejects. */
   handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
 }

@@ -6,7 +6,7 @@ import { POST_ONLY } from './answer.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
-/** The requests that are accepted. Default: POST, JSON, and no compression. */
+/** The kinds of requests to accept. Default: POST, JSON, and no compression. */
 export interface AcceptedForms {
   readonly methods?: readonly string[]
   readonly mediaTypes?: readonly string[]
@@ -16,7 +16,7 @@ export interface AcceptedForms {
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
-/** @throws HooklineError that says which part of the request is not accepted; it may also come as a rejection. */
+/** @throws HooklineError (or a rejection) that says which part of the request is not accepted. */
 export function readJson(
   request: EndpointRequest,
   limit: number,
@@ -44,7 +44,7 @@ export function readJson(
   return request.readBody(limit)
 }
 
-/** Returns the name of the compression in lower case; `identity` without any. */
+/** Returns the name of the compression in lower case; without compression, `identity`. */
 export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
   return coding ? String(coding).trim().toLowerCase() : 'identity'
 }

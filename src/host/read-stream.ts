@@ -1,4 +1,4 @@
-/** Reads the body of a request from a Node.js stream, with raw-body. */
+/** Reads the body of a request from a Node.js stream, using raw-body. */
 
 import type { Readable } from 'node:stream'
 import getRawBody, { type RawBodyError } from 'raw-body'
@@ -6,14 +6,14 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** Holds `stopReading` while a body is read. Calling it ends the reading early, which then rejects with `body_aborted`. */
+/** A body that is being read. While `stopReading` is set, calling it ends the reading early: the reading rejects with `body_aborted`. */
 export interface Reading {
   stopReading: (() => void) | undefined
 }
 
 /**
- * Reads a stream to its end. The rest of a refused body is dropped as it arrives; if the body is over the limit, only a small part of the
- * rest is.
+ * Reads a stream to its end. The rest of a refused body is read and dropped; if the body is over the limit, only a small part of the rest
+ * is.
  */
 export async function readStream(
   stream: Readable & { readonly aborted?: boolean },
@@ -28,7 +28,7 @@ export async function readStream(
   }
   stream.on('error', ignore).on('newListener', keepCloseListener)
   const bytes = new ArrivingBytes()
-  // A decoder that returns no text keeps raw-body from holding a list of all pieces.
+  // With a decoder that returns no text, raw-body does not hold a list of all pieces.
   const decoder = {
     write(chunk: Uint8Array): string {
       bytes.add(chunk)
@@ -43,7 +43,7 @@ export async function readStream(
     // An HTTP/2 request that is cancelled and has no length ends as if it were complete.
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
-    stream.resume() // raw-body has paused the stream, and nothing more would be read from its connection.
+    stream.resume() // raw-body has paused the stream; without this call, nothing more would be read from the connection.
     const { type }: Partial<RawBodyError> = error ?? {}
     if (type === 'stream.encoding.set') throw bodyConsumed('a stream with an encoding')
     if (type === 'entity.too.large') {
@@ -51,17 +51,17 @@ export async function readStream(
       throw bodyTooLarge(limit)
     }
   } finally {
-    reading.stopReading = undefined // The listener would hold the bytes as long as the request is held.
+    reading.stopReading = undefined // Otherwise, the listener would hold the bytes as long as the request is held.
   }
   throw bodyAborted()
 }
 
-/** Prevents a stream that fails after it was read from ending the process. */
+/** Listens for errors of a stream that has been read, which would otherwise end the process. */
 function ignore(): void {}
 
 /**
- * Reads and discards the rest of a body, up to a number of bytes and for a short time: a sender that is still writing when the connection
- * closes sees a reset instead of the answer.
+ * Reads and discards the rest of a body, up to a number of bytes and for a short time. Otherwise, a sender that is still writing when the
+ * connection closes would see a reset instead of the answer.
  */
 function discard(stream: Readable): Promise<void> {
   return new Promise((resolve) => {

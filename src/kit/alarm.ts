@@ -17,7 +17,7 @@ export function createAlarm(clock: Clock, onTime: () => void) {
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined
       if (at === undefined) return
-      // A timer cannot wait longer than MAX_TIMER_MS. In that case it fires early, and `onTime` sets the alarm again.
+      // A timer cannot wait longer than MAX_TIMER_MS. For a later time, it fires early, and `onTime` sets the alarm again.
       const delay = Math.max(0, Math.min(at - clock.now(), MAX_TIMER_MS))
       current = { at, timer: clock.setTimeout(fire, delay) }
     },

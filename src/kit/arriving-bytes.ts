@@ -22,7 +22,7 @@ export class ArrivingBytes {
     this.size += piece.length
   }
 
-  /** Returns all bytes, and keeps none. A single piece is not copied. */
+  /** Returns all bytes, and keeps none. A single piece is returned without being copied. */
   take(): Buffer {
     this.#endJoining()
     const [first = NOTHING, ...others] = this.#pieces.splice(0)
@@ -39,7 +39,7 @@ export class ArrivingBytes {
 
 const NOTHING = new Uint8Array()
 
-/** The first pieces are kept as they are: joining so few costs more than it saves. */
+/** How many of the first pieces are kept as they are: joining so few costs more than it saves. */
 const FEW = 8
-/** Later pieces with fewer bytes are joined. */
+/** Later pieces with fewer bytes than this are joined. */
 const SMALL = 2048

@@ -3,11 +3,14 @@
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
-  /** The fraction of the wait that is used, from 0 to 1, so that not all retry at once. Default: 1. */
+  /** The fraction of the wait to use, from 0 to 1: with random fractions, callers do not all retry at the same time. Default: 1. */
   readonly random?: number
 }
 
-/** Returns how long to wait after this many failures in a row, in milliseconds: twice as long after each, up to `maxMs`. */
+/**
+ * Returns how long to wait after this many failures in a row, in milliseconds: `firstMs` at first, then twice as long each time, up to
+ * `maxMs`.
+ */
 export function backoff(failures: number, { firstMs, maxMs, random = 1 }: BackoffOptions): number {
   return Math.round(Math.min(maxMs, firstMs * 2 ** (failures - 1)) * random)
 }

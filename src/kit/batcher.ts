@@ -5,7 +5,7 @@ export interface BatcherOptions<Item> {
   weigh(item: Item): number
   readonly maxWeight: number
   readonly concurrency: number
-  /** Returns whether an item caused the error. Each item of the batch is then sent alone, so that only the faulty one fails. */
+  /** Returns whether an item caused the error. If so, each item of the batch is sent alone, so that only the faulty one fails. */
   isFaultOfItems(error: unknown): boolean
 }
 
@@ -15,7 +15,10 @@ interface Entry<Item> {
   reject(error: unknown): void
 }
 
-/** Creates an idle batcher. A batch starts after the running code, so that it holds everything that this code adds. */
+/**
+ * Creates a batcher without items. A batch does not start before the code that is running has ended, so it holds everything that this code
+ * adds.
+ */
 export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFaultOfItems }: BatcherOptions<Item>) {
   const waiting: Entry<Item>[] = []
   let sending = 0

@@ -1,4 +1,4 @@
-/** Calls the callbacks that a developer passed as options. A callback that fails causes a warning, and nothing else. */
+/** Calls the callbacks that a developer passed as options. A callback that fails causes a warning and has no other effect. */
 
 import type { WarnOfFailure } from './warning.ts'
 

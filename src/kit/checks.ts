@@ -6,7 +6,7 @@ import { MAX_TIMER_MS } from './clock.ts'
 /**
  * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
  *
- * @param rule What the value must be, to follow the name: `must be a function`.
+ * @param rule What the value must be. Follows the name in the error: `must be a function`.
  * @param found The value as {@link show} shows it, or its kind if the value must not be shown. Undefined if no value is at fault.
  * @param advice What to do, as a whole sentence.
  */
@@ -41,7 +41,7 @@ export function requireOptions(caller: string, options: unknown, known: readonly
   refuseUnknown(options, known)
 }
 
-/** The check for each option. Other names are not options. */
+/** The check for each option. Any other name is not an option. */
 export type OptionChecks<Options> = {
   readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
 }
@@ -82,7 +82,7 @@ function isPart(part: string, whole: string): boolean {
   return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
 }
 
-/** Returns the name that was probably meant: the closest one, at most two changes away. */
+/** Returns the name that was probably meant: the closest one, if at most two characters differ. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase()
   for (let changes = 0; changes <= Math.min(2, lower.length - 1); changes++) {
@@ -92,7 +92,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return undefined
 }
 
-/** Returns whether this many changes turn one text into the other: a character added, removed or replaced. */
+/** Returns whether at most this many changes turn one text into the other. A change adds, removes or replaces a character. */
 function isNear(from: string, to: string, changes: number): boolean {
   const at = from.split('').findIndex((char, index) => char !== to[index])
   if (at === -1) return to.length - from.length <= changes
@@ -127,7 +127,7 @@ export function requireSecret(name: string, value: unknown, secret: string): ass
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
-/** Checks what the callback `name` returned as a key. */
+/** Checks the key that the callback `name` returned. */
 export function requireKey(name: string, key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '') return
   const advice = 'Return a key of the message, for example an order number.'
@@ -138,7 +138,7 @@ export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
 }
 
-/** Returns a whole number from `least` to `most`, by default the maximum wait of a timer. Throws for anything else. */
+/** Returns a whole number from `least` to `most`. `most` defaults to the maximum wait of a timer. Throws for anything else. */
 export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   const rule = `must be a whole number from ${least} to ${most}`

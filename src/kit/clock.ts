@@ -1,10 +1,13 @@
-/** Time as an argument: code that reads the time or waits accepts a clock. */
+/** Lets code that reads the time or waits get its clock as an argument. */
 
-/** The time and its timers. Tests pass a manual clock. */
+/** A clock, with timers. Tests pass a manual clock. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since an arbitrary time. Never goes back, even when the machine's clock is set. Measures durations. */
+  /**
+   * Returns the milliseconds since an arbitrary time. The result never goes back, even when the machine's clock is set. Use it for
+   * durations.
+   */
   monotonic(): number
   /** Calls `callback` once, `ms` milliseconds from now. Returns the handle for {@link clearTimeout}. */
   setTimeout(callback: () => void, ms: number): unknown
@@ -24,16 +27,16 @@ export function inBackground(clock: Clock): Clock {
   return {
     now: () => clock.now(),
     monotonic: () => clock.monotonic(),
-    // Wrapped, the timer shows no `ref`, which createDeadlines would call to keep the process alive.
+    // The timer is wrapped so that createDeadlines finds no `ref`, which it would call to keep the process alive.
     setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
     clearTimeout: (handle?: { readonly timer: unknown }) => clock.clearTimeout(handle?.timer),
   }
 }
 
-/** The maximum wait of a timer in Node. With a longer wait, it fires immediately. */
+/** The maximum wait of a Node.js timer, in milliseconds. With a longer wait, a timer fires immediately. */
 export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
-/** Lets the process end while the timer waits. Has no effect on timers without `unref`. */
+/** Lets the process end while the timer waits. Does nothing for timers without `unref`. */
 export function unref<Timer>(timer: Timer): Timer {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
     timer.unref()

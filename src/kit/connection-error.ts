@@ -4,7 +4,7 @@ import { describeError } from '../protocol/error.ts'
 
 /** Why an attempt got no complete response. */
 export type AttemptError =
-  /** No complete response within 5 seconds, connecting included. */
+  /** There was no complete response within 5 seconds, including the time to connect. */
   | 'timeout'
   /** The certificate has expired, is for another name, or cannot be verified. */
   | 'tls'
@@ -27,7 +27,7 @@ export type AttemptError =
 
 export interface Explanation {
   readonly error: AttemptError
-  /** The code of the error, or its name: nothing that a server wrote. */
+  /** The code of the error, or else its name; never text that a server wrote. */
   readonly code: string
   readonly rule: string
   /** The value or the state that was found instead. May quote the server. */
@@ -37,14 +37,16 @@ export interface Explanation {
 
 const FOUND_LENGTH = 200
 
-/** Explains the error of a connection. The last kind fits every error. */
+/** Explains the error of a connection. The last entry of `KINDS` matches every error. */
 export function explainConnectionError(thrown: unknown): Explanation {
   const code = codeOf(thrown)
   const [, error, rule, advice, found = textOf(thrown, code)] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
   return { error, code, rule, found, advice }
 }
 
-/** Returns the code of the error, of the first address that failed, or of the cause; if none of them has a code, returns the name. */
+/**
+ * Returns the code of the error, of the first address that failed, or of the cause. If none of these has a code, returns the error's name.
+ */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errors, cause }: { code?: unknown; errors?: readonly unknown[]; cause?: unknown } = error
@@ -108,7 +110,7 @@ const KINDS: readonly Kind[] = [
     'Use a host that the certificate names, or install a certificate for this host on the server.',
   ],
   [
-    // UNSPECIFIED is the code for weak keys and digests, for instance.
+    // UNSPECIFIED is, for instance, the code for weak keys and digests.
     /^(CERT_|CRL_|ERROR_IN_|INVALID_|PATH_LENGTH|UNSPECIFIED$|OUT_OF_MEM$)/,
     'tls',
     'The certificate must be usable for TLS',

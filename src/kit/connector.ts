@@ -11,7 +11,8 @@ export interface ConnectorOptions {
   readonly ca: readonly string[] | undefined
   readonly timeoutMs: number
   /**
-   * The time for each address of a name except the last one, which gets the rest. Default: a second, or a fifth of a shorter `timeoutMs`.
+   * How long to try each address of a host name, in milliseconds. The last address gets all of the remaining time. Default: 1000, or a
+   * fifth of `timeoutMs` if that is less.
    */
   readonly addressTimeoutMs?: number | undefined
   readonly responseLimit: number
@@ -26,11 +27,12 @@ export interface ConnectorOptions {
  */
 export function createConnector(options: ConnectorOptions): Connector {
   const { ca, timeoutMs, responseLimit, lookup, signal } = options
-  // Node's 250 ms are too short for a slow link. Four such addresses leave time for a fifth.
+  // The default of Node.js, 250 ms, is too short for a slow link. After four addresses that do not respond, there is still time for a
+  // fifth.
   const { addressTimeoutMs = Math.min(1_000, Math.ceil(timeoutMs / 5)) } = options
   requireCertificates()
   const connect = buildConnector({
-    rejectUnauthorized: true, // Even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
+    rejectUnauthorized: true, // Verifies even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
     maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
     timeout: timeoutMs,
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
@@ -50,7 +52,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   }
 }
 
-/** How many bytes may arrive for each byte of a body: in a chunk of its own, a byte takes six. */
+/** How many bytes may arrive for each byte of a body. A byte that is sent as a chunk of its own takes six. */
 const BYTES_PER_BODY_BYTE = 8
 
 const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
@@ -60,10 +62,10 @@ const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { 
  * nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
-  // The counts at the last check.
+  // The numbers of bytes at the last check.
   let bytesRead = 0
   let bytesWritten = 0
-  // undici listens to `readable` as well. A listener for `data` would take the bytes from it.
+  // undici listens to `readable` as well. A listener for `data` would take the bytes from undici.
   return socket.on('readable', () => {
     if (socket.bytesRead - bytesRead <= limit) return
     if (socket.bytesWritten === bytesWritten) socket.destroy(TOO_LONG)
@@ -72,7 +74,7 @@ function limitResponses<Connection extends Socket>(socket: Connection, limit: nu
   })
 }
 
-/** Returns whether the server has a certificate that was not signed with its own key. */
+/** Returns whether the server's certificate was not signed with its own key. Without a certificate, returns false. */
 function isSignedByAnother(socket: TLSSocket): boolean {
   const certificate = socket.getPeerX509Certificate()
   return certificate?.verify(certificate.publicKey) === false

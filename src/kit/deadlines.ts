@@ -21,8 +21,8 @@ interface Waiting extends Deadline {
 
 /**
  * Creates deadlines that pass `ms` after they are set. Hot path: a timer for each request cost a node:http server about 6 % of its
- * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. It still fires if that deadline is cleared, but keeps the
- * process alive only while a deadline is set.
+ * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. The timer still fires if that deadline is cleared, but
+ * keeps the process alive only while a deadline is set.
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
   if (isWorkerd()) return createSeparateDeadlines(ms, clock)
@@ -67,7 +67,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Creates deadlines with a timer each: workerd would end a shared timer with the request that set it. `since` is left out, because
+ * Creates deadlines with a timer each, because workerd would end a shared timer with the request that set it. `since` is ignored, because
  * the workerd clock stands still while code runs.
  */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
@@ -78,9 +78,9 @@ function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Takes a deadline out of the ring; does nothing for one that is not in it. Clears its links: a dead object in the old generation of the
- * garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has the same problem: each
- * table that it outgrows keeps the next one alive.
+ * Takes a deadline out of the ring; does nothing for a deadline that is not in it. Clears the links of the deadline: a dead object in the
+ * old generation of the garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has
+ * the same problem: each table that it outgrows keeps the next one alive.
  */
 function remove(deadline: Waiting): void {
   const { previous, next } = deadline

@@ -1,4 +1,4 @@
-/** Unique timestamps for each key. */
+/** Timestamps that never repeat for the same key. */
 
 import type { Clock } from './clock.ts'
 

@@ -22,7 +22,7 @@ export function createFifo<T>() {
       return outgoing.pop()
     },
     peek: (): T | undefined => outgoing.at(-1) ?? incoming[0],
-    /** Removes all items but these. */
+    /** Removes all items for which `isKept` returns false. */
     filter(isKept: (item: T) => boolean): void {
       incoming = incoming.filter(isKept)
       outgoing = outgoing.filter(isKept)

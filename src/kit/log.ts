@@ -1,4 +1,7 @@
-/** The log: one line for each thing that went wrong, to a logger or the console. Limited, escaped, and without any content of a message. */
+/**
+ * The log: one line for each thing that went wrong, to a logger or the console. Lines are limited in number, escaped, and hold no content
+ * of messages.
+ */
 
 import { HooklineError } from '../protocol/error.ts'
 import { notify } from './callbacks.ts'
@@ -6,7 +9,7 @@ import { requireMethods } from './checks.ts'
 import { type Clock, unref } from './clock.ts'
 import { createWarning, escaped } from './warning.ts'
 
-/** Receives the lines of Hookline's log: pino, or any object with the same methods. */
+/** Receives the lines of Hookline's log. Pass pino, or any object with the same methods. */
 export interface Logger {
   error(fields: object, text: string): unknown
   warn(fields: object, text: string): unknown
@@ -31,7 +34,7 @@ export interface Log {
   flush(): void
 }
 
-/** The maximum number of different lines of a code in a minute. A further line gives the number of the others. */
+/** The maximum number of different lines per minute for each code. One more line gives the number of lines that were left out. */
 const MAX_LINES = 5
 const PERIOD_MS = 60_000
 const MAX_TEXT = 1_000

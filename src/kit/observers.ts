@@ -1,4 +1,4 @@
-/** The observers of one receiver, destination or collector. An observer that fails causes a warning, and nothing else. */
+/** The observers of one receiver, destination or collector. An observer that fails causes a warning and has no other effect. */
 
 import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
@@ -10,7 +10,7 @@ export type EventOf<Observer, Name extends keyof Observer> =
 
 export class Observers<Observer extends object> {
   readonly clock: Clock
-  /** This list; undefined while no observer is registered, so that nothing is prepared for them. */
+  /** This list; undefined while it has no observer, so that callers prepare nothing in vain. */
   current: Observers<Observer> | undefined
   readonly #methods: readonly (keyof Observer & string)[]
   readonly #internal: Observer | undefined
@@ -49,7 +49,7 @@ export class Observers<Observer extends object> {
     this.current = observers.length === 0 ? undefined : this
   }
 
-  /** Calls an observer as `notify` calls a callback, but creates no function for each call. */
+  /** Calls an observer in the same way as `notify` calls a callback, but without creating a function for each call. */
   #call(observer: Observer, name: keyof Observer, event: unknown): void {
     try {
       const method = observer[name] as ((event: unknown) => unknown) | undefined

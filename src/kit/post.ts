@@ -1,4 +1,4 @@
-/** One POST through an undici dispatcher, for the sender, the client and the command. Imports only undici types. */
+/** Sends one POST request through an undici dispatcher, for the sender, the client and the command. Imports only the types of undici. */
 
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -56,7 +56,7 @@ export function post(
     method: method as Dispatcher.HttpMethod,
     headers: headers as string[],
     body,
-    headersTimeout: 0, // The deadline covers all phases; these timeouts cover one each.
+    headersTimeout: 0, // Turned off, because each of these timeouts covers one phase, and the deadline covers all of them.
     bodyTimeout: 0,
   } as const
   try {
@@ -73,7 +73,7 @@ export function post(
  * each request is expensive.
  */
 class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
-  /** Whether the caller has this object. Until then, `done` is not called. */
+  /** Whether `post` has returned this object to the caller. Until then, `done` is not called. */
   isReturned = false
   readonly #timing: PostTiming
   readonly #responseLimit: number
@@ -141,7 +141,7 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   }
 }
 
-/** @param found What happened, after the word "Got". */
+/** @param found What happened. Follows the word "Got" in the error. */
 function timeout(found: string): Error {
   return Object.assign(new Error(found), { code: 'ETIMEDOUT' })
 }

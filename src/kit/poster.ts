@@ -1,6 +1,6 @@
 /**
- * Posts requests that a sender would not post to one URL, with any method, headers and bytes, over connections like those of a sender. Does
- * not follow redirects.
+ * Sends requests to one URL, with any method, headers and bytes, including those that a sender would never send. Uses connections like
+ * those of a sender. Does not follow redirects.
  */
 
 import { Readable } from 'node:stream'
@@ -11,9 +11,9 @@ import { createDeadlines } from './deadlines.ts'
 import { type PostRequest, post, type ResponseHeaders } from './post.ts'
 import { Pool } from './undici.ts'
 
-/** A complete answer, or what went wrong. */
+/** A complete response, or what went wrong. */
 export interface Exchange {
-  /** Undefined when `error` is set. */
+  /** The status of the response; undefined when `error` is set. */
   readonly status?: number
   readonly headers: ResponseHeaders
   readonly body: Buffer
@@ -32,10 +32,10 @@ interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'res
 /** The time from connecting to the last byte, as for the destination ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
-/** The maximum size of an answer that is read, for any request. */
+/** The maximum size of a response, in bytes, for any request. */
 const MAX_RESPONSE_BYTES = 5_000_000
 
-/** Connects as a sender does: neither the environment nor the machine can make a self-signed certificate acceptable. */
+/** Connects as a sender does: a self-signed certificate is refused, whatever the environment and the machine say. */
 const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
 
 export function createPoster({ origin, pathname, search, protocol, host, hostname, port }: URL, connections = 1) {
@@ -43,7 +43,7 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
   const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
 
   return {
-    /** Never rejects: an abort ends the exchange with an error. A stream needs a `Content-Length`, or is sent in chunks. */
+    /** Never rejects: an abort ends the exchange with an error. A stream is sent in chunks, unless the headers have a `Content-Length`. */
     post: (
       body: Uint8Array | Readable,
       headers: PostRequest['headers'],

@@ -1,11 +1,14 @@
-/** Decides whether a response asks for another attempt, and when: one rule for the sender and the client. */
+/** Decides whether to make another attempt after a response, and when: one rule for the sender and the client. */
 
-/** Returns whether another attempt may succeed after a status: 408, 429 and every 5xx ("Outbound event delivery", Errors). Every other status is final. */
+/**
+ * Returns whether another attempt may succeed after a response with this status: 408, 429 or any 5xx ("Outbound event delivery", Errors).
+ * Every other status is final.
+ */
 export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status < 600)
 }
 
-/** The maximum delay that is read, in seconds: about 30 years. */
+/** The maximum delay to accept, in seconds: about 30 years. */
 const MAX_SECONDS = 1e9
 
 /**
@@ -24,6 +27,6 @@ function readDelay(value: unknown, now: number): number | undefined {
   if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_SECONDS) * 1000
   // Date.parse also reads text that is not an HTTP date.
   const isDate = /^[A-Za-z]{3,9},? [\dA-Za-z]/.test(text)
-  const date = isDate ? Date.parse(/GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN // All formats mean GMT.
+  const date = isDate ? Date.parse(/GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN // All formats are in GMT.
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

@@ -1,12 +1,12 @@
-/** Checks the runtime that sending needs. This is a file of its own in the package, because it must run before undici is loaded. */
+/** Checks the runtime that sending needs. This is a file of its own in the package, because the check must run before undici is loaded. */
 
 import { isWorkerd } from './workerd.ts'
 
-/** The version in `engines` of the package. On an older Node, undici fails to load. */
+/** The minimum version of Node.js, from `engines` of the package. undici fails to load on an older one. */
 const MIN_NODE = '22.19'
 
 /**
- * @throws Error on an older Node. Bun and workerd are not checked: they report a Node version that they resemble.
+ * @throws Error on an older Node.js. Bun and workerd are not checked: they report a Node.js version that they imitate.
  */
 export function requireNode({ node, bun }: NodeJS.ProcessVersions = process.versions): void {
   if (bun || isWorkerd() || node.localeCompare(MIN_NODE, 'en', { numeric: true }) >= 0) return

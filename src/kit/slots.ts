@@ -1,7 +1,8 @@
 /** A list whose slots are reused. */
 
 /**
- * Creates an empty list. Hot path: each table that a Set or a Map outgrows keeps its contents and the next table alive (bench/METHOD.md).
+ * Creates an empty list. Hot path: replaces a Set or a Map, each of whose tables, once outgrown, keeps its contents and the next table
+ * alive (bench/METHOD.md).
  */
 export function createSlots<T>() {
   const items: (T | undefined)[] = []

@@ -17,7 +17,7 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clo
   }
 }
 
-/** Waits for some time, or until the signal aborts. Resolves in both cases: the caller checks the signal. */
+/** Waits for some time, or until the signal aborts. Resolves in both cases, so the caller must check the signal. */
 export async function waitUnlessAborted(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return
   const { promise: aborted, resolve } = Promise.withResolvers<void>()
@@ -27,7 +27,7 @@ export async function waitUnlessAborted(ms: number, clock: Clock, signal?: Abort
   signal?.removeEventListener('abort', stop)
 }
 
-/** Creates a list of waits for an engine, timed by the machine's clock. When the queue closes, it can end all of them. */
+/** Creates a list of waits for an engine, timed by the machine's clock. All of them can be ended at once, when the queue closes. */
 export function createPending() {
   const rejects = new Set<(error: Error) => void>()
   return {

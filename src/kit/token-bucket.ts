@@ -1,8 +1,8 @@
 /** A rate limit by tokens: pure policy, numbers in and out. */
 
-/** Limits the rate of events: each one removes a token. Times are in milliseconds, on the monotonic clock. */
+/** Limits the rate of events: each event removes a token. Times are in milliseconds, on the monotonic clock. */
 export interface TokenBucket {
-  /** Returns how many tokens there are. */
+  /** Returns the number of tokens in the bucket. */
   count(now: number): number
   /** Returns the time at which the next token is available. */
   nextAt(now: number): number
@@ -11,7 +11,7 @@ export interface TokenBucket {
 
 export const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
 
-/** Creates a full bucket. @param forMs The bucket holds the tokens of this many milliseconds, and at least one. */
+/** Creates a full bucket. @param forMs The bucket holds as many tokens as are added in this many milliseconds, but at least one. */
 export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
   const capacity = Math.max(1, (perSecond * forMs) / 1_000)
   let tokens = capacity
@@ -20,7 +20,7 @@ export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
   function refill(now: number): number {
     tokens = Math.min(capacity, tokens + ((now - filledAt) * perSecond) / 1_000)
     filledAt = now
-    return tokens + 1e-6 // Fractions that should add up to a whole token may be rounded down.
+    return tokens + 1e-6 // Rounding may leave slightly less than a whole token.
   }
 
   return {

@@ -4,12 +4,12 @@ import type { TracingChannel } from 'node:diagnostics_channel'
 import { notify } from './callbacks.ts'
 import { createWarning } from './warning.ts'
 
-/** The event of a tracing channel: one object from the start of an operation to its end. */
+/** The event of a tracing channel: the same object from the start of an operation to its end. */
 export interface TracedEvent {
   /**
-   * Set this at `start` to run the operation inside a context that is not in an AsyncLocalStorage of yours: `around` gets a function, and
-   * must call it once, synchronously. If an earlier subscriber has set `around`, call that function inside yours. An error of `around`
-   * becomes a process warning.
+   * Set this at `start` to run the operation inside a context that no AsyncLocalStorage of yours holds. `around` gets a function that runs
+   * the operation, and must call it once, synchronously. If an earlier subscriber has set `around`, call the earlier `around` inside yours.
+   * If `around` throws, the process emits a warning.
    */
   around?: (run: () => void) => void
 }
@@ -17,7 +17,8 @@ export interface TracedEvent {
 const warn = createWarning('`around` of a tracing channel', 'HOOKLINE_OBSERVER')
 
 /**
- * Publishes an operation as `tracePromise` does. Check `hasSubscribers` first: an operation that is not traced creates nothing.
+ * Publishes an operation as `tracePromise` does. Check `hasSubscribers` before the call, so that nothing is created for an operation that
+ * is not traced.
  *
  * @param work Begins the operation, and never throws. Runs exactly once, whatever a subscriber does.
  * @param ended Settles when the operation ends.
@@ -39,5 +40,5 @@ export function trace<Event extends TracedEvent>(
     runOnce()
     return ended
   }
-  channel.tracePromise(begin, event).catch(() => {}) // The owner of `ended` handles its error.
+  channel.tracePromise(begin, event).catch(() => {}) // The code that created `ended` handles its error.
 }

@@ -1,11 +1,11 @@
-/** Checks of the options about connections that a sender and a client share: `ca` and `dispatcher`. */
+/** Checks the options about connections that a sender and a client share: `ca` and `dispatcher`. */
 
 import { X509Certificate } from 'node:crypto'
 import { hasMethods, invalidOption, kindOf } from './checks.ts'
 
 /**
- * Reads `ca`, the text or bytes of one PEM file or of several, as certificates. Throws for a certificate that cannot be read: Node would
- * skip it without an error, and then refuse every server.
+ * Reads `ca`, the text or bytes of one or more PEM files, as certificates. Throws for a certificate that cannot be read: Node.js would skip
+ * it without an error, and then refuse every server.
  */
 export function readCertificates(ca: unknown): readonly string[] | undefined {
   if (ca === undefined) return undefined
@@ -30,7 +30,7 @@ function splitCertificates(file: unknown): readonly string[] {
 }
 
 /**
- * @param others The options that have no effect with a dispatcher, and whether each is set.
+ * @param others For each option that has no effect with a dispatcher, whether it is set.
  */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return

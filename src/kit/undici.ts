@@ -1,4 +1,4 @@
-/** The undici parts that open connections and send. */
+/** The parts of undici that open connections and send requests. */
 
-// Imported by its file, because Bun replaces the name `undici` with a stand-in that lacks most of it.
+// Imported by its path, because Bun replaces the name `undici` with a stand-in that lacks most of the package.
 export { buildConnector, Client, Pool } from 'undici/index.js'

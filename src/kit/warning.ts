@@ -1,19 +1,19 @@
-/** Warnings of the process about a function of the developer that failed: limited and escaped, like the lines of the log. */
+/** Process warnings about functions of the developer that failed: limited in number and escaped, like the lines of the log. */
 
 import { describeError } from '../protocol/error.ts'
 import { escaped } from '../protocol/show-text.ts'
 
 export { escaped }
 
-/** Warns that the function failed, with the value that it threw. Never throws. */
+/** Warns that the function failed. Gets the value that the function threw, and never throws itself. */
 export type WarnOfFailure = (failure: unknown) => void
 
-/** The maximum number of warnings in a minute, because requests from strangers could make the function fail and fill the disk. */
+/** The maximum number of warnings per minute. Without a limit, strangers whose requests make the function fail could fill the disk. */
 const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500
 
-/** Creates the warning of one function, under its name and a code. */
+/** Creates the function that warns about one function, by its name and with a code. */
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
   let count = 0

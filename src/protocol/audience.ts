@@ -24,8 +24,8 @@ function invalidName(name: unknown): TypeError {
 }
 
 /**
- * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. Looks at the boolean
- * traits of an identify, and at a track named `Audience Entered` or `Audience Exited`, whose `audience_key` is the trait.
+ * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. Reads the boolean traits
+ * of an identify, and the `audience_key` of a track named `Audience Entered` or `Audience Exited`, which is such a trait.
  */
 export function memberships(message: ReceivedMessage): readonly (readonly [trait: string, isMember: boolean])[] {
   if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)

@@ -25,13 +25,13 @@ export function compose(type: MessageType, fields: object, now: number): Message
     )
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
-  requirePlain('toJSON', given) // If the call itself has the method, the method is the field at fault.
+  requirePlain('toJSON', given) // If the call itself has a `toJSON` method, the error names the method as the field.
   return requireMessage(
     type === 'delete' ? { type, userId: given.userId, timestamp } : complete(type, given, timestamp),
   )
 }
 
-/** Refuses an object with a `toJSON` method: JSON.stringify would write something other than what was checked. */
+/** Refuses an object with a `toJSON` method, with which JSON.stringify would write something other than what was checked. */
 function requirePlain(path: string, value: unknown): void {
   if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
     throw invalidField(
@@ -44,7 +44,7 @@ function requirePlain(path: string, value: unknown): void {
   }
 }
 
-/** Adds to a call what a message needs. */
+/** Adds the fields that a message needs to the fields of a call. */
 function complete(
   type: MessageType,
   given: Readonly<Record<string, unknown>>,

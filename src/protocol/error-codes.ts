@@ -1,6 +1,6 @@
-/** The codes of errors, and the HTTP status of each: the only table. */
+/** The one table of error codes, and the HTTP status of each. */
 
-/** The status of the answer for each code. A 4xx ends the retries of the sender, so a fault of ours is a 5xx. */
+/** The status of the answer for each code. A 4xx ends the retries of the sender, so a fault on the receiving side is a 5xx. */
 export const STATUS = {
   shutting_down: 503,
   method_not_allowed: 405,

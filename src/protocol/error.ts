@@ -1,11 +1,11 @@
-/** The only error for what comes over the wire: a stable code, a status, and what messages may show. */
+/** The only error class for what comes over the wire: it has a stable code, a status, and a message that is safe to show. */
 
 import { isPromise, isUint8Array } from 'node:util/types'
 import { type HooklineErrorCode, STATUS } from './error-codes.ts'
 
 export type { HooklineErrorCode }
 
-/** One fault that a schema found, and where it is. Both may quote the message: the keys of a record are data, too. */
+/** One fault that a schema found, and its path. Both may quote the message, because the keys of a record are data, too. */
 export interface SchemaIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
@@ -53,8 +53,8 @@ export class HooklineError extends Error {
 /**
  * Creates the error for a field of a message: what the field must be, what was found, and what to do.
  *
- * @param found The kind of the value, never the value itself, which came over the wire, except for an unknown `type`.
- * @param advice What to pass, to follow the word "Pass".
+ * @param found The kind of the value. Never the value itself, because it came over the wire; an unknown `type` is the one exception.
+ * @param advice What to pass. Follows the word "Pass" in the error.
  */
 export function invalidField(
   code: HooklineErrorCode,
@@ -76,7 +76,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** Describes briefly what was thrown: the message of an error, or the kind of any other value. Never throws. */
+/** Describes briefly what was thrown: gives the message of an error, or the kind of any other value. Never throws. */
 export function describeError(thrown: unknown): string {
   try {
     return thrown instanceof Error ? String(thrown.message) : `a thrown ${kindOf(thrown).replace(/^an? /, '')}`

@@ -1,4 +1,4 @@
-/** The users whom a message is about. Finds what is stored about a user. */
+/** Determines which users a message is about, to find what is stored about a user. */
 
 import { kindOf } from './error.ts'
 import { isObject, readId } from './parse.ts'
@@ -6,8 +6,8 @@ import { isObject, readId } from './parse.ts'
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 
 /**
- * Returns a function that says whether a body is a message about one of these users. A `delete` never is, because it carries the request to
- * forget the user. Nor are bytes that are not JSON.
+ * Returns a function that says whether a body is a message about one of these users. A `delete` message never counts, because it carries
+ * the request to forget the user. Bytes that are not JSON do not count, either.
  */
 export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
   const wanted = readUsers(ids)
@@ -27,7 +27,7 @@ export function readUsers(ids: string | readonly string[]): ReadonlySet<string> 
   )
 }
 
-/** Lists the ids of the users whom a body is about: none for bytes that are not JSON. */
+/** Lists the ids of the users whom a body is about. Lists none for bytes that are not JSON. */
 export function usersIn(body: Uint8Array): string[] {
   try {
     return usersOf(JSON.parse(decoder.decode(body)))

@@ -1,4 +1,4 @@
-/** Scans JSON: finds where a token ends, in bytes. Accepts bytes that are not JSON, too. */
+/** Finds where a token of JSON ends, in bytes. Accepts bytes that are not JSON, too. */
 
 /** Returns the position after the token that starts here: a string, a number, a literal or a single other byte. */
 export function endOfToken(bytes: Uint8Array, start: number): number {
@@ -34,7 +34,7 @@ function isPlain(byte: number | undefined): boolean {
   return byte !== OPEN_ARRAY && byte !== CLOSE_ARRAY && byte !== OPEN_OBJECT && byte !== CLOSE_OBJECT
 }
 
-/** Returns the position after the quote that ends a string, which an even number of backslashes precedes. */
+/** Returns the position after the quote that ends a string: the first quote after an even number of backslashes. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let quote = bytes.indexOf(QUOTE, start + 1); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
     let first = quote

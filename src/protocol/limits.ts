@@ -7,13 +7,13 @@
 export const RESPONSE_TIME_MS = 5_000
 
 /**
- * Default deadline of a receiver, in milliseconds: the sender's 5 seconds less half
- * a second for the network, so that the sender reads our 503 instead of timing out.
+ * Default deadline of a receiver, in milliseconds: the sender's 5 seconds less half a second for the network, so that the sender gets a 503
+ * instead of timing out.
  */
 export const DEADLINE_MS = RESPONSE_TIME_MS - 500
 
 /**
- * Default limit of a request body, in bytes. The documents state no limit for deliveries; one call has at most 32 KB and a batch 500 KB
+ * Default limit of a request body, in bytes. The documents state no limit for deliveries. One call has at most 32 KB and a batch 500 KB
  * ("Go client library", Limits), so 512 KiB leaves room for both.
  */
 export const BODY_LIMIT = 512 * 1024
@@ -24,15 +24,15 @@ export const ELEMENTS_LIMIT = 1_000
 /** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
 export const SIGNATURE_LENGTH = 40
 
-/** `Retry-After` of an answer while an endpoint shuts down or has no room, in seconds. */
+/** `Retry-After`, in seconds, of an answer from an endpoint that is shutting down or has no room. */
 export const RETRY_AFTER_S = 5
 
 /** How long a secret from an async provider is used before the provider is called again, in milliseconds. */
 export const SECRET_MAX_AGE_MS = 5 * 60_000
 
 /**
- * Minimum time between two calls of an async provider that failed signatures cause, in milliseconds. A rotated secret is noticed
- * immediately, and a flood of forgeries does not become a flood of calls.
+ * Minimum time between two calls of an async provider because of failed signatures, in milliseconds. The first failed signature causes a
+ * call immediately, so a rotated secret is noticed; a flood of forgeries does not become a flood of calls.
  */
 export const SECRET_COOLDOWN_MS = 10_000
 
@@ -43,8 +43,8 @@ export const SECRET_RETRY_MS = 1_000
 export const SOURCE_NAME_LIMIT = 200
 
 /**
- * How much of a body over the limit is read and dropped before it is refused, in bytes. A sender that is cut off while it
- * writes would see a reset instead of the answer.
+ * How much of a body over the limit is read and dropped before the body is refused, in bytes. A sender that is cut off while it writes
+ * would see a reset instead of the answer.
  */
 export const DISCARD_LIMIT = 1024 * 1024
 
@@ -75,7 +75,7 @@ export const BATCH_SENT_LIMIT = 500_000
 /** Number of calls that a client records before it flushes them. Go client library, "Limits". */
 export const FLUSH_AT = 20
 
-/** Time after the last flush at which a client flushes again, in milliseconds. Go client library, "Limits". */
+/** Time between two flushes of a client, in milliseconds. Go client library, "Limits". */
 export const FLUSH_AFTER_MS = 5_000
 
 /** Maximum number of bytes of an answer that a sender reads. The rest is ignored. */

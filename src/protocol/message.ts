@@ -25,7 +25,7 @@ export interface Context {
 interface Common {
   /** Version of the format: 1 in the documents; real senders also send 2 and "1.1". Absent on `delete`. */
   readonly version?: number | string
-  /** Time of the event: ISO 8601 with milliseconds and a `Z` zone. */
+  /** Time of the event: ISO 8601 with milliseconds and the zone `Z`. */
   readonly timestamp?: string
   /** Identifier of the call, chosen where the call was recorded. */
   readonly messageId?: string
@@ -123,7 +123,7 @@ export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor
   readonly traits: Traits
 }
 
-/** A user asked to be forgotten: start your own deletion. Carries no `version`. */
+/** A user asked to be forgotten, so start your own deletion. The message carries no `version`. */
 export interface DeleteMessage extends Common {
   readonly type: 'delete'
   /** Identifier of the user whose data to delete. */
@@ -147,11 +147,11 @@ export type MessageType = Message['type']
 /** Any other JSON that a sender signed: for a receiver with `custom`. */
 export interface CustomMessage<Body = unknown> extends NoFields {
   readonly type: 'custom'
-  /** The body, or the element of a batch, or the output of its schema. */
+  /** The body, or an element of a batch; with a schema, the output of the schema. */
   readonly body: Body
 }
 
-/** Declares the fields of other messages as absent, so that code can read them before it narrows the type. */
+/** Declares the fields of other messages as absent, so that code can read these fields before it narrows the type. */
 type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
 
 /** A message of a receiver: one of the seven or, with `custom`, any other JSON. */

@@ -40,7 +40,7 @@ export function parseReceived(body: Uint8Array, acceptsCustom: boolean): Receive
   return checkReceived(parseJson(body), acceptsCustom)
 }
 
-/** Checks a parsed body for a receiver. With `acceptsCustom`, JSON without the `type` of one of the seven is a custom message. */
+/** Checks a parsed body for a receiver. With `acceptsCustom`, JSON whose `type` is not one of the seven is a custom message. */
 export function checkReceived(value: unknown, acceptsCustom: boolean): ReceivedMessage {
   if (acceptsCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
   return checkMessage(
@@ -103,7 +103,7 @@ function requireActor(message: Json): void {
   }
 }
 
-/** Sets both spellings of an id to its value, which either of them may contain. */
+/** Gives both spellings of an id the value that either of them has. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [first, second] = [message[spaced], message[plain]]
   const id = isMissing(first) ? (second ?? first) : first
@@ -171,7 +171,7 @@ function mayHoldHostileKeys(text: string): boolean {
   return text.includes('proto') || text.includes('\\u00')
 }
 
-/** Drops every `__proto__`, and every `prototype` of a `constructor`, which could reach a prototype when they are copied. */
+/** Drops every `__proto__`, and every `prototype` of a `constructor`: code that copies such keys could change a prototype. */
 function dropHostileKeys(value: unknown): void {
   const rest = [value] // A list replaces recursion, because JSON may nest deeper than the stack allows.
   while (rest.length > 0) {
@@ -189,9 +189,9 @@ const IDS = ['userId', 'anonymousId', 'groupId', 'messageId', 'previousId', 'Pre
 const NULLABLE = [...CALL_OBJECTS, 'timestamp'] as const
 
 /**
- * Rewrites the fields of a received message or call in the documented form, before it is checked. A number in an id becomes its decimal
- * text; a number in a time becomes ISO 8601 text. Null in place of an object or a time is deleted, as is an empty id that the message can
- * do without.
+ * Rewrites the fields of a received message or call in the documented form, before the fields are checked. A number in an id becomes its
+ * decimal text; a number in a time becomes ISO 8601 text. Null in place of an object or a time is deleted, as is an empty id that the
+ * message can do without.
  */
 export function normalise(message: Json): void {
   for (const field of IDS) {

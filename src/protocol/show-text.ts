@@ -2,17 +2,17 @@
 
 import { kindOf } from './error.ts'
 
-/** Writes text on one line: a control or format character becomes its code, such as `\\u{1b}`. */
+/** Writes text on one line. Replaces each control or format character with its code, such as `\\u{1b}`. */
 export function escaped(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }
 
 const MAX_SHOWN = 40
 
-/** Quotes text that is not a secret, at most 40 characters of it. For empty text and any other value, names the kind. */
+/** Quotes text that is not a secret, at most 40 characters of it. Names the kind of any other value, and of empty text. */
 export function showText(value: unknown): string {
   if (typeof value !== 'string' || value === '') return kindOf(value)
-  const characters = [...value.slice(0, 2 * MAX_SHOWN + 1)] // A character has one or two units of UTF-16.
+  const characters = [...value.slice(0, 2 * MAX_SHOWN + 1)] // A character has one or two UTF-16 code units.
   const isCut = characters.length > MAX_SHOWN
   return `'${escaped(characters.slice(0, MAX_SHOWN).join(''))}${isCut ? '…' : ''}'`
 }

@@ -68,7 +68,7 @@ function createTextKey(secret: unknown, name: string): Key {
 }
 
 export function createKey(secret: Uint8Array): Key {
-  const block = Buffer.alloc(BLOCK) // The key K of RFC 2104, filled up with zeros.
+  const block = Buffer.alloc(BLOCK) // The key K of RFC 2104, padded with zeros.
   block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)
   const innerPad = block.map((byte) => byte ^ IPAD)
   const outerPad = Buffer.alloc(BLOCK + DIGEST) // Each signature writes its inner hash after the padded key.
@@ -95,9 +95,9 @@ const OPAD = 0x5c
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
 
 /**
- * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). On the hot path, the padded keys are computed
- * once, as section 4 advises, and each hash is one call: for 1 KB, this takes half the CPU time of createHmac (`npm run bench -- receive`).
- * All of it is synchronous, so all keys can share the scratch buffer.
+ * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). Hot path: the padded keys are computed once, as
+ * section 4 advises, and each hash is one call. For 1 KB, this takes half the CPU time of createHmac (`npm run bench -- receive`). The
+ * computation is synchronous, so all keys can share the scratch buffer.
  *
  * @param outerPad The padded key, followed by room for the inner hash, which this function overwrites.
  */

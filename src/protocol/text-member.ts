@@ -1,4 +1,4 @@
-/** Finds one member of an object in JSON. Does not parse the rest. */
+/** Finds one member of an object in JSON, without parsing the rest. */
 
 import {
   BACKSLASH,
@@ -15,7 +15,8 @@ import {
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
 
 /**
- * Returns the text of a member of the outermost object; if it is repeated, the last one, as JSON.parse does. The bytes may be invalid JSON.
+ * Returns the text of a member of the outermost object. If the member is repeated, the last one counts, as for JSON.parse. The bytes may be
+ * invalid JSON.
  */
 export function textMember(bytes: Uint8Array, name: string): string | undefined {
   const plainLength = JSON.stringify(name).length
@@ -28,7 +29,7 @@ export function textMember(bytes: Uint8Array, name: string): string | undefined 
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
     else if (depth === 1 && byte === QUOTE && bytes[skipSpace(bytes, end)] === COLON) {
       const key = bytes.subarray(at, end)
-      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Decoding it would be pointless.
+      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Without escapes, a key of another length is not the name.
       if (readText(key) !== name) continue
       const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
       found = readText(bytes.subarray(start, endOfToken(bytes, start)))
@@ -48,7 +49,7 @@ function readText(token: Uint8Array): string | undefined {
   }
 }
 
-/** Returns the position of the first token: a byte order mark may precede it. */
+/** Returns the position of the first token, after any byte order mark. */
 function startOf(bytes: Uint8Array): number {
   return skipSpace(bytes, BYTE_ORDER_MARK.every((byte, index) => bytes[index] === byte) ? BYTE_ORDER_MARK.length : 0)
 }

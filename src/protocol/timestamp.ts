@@ -14,15 +14,17 @@ export function toTimestamp(value: unknown): string | undefined {
   return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
 }
 
-/** Converts milliseconds or seconds since 1970 to the same form. Returns undefined for a year before 0 or after 9999. */
+/**
+ * Converts milliseconds or seconds since 1970 to the same form as {@link toTimestamp}. Returns undefined for a year before 0 or after 9999.
+ */
 export function timestampOf(time: number): string | undefined {
   return toTimestamp(new Date(Math.abs(time) < SECONDS_BELOW ? Math.round(time * 1_000) : time))
 }
 
-/** A smaller number is read as seconds. Read as milliseconds, this one is in 1973; read as seconds, in 5138. */
+/** Numbers below this one are read as seconds. The number is a time in 1973 if read as milliseconds, and in 5138 if read as seconds. */
 const SECONDS_BELOW = 100_000_000_000
 
-/** The delivered form, except on the days from 29 to 31, which some months lack: such times are parsed. */
+/** Matches the delivered form, except on days 29 to 31, which some months lack. Times on those days are parsed instead. */
 const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 const LENGTH = '2026-01-15T09:30:00.000Z'.length

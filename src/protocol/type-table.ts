@@ -29,7 +29,7 @@ export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 /** Fields that must contain an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
-/** The ids of an alias: as the specification spells each, and as calls do. */
+/** The ids of an alias: as the specification spells each, and as calls spell it. */
 export const ALIAS_IDS = [
   ['Previous ID', 'previousId'],
   ['User ID', 'userId'],

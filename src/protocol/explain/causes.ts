@@ -1,18 +1,18 @@
-/** The causes that `explainSignature` can find, in sentences: what is wrong, what was found, what to do. */
+/** The causes that `explainSignature` can find, each explained in sentences: what is wrong, what was found, what to do. */
 
 /** Names one deviation. Codes are stable: they may be added, never renamed. */
 export type SignatureCauseCode = keyof typeof SENTENCES
 
 /**
- * One deviation from a correct signature. "Extra" and "lost" are seen from the values that were passed: the body has a byte order mark that
- * the signed bytes did not have, or lacks one that they had.
+ * One deviation from a correct signature. In a code, "extra" and "lost" describe the values that were passed: the body has a byte order
+ * mark that the signed bytes did not have, or lacks one that they had.
  */
 export interface SignatureCause {
   /** Names the deviation. */
   readonly code: SignatureCauseCode
-  /** Says what is wrong, what was found, and what to do. Contains nothing of the secret, the body or a digest. */
+  /** Says what is wrong, what was found, and what to do. Contains no part of the secret, the body or a digest. */
   readonly message: string
-  /** Every serialiser, with its settings, that writes exactly the bytes that were signed. Only set for `body_reserialised`. */
+  /** Every serialiser, with its settings, that writes exactly the bytes that were signed. Set only for `body_reserialised`. */
   readonly writers?: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** The mistakes that people make: the ways to combine a secret and a body, and the secrets and the bytes that may have been signed instead. */
+/** The mistakes that people make when they sign: other ways to combine a secret and a body, other secrets, and other bytes. */
 
 import { isUtf8 } from 'node:buffer'
 import { createHash, createHmac } from 'node:crypto'
@@ -42,7 +42,7 @@ export const SECRET_CHANGES: readonly SecretChange[] = [
   ['secret_latin1', (secret) => Buffer.from(secret, 'latin1')],
 ]
 
-/** Lists the keys that a signer may have used instead of the secret, each once. */
+/** Lists the keys that a signer may have used instead of the secret, without duplicates. */
 export function listSecrets(secret: string) {
   const variants = SECRET_CHANGES.map(([code, change]) => ({ code, key: Buffer.from(change(secret) ?? '') }))
   return variants.filter(
@@ -141,7 +141,9 @@ function startsWithMark(bytes: Buffer): boolean {
   return bytes.subarray(0, 3).equals(MARK)
 }
 
-/** Writes the first element of a list as JSON.stringify does, because senders that sign only one element are written in JavaScript. */
+/**
+ * Writes the first element of a list as JSON.stringify does, because senders that sign only one element are usually written in JavaScript.
+ */
 function readFirstElement(text: string): string | undefined {
   if (!text.startsWith('[')) return undefined
   try {
@@ -164,7 +166,7 @@ function decodeBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/_-]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
-/** Reads the first value of a form such as `payload=%7B…`. */
+/** Reads the first value in the body of a form, such as `payload=%7B…`. */
 function readFormValue(text: string): string | undefined {
   if (!/^[\w.[\]-]+=/.test(text)) return undefined
   const [first] = new URLSearchParams(text)
@@ -180,7 +182,7 @@ function decodePercent(text: string): string | undefined {
   }
 }
 
-/** Undoes the second encoding of text that was encoded as UTF-8 twice. Returns undefined for text that was not. */
+/** Undoes the second encoding of text that was encoded as UTF-8 twice. Returns undefined for any other text. */
 function encodeOnce(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'latin1')
   return isUtf8(bytes) && bytes.toString('latin1') === text ? bytes : undefined

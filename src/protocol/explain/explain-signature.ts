@@ -15,20 +15,16 @@ export interface ExplainSignatureOptions {
    */
   readonly expected?: boolean
   /**
-   * Ends the search after about this many digested bytes, for untrusted requests: 40 million take a tenth of a second.
+   * Ends the search after about this many digested bytes. Set it for untrusted requests: 40 million take a tenth of a second.
    *
    * @default no limit
    */
   readonly maxBytes?: number
 }
 
-/** Why a signature does not match. Contains nothing of the secret, and no digest unless `expected` asks for it. */
+/** Why a signature does not match. Contains no part of the secret, and no digest unless `expected` asks for it. */
 export interface SignatureExplanation {
-  /**
-   * - `matches`: the signature is right.
-   * - `explained`: `causes` are what broke the signature, all of them together.
-   * - `unexplained`: nothing that was tried makes the signature match. `causes` still lists the deviations in its form.
-   */
+  /** - `matches`: the signature is correct. */
   readonly verdict: 'matches' | 'explained' | 'unexplained'
   /** The whole explanation in sentences, for people. */
   readonly message: string
@@ -41,9 +37,9 @@ export interface SignatureExplanation {
 }
 
 /**
- * Explains why a signature does not match, by trying what people do wrong: another hash, another encoding, a line break,
- * a serialiser of another language, a secret in quotation marks, and each of these with a line break at the end
- * ("Outbound event delivery", Authentication). A body of 500 KB takes about a second, so do not call this function while you handle a request.
+ * Explains why a signature does not match, by trying what people do wrong: another hash, another encoding, a line break, a serialiser of
+ * another language, a secret in quotation marks, and each of these with a line break at the end ("Outbound event delivery",
+ * Authentication). A body of 500 KB takes about a second, so do not call this function while you handle a request.
  *
  * @param body The exact bytes that arrived.
  * @param signature The value of `X-Signature`, exactly as it arrived; undefined when it was missing.

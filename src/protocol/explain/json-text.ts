@@ -22,7 +22,7 @@ export type Member = readonly [key: TokenIndex, value: JsonNode]
 export interface JsonText {
   readonly root: JsonNode
   readonly tokens: readonly string[]
-  /** The same tokens, with the strings decoded. Strings that are escaped differently are distinct tokens. */
+  /** The same tokens, with strings decoded. Strings that are escaped differently are distinct tokens. */
   readonly texts: readonly string[]
 }
 
@@ -86,7 +86,7 @@ function parseTokens(bytes: Buffer): JsonText {
 export interface Layout {
   readonly comma: string
   readonly colon: string
-  /** One step of indentation; without it, everything is on one line. */
+  /** The text of one level of indentation; without it, everything is on one line. */
   readonly indent?: string
 }
 
@@ -94,14 +94,17 @@ export const compact: Layout = { comma: ',', colon: ':' }
 export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
-/** Changes the white space of JSON, and nothing else. Returns undefined when {@link readJsonText} or {@link writeJson} does. */
+/**
+ * Changes the white space of JSON, and nothing else. Returns undefined in the cases in which {@link readJsonText} or {@link writeJson}
+ * does.
+ */
 export function layOut(text: string, layout: 'spaced' | 'indented', limit?: number): string | undefined {
   const json = readJsonText(text)
   return json && writeJson(json.root, json.tokens, layout === 'spaced' ? spaced : twoSpaces, limit)
 }
 
 /**
- * Writes a value. Returns undefined for more than `limit` characters: indentation can make deeply nested JSON hundreds of times
+ * Writes a value. Returns undefined for a result of more than `limit` characters: indentation can make deeply nested JSON hundreds of times
  * as long.
  */
 export function writeJson(

@@ -11,17 +11,17 @@ import {
   writeJson,
 } from './json-text.ts'
 
-/** Writes a string, with its quotation marks. Returns undefined for one that the serialiser refuses. */
+/** Writes a string, with its quotation marks. Returns undefined for a string that the serialiser refuses. */
 type WriteString = (text: string) => string | undefined
 
-/** Writes a number again. Returns undefined for one that the serialiser refuses. */
+/** Writes a number again. Returns undefined for a number that the serialiser refuses. */
 type WriteNumber = (token: string) => string | undefined
 
 /** Puts members in the order in which the serialiser writes them. */
 type Arrange = (members: readonly Member[], texts: readonly string[]) => readonly Member[]
 
 export interface JsonWriter {
-  /** The name that a reader knows: "json.dumps of Python with sort_keys=True". */
+  /** The name of the serialiser, as developers know it: "json.dumps of Python with sort_keys=True". */
   readonly name: string
   readonly writeString: WriteString
   readonly writeNumber: WriteNumber
@@ -73,7 +73,7 @@ function wellFormed(write: WriteString): WriteString {
   return (text) => (text.isWellFormed() ? write(text) : undefined)
 }
 
-/* biome-ignore-start lint/suspicious/noControlCharactersInRegex: they are what must be escaped. */
+/* biome-ignore-start lint/suspicious/noControlCharactersInRegex: these characters must be escaped. */
 const strings = {
   pythonAscii: escaping(/["\\\0-\x1f\x7f-\uffff]/g),
   minimal: wellFormed(escaping(/["\\\0-\x1f]/g)),
@@ -81,14 +81,14 @@ const strings = {
   phpSlashes: wellFormed(escaping(/["\\\0-\x1f\x80-\uffff]/g)),
   phpUnicode: wellFormed(escaping(/["\\/\0-\x1f\u2028\u2029]/g)),
   phpSlashesUnicode: wellFormed(escaping(/["\\\0-\x1f\u2028\u2029]/g)),
-  // Lone surrogates become U+FFFD when the text is encoded; Go does so when it decodes.
+  // Go replaces lone surrogates with U+FFFD when it decodes. Here, that happens when the text is encoded.
   go: escaping(/["\\\0-\x1f<>&\u2028\u2029]/g),
   goPlain: escaping(/["\\\0-\x1f\u2028\u2029]/g),
 } satisfies Record<string, WriteString>
-/* biome-ignore-end lint/suspicious/noControlCharactersInRegex: they are what must be escaped. */
+/* biome-ignore-end lint/suspicious/noControlCharactersInRegex: these characters must be escaped. */
 
 interface NumberForm {
-  /** Floats of at least this size have an exponent, as do those below 0.0001. */
+  /** Floats from this value up are written with an exponent, as are floats below 0.0001. */
   readonly exponentFrom: number
   /** The text between a single digit and its exponent. */
   readonly fraction?: string
@@ -128,13 +128,13 @@ function isOf64Bits(token: string): boolean {
   return isWhole(token) && (token.length < 19 || BigInt.asIntN(64, BigInt(token)) === BigInt(token))
 }
 
-/** The shortest digits that read back as the value; every language finds the same ones. */
+/** Writes the shortest digits that read back as the value. Every language finds the same digits. */
 function writeDouble(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value)
 }
 
 const numbers = {
-  /** Infinity is `null`, and zero has no sign. */
+  /** Writes Infinity as `null`, and negative zero without its sign. */
   javascript: (token) => JSON.stringify(Number(token)),
   go: (token) => (Number.isFinite(Number(token)) ? writeDouble(Number(token)) : undefined),
   python: integersAndFloats({ exponentFrom: 1e16, writeInfinity: String }),
@@ -146,21 +146,21 @@ const phpNumber = integersAndFloats({ exponentFrom: 1e17, fraction: '.0', expone
 
 const orders = {
   asRead: withoutDuplicates,
-  /** Writes keys that are an index of an array first, ascending, as JavaScript does. */
+  /** Puts keys that are indexes of an array first, in ascending order, as JavaScript does. */
   indexesFirst: (members, texts) => {
     const kept = withoutDuplicates(members, texts)
     const isFirst = ([key]: Member): boolean => isIndex(texts[key] as string)
     const indexes = kept.filter(isFirst).sort(([one], [other]) => Number(texts[one]) - Number(texts[other]))
     return [...indexes, ...kept.filter((member) => !isFirst(member))]
   },
-  /** Sorts by the bytes of the keys. */
+  /** Sorts members by the bytes of their keys. */
   sorted: (members, texts) => {
     const bytesOf = ([key]: Member): Buffer => Buffer.from(texts[key] as string)
     return withoutDuplicates(members, texts).toSorted((one, other) => Buffer.compare(bytesOf(one), bytesOf(other)))
   },
 } satisfies Record<string, Arrange>
 
-/** Keeps the last of several duplicates, in the place of the first. */
+/** Keeps the last of several members with the same key, in the place of the first. */
 function withoutDuplicates(members: readonly Member[], texts: readonly string[]): readonly Member[] {
   return [...new Map(members.map((member) => [texts[member[0]], member])).values()]
 }
@@ -180,7 +180,7 @@ const php = { writeString: strings.php, writeNumber: numbers.php, arrange: order
 const go = { writeString: strings.go, writeNumber: numbers.go, arrange: orders.sorted, layout: compact }
 const ruby = { writeString: strings.minimal, writeNumber: numbers.ruby, arrange: orders.asRead, layout: compact }
 
-/** The forms that have been seen in receivers, with the default of each language first. */
+/** The serialisers that have been seen in receivers, with the default settings of each language first. */
 export const WRITERS: readonly JsonWriter[] = [
   { name: 'JSON.stringify of JavaScript', ...javascript },
   { name: 'json.dumps of Python', ...python },

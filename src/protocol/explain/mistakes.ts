@@ -1,4 +1,4 @@
-/** The signatures that receivers with one mistake expect: the deviations that an explanation tries, each applied to a right signature. */
+/** The signatures that receivers with one mistake expect: each deviation that an explanation tries, applied to a correct signature. */
 
 import { sign } from '../signature.ts'
 import type { SignatureCauseCode } from './causes.ts'
@@ -8,9 +8,9 @@ import { rewrite, WRITERS } from './json-writers.ts'
 
 export interface Mistake {
   readonly code: SignatureCauseCode
-  /** The serialiser that writes the body again, with its settings. */
+  /** The serialiser that writes the body again, with its settings; undefined for any other mistake. */
   readonly writer?: string
-  /** Signs as a receiver with this mistake expects it: correctly if the mistake changes nothing; undefined if it does not apply. */
+  /** Returns the signature that a receiver with this mistake expects, or undefined if the mistake does not apply to these values. */
   sign(body: Buffer, secret: string): string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Looks for what was signed: tries each deviation alone, then each with a line break at an end as well. */
+/** Looks for what was signed: tries each deviation alone, and then each together with a line break at an end. */
 
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
 import { changeBody, type Digest, HMAC, listSecrets, WRONG_DIGESTS } from './deviations.ts'
@@ -7,7 +7,7 @@ import { rewrite, WRITERS } from './json-writers.ts'
 import type { Reading } from './signature-forms.ts'
 
 export interface SearchResult {
-  /** The deviations that explain the signature: at most two, and those in its form. Undefined if none explain it. */
+  /** The deviations that explain the signature: at most two, and those in its form. Undefined if no deviations explain it. */
   readonly causes: readonly SignatureCause[] | undefined
   readonly tried: readonly SignatureCause['code'][]
   readonly complete: boolean
@@ -15,13 +15,17 @@ export interface SearchResult {
   readonly work: number
 }
 
-/** The work of a digest besides its bytes. */
+/** The work of computing a digest, in addition to the number of its bytes. */
 const DIGEST_WORK = 3_000
 
-/** The maximum work of reading or writing JSON, for each byte of the body, which may consist of short members. */
+/**
+ * The maximum work of reading or writing JSON, for each byte of the body. This is for a body of short members, which takes the most work.
+ */
 const JSON_WORK = 150
 
-/** How many times longer than the body its indented forms may be. One number per line, five levels deep, makes it ten times as long. */
+/**
+ * How many times as long as the body its indented forms may be. One number per line, five levels deep, makes the body ten times as long.
+ */
 const MAX_GROWTH = 20
 
 /** A way in which the signer may have signed. */
@@ -32,7 +36,7 @@ interface Candidate {
   readonly causes: readonly SignatureCause[]
 }
 
-/** The difference from a right signature, and its cause. */
+/** The difference from a correct signature, and its cause. */
 type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 
 /**
@@ -47,7 +51,7 @@ export function search(
   maxWork = Number.POSITIVE_INFINITY,
 ): SearchResult {
   const tried = new Set<SignatureCause['code']>()
-  // Readings that expect the same digest share its computation.
+  // The digest is computed once for all readings that expect the same one.
   const readingsByDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
   const work: Work = { done: 0, max: maxWork }
   const resultOf = (causes: SearchResult['causes'], complete: boolean): SearchResult => {
@@ -72,7 +76,7 @@ interface Work {
   readonly max: number
 }
 
-/** Lists the right signature, then each deviation alone, then each with a second one. */
+/** Lists the correct signature, then each deviation alone, then each with a second one. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
   const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }
@@ -112,7 +116,7 @@ function* listBodies(body: Buffer, work: Work): Generator<Deviation & Pick<Candi
   work.done += body.length * JSON_WORK
   const json = work.done > work.max ? undefined : readJsonText(body.toString())
   if (json === undefined) return
-  // Serialisers that write the same bytes are named together.
+  // Serialisers that write the same bytes are listed as one deviation.
   const writersByText = Map.groupBy(WRITERS, (writer) => {
     work.done += body.length * JSON_WORK
     return work.done > work.max ? undefined : rewrite(json, writer, body.length * MAX_GROWTH)

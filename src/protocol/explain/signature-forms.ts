@@ -1,4 +1,4 @@
-/** Reads a signature in the forms in which people write it, and says what is wrong with the form. */
+/** Reads a signature in the forms in which people write it, and finds what is wrong with the form. */
 
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
 
@@ -24,13 +24,15 @@ const DIGITS: Readonly<Record<HashName, number>> = {
 const HASHES = Object.keys(DIGITS) as HashName[]
 const OFTEN_CUT: readonly HashName[] = ['sha1', 'sha256', 'sha512']
 
-/** Fewer digits than this may match by chance. */
+/** The minimum number of digits: fewer may match by chance. */
 const MIN_DIGITS = 16
 
-/** Text with more characters than this is not a digest, whatever surrounds it. */
+/** The maximum number of characters: longer text is not a digest, whatever surrounds it. */
 const MAX_LENGTH = 1_000
 
-/** The labels that tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. The group is the signature itself. */
+/**
+ * The labels that tools put around a signature, such as `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. Each pattern captures the signature itself.
+ */
 const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_spaced', /^\s+(.*)$|^(.*\S)\s+$/s],
   ['signature_quoted', /^b?(["'`])(.*)\1$/s],
@@ -46,8 +48,8 @@ const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 const JOINTS = ['.', ':']
 
 /**
- * Lists the possible readings of a signature. If there are none, it is not a signature, and the causes say why. Otherwise, all readings
- * share the causes.
+ * Lists the possible readings of a signature. If there are none, the text is not a signature, and the causes say why. Otherwise, all
+ * readings share the causes.
  */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
@@ -74,7 +76,7 @@ function readPart(part: string, codesOfAll: ReadonlySet<SignatureCauseCode>, tim
   return [...prefixed, ...listReadings(hex, codes)]
 }
 
-/** Returns what is inside all wrappers, and adds the code of each. */
+/** Removes all wrappers from the text, and adds the code of each to `codes`. */
 function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   for (const [code, pattern] of WRAPPERS) {
     const inner = pattern.exec(text)?.findLast((group) => group !== undefined)
@@ -85,7 +87,7 @@ function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   return text
 }
 
-/** Reads a digest as hexadecimal digits, and adds the codes of its encoding. Returns undefined for text that is not a digest. */
+/** Reads a digest as hexadecimal digits, and adds the codes of its encoding to `codes`. Returns undefined for text that is not a digest. */
 function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefined {
   if (/^[0-9a-f]{16,128}$/i.test(text)) {
     if (text !== text.toLowerCase()) codes.add('signature_uppercase')
@@ -103,7 +105,7 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
   return decoded.length * 2 >= MIN_DIGITS && decoded.length <= 64 ? decoded.toString('hex') : undefined
 }
 
-/** Lists the digests that these digits may be: one of their length, or a longer one that was cut off. */
+/** Lists the digests that these digits may be: a digest of this length, or a longer one that was cut off. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
   const addReading = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
