@@ -1,4 +1,4 @@
-/** Audiences and computed traits: queues an identify call for each change since the previous sync. */
+/** Syncs audiences and computed traits: queues an identify call for each change since the previous sync. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
@@ -20,10 +20,10 @@ interface Change<Value> {
   readonly isRemoved: boolean
 }
 
-/** The maximum number of calls that one push queues. */
+/** The maximum number of calls to queue in one push. */
 const MAX_CHUNK = 500
 
-/** How long to wait while the queue is full, in milliseconds. */
+/** How long to wait before a push into a full queue is tried again, in milliseconds. */
 const FULL_MS = 1_000
 
 export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
@@ -87,10 +87,10 @@ function requireUserId(userId: unknown, name: string): string {
 }
 
 /**
- * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued. While the
- * queue is full, it tries again with half as many calls.
+ * Queues an identify call for each user whose value differs from the one in `synced`, and writes the queued values to `synced`. While the
+ * queue is full, tries again with half as many calls.
  *
- * @param removed The value of a user who is no longer in `current`.
+ * @param removed The value to queue for a user who is no longer in `current`.
  */
 async function queueChanges<Value>(
   target: SyncTarget,
@@ -113,7 +113,7 @@ async function queueChanges<Value>(
       await nextTurn() // A large audience must not delay the rounds under way.
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
-      if (chunk.length === 1 && (await target.isEmpty())) throw error // The queue will never have room for it.
+      if (chunk.length === 1 && (await target.isEmpty())) throw error // Even the empty queue has no room for this call.
       size = Math.ceil(chunk.length / 2)
       await new Promise<void>((resolve) => void target.clock.setTimeout(resolve, FULL_MS))
     }

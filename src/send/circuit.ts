@@ -1,6 +1,7 @@
 /**
- * The circuit of a URL: while closed, it sends; while open, it holds; while half-open, it probes with one message. After a successful
- * probe, it lets one attempt run at a time; whenever as many attempts have succeeded as may run at a time, it allows one more.
+ * The circuit of a URL. While it is closed, messages are sent; while it is open, they are held; while it is half-open, one message probes
+ * the URL. After a successful probe, only one attempt may run at a time. The limit grows by one whenever as many attempts as the limit have
+ * succeeded.
  */
 
 import { backoff } from '../kit/backoff.ts'
@@ -10,8 +11,8 @@ import { createTokenBucket, type TokenBucket, UNLIMITED } from '../kit/token-buc
 import type { Attempt } from './sender-types.ts'
 
 /**
- * The state of a URL. `closed`: messages are sent. `open`: they are held, because the URL failed too often in a row or asked to
- * wait. `half_open`: one message is tried; a success closes the circuit.
+ * The state of the circuit of a URL. `closed`: messages are sent. `open`: messages are held, because the URL failed too often in a row or
+ * asked to wait. `half_open`: one message is tried; a success closes the circuit.
  */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
@@ -24,7 +25,7 @@ interface CircuitTimes {
   readonly probeAt?: Date
 }
 
-/** The health of a URL. The figures count attempts of this process since the URL was added to the settings. */
+/** The health of a URL. The counts cover the attempts of this process since the URL was added to the settings. */
 export interface UrlHealth extends CircuitTimes {
   readonly circuit: CircuitState
   /** How many attempts the URL accepted. */
@@ -46,9 +47,9 @@ export interface CircuitEvent extends CircuitTimes {
 export interface CircuitOptions {
   /** The number of failed attempts in a row after which a circuit opens. Default 10. */
   readonly failures?: number
-  /** The maximum time between two probes, in milliseconds; the first probe follows after a second. Default 30 000. */
+  /** The maximum time between two probes, in milliseconds; the first probe follows a second after the circuit opened. Default 30 000. */
   readonly maxProbeMs?: number
-  /** The maximum number of messages per second to try once more when their four hours end while all circuits are open. Default 1. */
+  /** The maximum number of messages per second that get a last attempt when their four hours end while all circuits are open. Default 1. */
   readonly lastAttemptsPerSecond?: number
 }
 
@@ -60,7 +61,7 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
 
 const FIRST_PROBE_MS = 1_000
 
-/** The maximum time that a `Retry-After` holds a URL, in milliseconds. The message that got this response may wait longer. */
+/** The maximum time for which a `Retry-After` pauses a URL, in milliseconds. The message that got this response may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
 /** All times are in milliseconds on the monotonic clock. */
@@ -71,7 +72,7 @@ export class Circuit {
   #openSince: number | undefined
   #probeAt = 0
   #openingsSinceSuccess = 0
-  #epoch = 0 // Counts openings. An attempt that began before the last opening has no effect: it says nothing about the URL now.
+  #epoch = 0 // The number of openings. An attempt that began before the latest opening is ignored: it says nothing about the URL now.
   #failuresInRow = 0
   #active = 0
   #maxActive: number // Fractional while it grows; equal to the concurrency until the circuit first opens.
@@ -91,7 +92,7 @@ export class Circuit {
     return this.#openSince
   }
 
-  /** When the circuit probes next; set while it is open. */
+  /** When the circuit next probes the URL; undefined unless the circuit is open. */
   get probeAt(): number | undefined {
     return this.#state === 'open' ? this.#probeAt : undefined
   }
@@ -104,7 +105,7 @@ export class Circuit {
     return Math.max(0, Math.min(Math.floor(this.#maxActive) - this.#active, tokens))
   }
 
-  /** Returns when an attempt may begin if no other ends before then; undefined when one has to end first. */
+  /** Returns the earliest time at which another attempt may begin; undefined if one that is under way has to end first. */
   roomAt(now: number): number | undefined {
     const isFull = this.#state === 'closed' && this.#active >= Math.floor(this.#maxActive)
     if (isFull || this.#state === 'half_open') return undefined
@@ -131,7 +132,7 @@ export class Circuit {
   #record(attempt: Attempt, now: number): void {
     const { status, error } = attempt
     if (error === 'closed') {
-      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended shows nothing about the URL: another one follows.
+      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended says nothing about the URL, so another one follows.
     } else if (status === undefined || isTransient(status)) this.#recordFailure(attempt, now)
     else this.#recordSuccess()
   }
@@ -168,7 +169,7 @@ export class Circuit {
   }
 }
 
-/** Checks and completes the options. With false, failures are counted, too, but no number of them opens a circuit. */
+/** Checks and completes the options. With false, failures are still counted, but never open a circuit. */
 export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readonly<Required<CircuitOptions>> {
   if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
   requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])

@@ -1,4 +1,7 @@
-/** The circuits of a destination's URLs. Together with its switch, they decide how many messages may be posted now, and to which URLs. */
+/**
+ * The circuits of a destination's URLs. Together with the destination's switch, they decide how many messages may be posted now, and to
+ * which URLs.
+ */
 
 import type { Clock } from '../kit/clock.ts'
 import { createTokenBucket, type TokenBucket } from '../kit/token-bucket.ts'
@@ -9,7 +12,10 @@ import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
-/** How much later the four hours of a held message begin, in milliseconds: a URL that recovers just before they end is noticed in time. */
+/**
+ * How much later the four hours of a held message begin, in milliseconds, so that a URL that recovers just before they end is noticed in
+ * time.
+ */
 const NOTICE_MS = 60_000
 
 const MIN_HOLD_MS = 10_000
@@ -20,7 +26,7 @@ interface UrlCircuit {
   readonly counts: { delivered: number; failed: number; lastFailure?: NonNullable<UrlHealth['lastFailure']> }
 }
 
-/** Measures time with the monotonic clock, so that setting the system clock does not end an outage. */
+/** The circuits use the monotonic clock, so that a change of the system time does not end an outage. */
 export class Circuits {
   readonly #clock: Clock
   readonly #policy: CircuitPolicy
@@ -29,7 +35,7 @@ export class Circuits {
   #byId: ReadonlyMap<string, UrlCircuit> = new Map()
   #offSince: number | undefined
 
-  /** How many messages may be claimed now, and when it is worth asking again. */
+  /** How many messages may be claimed now, and when to ask again. */
   readonly room: Room = { count: () => this.#findRoom(), nextAt: () => this.#findNextRoom() }
 
   constructor(settings: DestinationSettings, onChange: (event: CircuitEvent) => void) {
@@ -51,7 +57,7 @@ export class Circuits {
     return all.map((each) => ({ ...this.#describeTimes(each), circuit: each.circuit.state, ...each.counts }))
   }
 
-  /** Adopts new settings. A URL that remains keeps its circuit. */
+  /** Adopts new settings. A URL that is also in the new settings keeps its circuit. */
   update({ enabled, targets }: DestinationSettings): void {
     this.#offSince = enabled ? undefined : (this.#offSince ?? this.#clock.monotonic())
     this.#byId = new Map(targets.map((target) => [target.id, this.#byId.get(target.id) ?? this.#create(target)]))
@@ -76,11 +82,11 @@ export class Circuits {
   }
 
   /**
-   * Returns when the four hours begin for a message that has not been tried yet. While a URL may be tried, they begin with the first
-   * claim or, if the message was held, now. While no URL may be tried, they begin a minute after the message arrived, or a minute after
-   * the hold began if that is later.
+   * Returns when the four hours of a message begin that has not been tried yet. If a URL may be tried, they begin with the first claim or,
+   * for a message that was held, now. If no URL may be tried, they begin a minute after the message arrived or after the hold began,
+   * whichever is later.
    *
-   * @param before The previous result for this message; undefined when it was never held.
+   * @param before The result of the previous call for this message; undefined when the message was never held.
    */
   windowStart({ dueAt, firstAt }: ClaimedJob, before: number | undefined): number {
     const heldSince = this.#heldSince()
@@ -89,7 +95,9 @@ export class Circuits {
     return Math.max(afterArrival, this.#toDate(heldSince).getTime() + NOTICE_MS)
   }
 
-  /** Admits a message whose four hours end to a last attempt although no URL may be tried, but only a limited number per second. */
+  /**
+   * Returns whether a message whose four hours end gets a last attempt although no URL may be tried. Only a limited number per second do.
+   */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
     const isAdmitted = this.#lastAttempts.count(now) > 0
@@ -98,8 +106,8 @@ export class Circuits {
   }
 
   /**
-   * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the switch was turned off, or since
-   * the last of the circuits of these URLs opened.
+   * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the destination was disabled or, if it is
+   * enabled, since the last circuit of these URLs opened.
    */
   holdMs(targets: readonly Target[]): number {
     const now = this.#clock.monotonic()
@@ -131,19 +139,24 @@ export class Circuits {
     return this.#offSince === undefined ? this.#byId.values() : []
   }
 
-  /** Returns when the four hours of the first held message may end. From then on, all are claimed, so that each ends in time. */
+  /**
+   * Returns when the four hours of the first held message may end. From then on, all held messages are claimed, so that each fails in time.
+   */
   #sweepAt(): number {
     return (this.#heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
-  /** Returns the time since which no URL may be tried: the switch is off, or all circuits are open. Undefined while one may be tried. */
+  /**
+   * Returns since when no URL may be tried, because the destination is disabled or all circuits are open; undefined while a URL may be
+   * tried.
+   */
   #heldSince(): number | undefined {
     const openSince = this.#openSince()
     const offSince = this.#offSince
     return offSince === undefined || openSince === undefined ? (offSince ?? openSince) : Math.min(offSince, openSince)
   }
 
-  /** Returns the time since which all circuits have been open; undefined while one is closed. */
+  /** Returns since when all circuits have been open; undefined while one is closed. */
   #openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
     for (const { circuit } of this.#byId.values()) {
@@ -166,7 +179,7 @@ export class Circuits {
   }
 }
 
-/** Counts an attempt, unless `close` ended it: then it says nothing about its URL. */
+/** Counts an attempt, unless `close` ended it: such an attempt says nothing about its URL. */
 function countAttempt({ counts }: UrlCircuit, attempt: Attempt): void {
   const { url, ok, body, durationMs, retryAfterMs, ...failure } = attempt
   if (ok) counts.delivered += 1

@@ -1,4 +1,4 @@
-/** The message of a call, checked and completed, and its bytes. */
+/** Makes the message of a call, checked and completed, and its bytes. */
 
 import { invalidOption, kindOf, requireOneOf, requireText } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -14,9 +14,9 @@ import { writeStored } from './stored-submission.ts'
 export interface Composed {
   readonly message: Message
   readonly bytes: Uint8Array
-  /** When it was composed, in milliseconds since the epoch. */
+  /** When the message was composed, in milliseconds since the epoch. */
   readonly at: number
-  /** The id of its job. Default: a new one. */
+  /** The id of the message's job. Default: a new id. */
   readonly id?: string | undefined
   /** The bytes that the queue stores. Default: `bytes`. */
   readonly stored?: Uint8Array
@@ -26,8 +26,8 @@ const EXAMPLE_KEY = 'order-1'
 const EXAMPLE_SOURCE = 'shop'
 
 /**
- * Composes the message of a call. A call without a timestamp gets the time of the clock. A `delete` gets a time that no other
- * `delete` of its user has: nothing else distinguishes them, and a receiver treats two with the same bytes as one message.
+ * Composes the message of a call. A call without a timestamp gets the current time of the clock. A `delete` gets a timestamp that no other
+ * `delete` of the same user has: otherwise two of them would have the same bytes, and a receiver would treat them as one message.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {

@@ -1,4 +1,4 @@
-/** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
+/** createDestination(): queues messages, posts them with retries for up to four hours, and syncs audiences. */
 
 import { invalidOption, kindOf, refuseUnknown, requireInteger } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -177,10 +177,10 @@ class Outbox implements SyncTarget {
   /** Composes and queues one message. If `compose` throws, the promise rejects. */
   async pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
     const [result] = await this.push([compose()], options)
-    return result as Queued // One result for each message.
+    return result as Queued // `push` returns one result for each message.
   }
 
-  /** Queues messages that were composed with another clock. `at` is the time on the clock of this destination. */
+  /** Queues messages that were composed with another clock. `at` is the current time on the clock of this destination. */
   pushAt(composed: readonly Composed[], at: number): Promise<readonly Queued[]> {
     return this.push(composed.map((each) => ({ ...each, at })))
   }
@@ -216,7 +216,7 @@ class Outbox implements SyncTarget {
   }
 }
 
-/** @param composedAt The time at which the age of the message is measured; a message without a timestamp got this time as its own. */
+/** @param composedAt The time against which the age of the message is measured. A message without a timestamp was given this time. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
@@ -224,6 +224,6 @@ function findSkipReason(
 ): Exclude<SkipReason, 'filtered'> | undefined {
   if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
-  if (historicalAfterMs === undefined || type === 'delete') return undefined // A deletion request is new, whatever its timestamp.
+  if (historicalAfterMs === undefined || type === 'delete') return undefined // A deletion request counts as new, whatever its timestamp.
   return composedAt - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
 }

@@ -12,8 +12,8 @@ import { createTransport } from './transport.ts'
 import type { Target } from './webhooks.ts'
 
 /**
- * Creates a sender ("Outbound event delivery", Outbound delivery): each message is posted, signed, to every URL at once,
- * with 5 seconds for each response. The round holds the results; failed attempts never throw.
+ * Creates a sender ("Outbound event delivery", Outbound delivery): each message is posted, signed, to every URL at once, and each URL has 5
+ * seconds to respond. The resulting round reports all attempts; a failed attempt never causes a rejection.
  *
  * @throws TypeError that names the option.
  * @example

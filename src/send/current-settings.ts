@@ -1,4 +1,4 @@
-/** The settings of a running destination and the transport made from them, which an update replaces together. */
+/** The settings of a running destination and the transport made from them. An update replaces both. */
 
 import { warnIfMisread } from '../kit/checks.ts'
 import {

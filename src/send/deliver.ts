@@ -1,4 +1,4 @@
-/** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or its four hours are over. */
+/** Handles the jobs of a destination: posts one round for each claim, until a URL accepts the message or its four hours are over. */
 
 import type { Clock } from '../kit/clock.ts'
 import { RETRY_WINDOW_MS } from '../protocol/limits.ts'
@@ -20,18 +20,20 @@ interface SkipCounter {
   skip(composed: Pick<Composed, 'message' | 'at'>, reason: SkipReason, id: string): void
 }
 
-/** A round that may be posted. */
+/** A round that may be posted now. */
 interface DueRound {
   readonly job: ClaimedJob
   readonly before: RetryState
   readonly startedAt: number
-  /** The targets whose turn it is, and those of them that are tried. */
+  /** The targets whose turn it is; `chosen` are those of them that are tried. */
   readonly due: readonly Target[]
   readonly chosen: readonly Target[]
   readonly signal: AbortSignal
 }
 
-/** A round is posted with the settings in force when it begins. What follows is planned with the settings in force when it ends. */
+/**
+ * A round is posted with the settings in force when it begins; what follows the round is planned with the settings in force when it ends.
+ */
 export class JobHandler {
   readonly #current: CurrentSettings
   readonly #circuits: Circuits
@@ -65,7 +67,7 @@ export class JobHandler {
     const { targets } = this.#current.settings
     const isRedriven = job.claimCount === 1 && job.retryState !== undefined
     const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
-    if (isRedriven) await save?.(writeRetryState(before, targets)) // If this process dies now, the next claim starts anew, too.
+    if (isRedriven) await save?.(writeRetryState(before, targets)) // Saved now: if this process dies, the next claim also starts from this state.
     const isTransformed = this.#functions.isEmpty || before.body !== undefined
     return isTransformed ? this.#post(job, before, signal) : this.#transformAndPost(job, before, signal, save)
   }
@@ -76,7 +78,7 @@ export class JobHandler {
     this.#observers.publish('deadLetter', letter)
   }
 
-  /** Stores what `filter` and `transform` make of the message before it is posted, so that each attempt has the same bytes. */
+  /** Stores the result of `filter` and `transform` before the message is posted, so that each attempt posts the same bytes. */
   async #transformAndPost(
     job: ClaimedJob,
     before: RetryState,
@@ -100,7 +102,7 @@ export class JobHandler {
     return this.#post({ ...job, retryState }, state, signal)
   }
 
-  /** Posts the message to the URLs whose turn it is, unless its time is over or none of them may be tried. */
+  /** Posts the message to the URLs whose turn it is, unless its four hours are over or none of these URLs may be tried. */
   async #post(job: ClaimedJob, before: RetryState, signal: AbortSignal): Promise<Outcome> {
     const circuits = this.#circuits
     const now = this.#clock.now()
@@ -154,7 +156,10 @@ export class JobHandler {
     return this.#circuits.areOpen ? 'circuit_open' : 'window_over'
   }
 
-  /** Holds a message while no URL that is due may be tried: until the given time, but no later than the last start of a round. */
+  /**
+   * Holds a message because no URL that is due may be tried: until the given time, but no longer than until the last possible start of a
+   * round.
+   */
   #hold(job: ClaimedJob, before: RetryState, startedAt: number, until: number): Outcome {
     const retryAt = Math.min(until, startedAt + LAST_START_MS)
     if (before.rounds > 0) return retryUnchanged(job, retryAt)
@@ -167,7 +172,7 @@ export class JobHandler {
     return at === undefined ? this.#fail(job, before, [], 'refused') : retryUnchanged(job, at)
   }
 
-  /** Ends all posts when the signal aborts. Adds one listener: the queue passes the same signal with every job. */
+  /** Aborts all posts when the signal aborts. Adds only one listener, because the queue passes the same signal with every job. */
   #abortPostsOn(signal: AbortSignal): void {
     if (signal === this.#watchedSignal) return
     this.#watchedSignal = signal
@@ -199,7 +204,7 @@ export class JobHandler {
   }
 }
 
-/** Reads a job as it is posted: what `transform` made of its message, or the message as it was submitted. */
+/** Reads the message that is posted for a job: the result of `transform` or, if there is none, the message as it was submitted. */
 function readSent({ id, body }: ClaimedJob, { body: transformed }: RetryState): StoredJob {
   return { id, body: transformed === undefined ? messageBytes(body) : Buffer.from(transformed) }
 }

@@ -1,11 +1,11 @@
-/** The events of a destination: for its callbacks, its observers, and diagnostics channels. */
+/** The events that a destination passes to its callbacks, its observers and the diagnostics channels. */
 
 import type { TracedEvent } from '../kit/trace.ts'
 import type { Message } from '../protocol/message.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { Attempt } from './sender-types.ts'
 
-/** Why a message is not queued or, when a `filter` leaves it out, not sent. */
+/** Why a message was skipped: it was not queued or, if a `filter` left it out, not sent. */
 export type SkipReason =
   /** The destination is disabled. */
   | 'switched_off'
@@ -16,13 +16,13 @@ export type SkipReason =
   /** A `filter` left the message out. */
   | 'filtered'
 
-/** `hookline:skipped`: a destination did not queue or did not send a message. */
+/** The event of `hookline:skipped`: a destination did not queue or did not send a message. */
 export interface SkippedEvent {
   readonly message: Message
   readonly reason: SkipReason
   /** When the message was given to the destination, in milliseconds since the epoch, on the destination's clock. */
   readonly at: number
-  /** The id of the message; set only if it was queued before a `filter` left it out. */
+  /** The id of the message; set only if the message was queued before a `filter` left it out. */
   readonly id?: string
 }
 
@@ -38,14 +38,17 @@ export type FailureReason =
   | 'circuit_open'
   /** A `filter` or `transform` threw. The dead letter has the message as it was submitted. */
   | 'transform_failed'
-  /** The stored job was lost or changed in the queue, so it cannot be sent. */
+  /** The job in the queue was lost or changed, so the message cannot be sent. */
   | 'unreadable'
 
 /** The state of a message after a round. */
 export interface DeliveryReport {
   readonly status: 'delivered' | 'retrying' | 'failed'
   readonly id: string
-  /** A getter that parses the message: spreading the report or writing it as JSON omits it. Throws when `reason` is `unreadable`. */
+  /**
+   * The message, parsed by a getter: a copy of the report made by spreading lacks it, as does the report as JSON. Throws when `reason` is
+   * `unreadable`.
+   */
   readonly message: Message
   /** The attempts of this round; empty when the message failed without another round. */
   readonly latest: readonly Attempt[]
@@ -60,8 +63,8 @@ export interface DeliveryReport {
 }
 
 /**
- * The tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. It never publishes `error`: an attempt has its
- * error as a field.
+ * The event of the tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. The channel never publishes
+ * `error`; an attempt has its error as a field.
  */
 export interface DeliverEvent extends TracedEvent {
   /** The webhook URL. Its query is shown as `?…`. */
@@ -70,11 +73,11 @@ export interface DeliverEvent extends TracedEvent {
   readonly id: string | undefined
   /** The number of this attempt at the URL, counted from 1; always 1 for a sender. */
   readonly attempt: number
-  /** The attempt that was made; set before `asyncEnd` is published. */
+  /** The completed attempt; set before `asyncEnd` is published. */
   readonly result?: Attempt
 }
 
-/** A message was queued; with a `db`, only if your transaction commits. */
+/** The event of a message that was queued. With a `db`, the message is queued only if your transaction commits. */
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
@@ -84,17 +87,19 @@ export interface QueuedEvent {
   readonly at: number
 }
 
-/** A round ended, or the message failed without one. */
+/** The report on a round that ended, or on a message that failed without another round. */
 export interface ObservedReport extends DeliveryReport {
-  /** The bytes that are signed and posted, or the message as it was given if `filter` or `transform` failed. */
+  /** The bytes that are signed and posted or, if `filter` or `transform` failed, those of the message as it was submitted. */
   readonly bytes: Uint8Array
 }
 
-/** Observes one destination. Each method is called synchronously: keep it short. An error that it throws becomes a process warning. */
+/**
+ * Observes one destination. Each method is called synchronously, so keep it short. An error that a method throws becomes a process warning.
+ */
 export interface DestinationObserver {
   queued?(event: QueuedEvent): void
   skipped?(event: SkippedEvent): void
-  /** Receives the same report as `onAttempt`. Its `message` and `bytes` are getters, which a copy made by spreading loses. */
+  /** Receives the same report as `onAttempt`. `message` and `bytes` are getters: a copy of the report made by spreading lacks them. */
   attempted?(report: ObservedReport): void
   circuit?(event: CircuitEvent): void
   /** `forget` was called: the observer must forget the messages of these users, too. */

@@ -1,4 +1,4 @@
-/** Passes on the events of a destination: first to diagnostics channels, callbacks and the log, then to the observers of users. */
+/** Passes on the events of a destination: first to diagnostics channels, callbacks and the log, then to the observers of the user. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -14,7 +14,7 @@ import type { DestinationSettings } from './destination-options.ts'
 import type { Attempt } from './sender-types.ts'
 import { readMessage } from './stored-submission.ts'
 
-/** The events that observers get, and one that only a callback gets. */
+/** The events that observers get, and one event that only a callback gets. */
 interface Events extends DestinationObserver {
   deadLetter?(letter: DeadLetter): void
 }
@@ -37,9 +37,9 @@ export function createDestinationObservers(
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
-  const failingUrls = new Set<string>() // URLs that failed while another one accepted a message, and that have not accepted one since.
+  const failingUrls = new Set<string>() // URLs that failed while another one accepted the message, and that have accepted no message since.
 
-  /** Logs that a URL misses messages once, when that begins, not for each message. */
+  /** Logs that a URL misses messages when that begins, but not for each message. */
   function writeMissed(attempt: Attempt): void {
     const { url, ok, error } = attempt
     if (ok) failingUrls.delete(url)
@@ -65,14 +65,14 @@ export function createDestinationObservers(
   })
 }
 
-/** The part of a report that is not in the job. */
+/** The fields of a report that do not come from the job. */
 export type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
 
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 
 /**
- * Parses the message only when it is read. This is a class because an object literal with a getter cost a destination 8 % of its
- * processor time.
+ * A report that parses its message only when the message is read. It is a class, because an object literal with a getter cost a destination
+ * 8 % of its processor time.
  */
 export class JobReport implements ObservedReport {
   readonly #body: Uint8Array
@@ -105,7 +105,7 @@ export class JobReport implements ObservedReport {
   }
 }
 
-/** Describes a failed round: which message it was, what follows, and what each URL answered ("Outbound event delivery", Errors). */
+/** Describes a failed round: which message it posted, what follows, and what each URL answered ("Outbound event delivery", Errors). */
 function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedReport): Line {
   const cause = error === undefined ? latest.map(describeAttempt).join('; ') : describeError(error)
   if (reason === undefined) {
@@ -121,7 +121,10 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length }, thrown: error }
 }
 
-/** A message that another URL accepted is not retried at a URL that failed ("Outbound event delivery", Errors). */
+/**
+ * Describes a URL that misses a message: it failed, and another URL accepted the message, so it is not retried ("Outbound event delivery",
+ * Errors).
+ */
 function missedLine(attempt: Attempt): Line {
   const { url } = attempt
   const text = `url_failed: ${url} does not get messages that another URL accepts. ${describeAttempt(attempt)}. To deliver to each URL, create a destination for each.`
@@ -151,7 +154,7 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   unreadable: 'it is not a message of a destination',
 }
 
-/** Describes an attempt without the response body and the query of the URL, which may hold secrets. */
+/** Describes an attempt without the response body and without the query of the URL: both may hold secrets. */
 function describeAttempt({ url, status, error, reason, durationMs }: Attempt): string {
   const outcome = status === undefined ? `${error} (${reason})` : `status ${status}`
   return `POST ${url}: ${outcome} after ${durationMs} ms`

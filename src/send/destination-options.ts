@@ -29,27 +29,32 @@ import { readWebhooks } from './webhooks.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
-  /** Whether the destination starts enabled, including after a restart: the queue does not store the switch. Default true. */
+  /**
+   * Whether the destination starts enabled. This also applies after a restart, because the queue does not store the switch. Default true.
+   */
   readonly enabled?: boolean
   /**
-   * The maximum age of the `timestamp` of a message when it is submitted, in milliseconds. An older message is historical and is not
-   * queued ("Go client library", What the service does 7). A message without a timestamp counts as new, and a `delete` is queued
-   * whatever its timestamp. Default: none, which accepts messages of any age.
+   * The maximum age of a message when it is submitted, in milliseconds, measured from its `timestamp`. An older message is historical and
+   * is not queued ("Go client library", What the service does 7). A message without a timestamp counts as new, and a `delete` is queued
+   * whatever its timestamp. Default: none, so messages of any age are queued.
    */
   readonly historicalAfterMs?: number
-  /** Stores messages until they are delivered; one queue serves one destination. Default: a `memoryQueue`, lost when the process ends. */
+  /**
+   * The queue that stores messages until they are delivered; it can serve only one destination. Default: a `memoryQueue`, which loses its
+   * messages when the process ends.
+   */
   readonly queue?: Queue
-  /** The maximum number of messages to post at a time. A message to a URL that does not respond counts for 5 seconds. Default 50. */
+  /** The maximum number of messages to post at a time. A message counts until its URLs have responded, for up to 5 seconds. Default 50. */
   readonly concurrency?: number
   /**
-   * The maximum number of posts per second from this process to each URL, on average: a tenth of them may be posted at once.
+   * The maximum number of posts per second from this process to each URL, on average. A tenth of this number may be posted at once.
    * Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
-   * When the circuit of a failing URL opens, which holds the messages for that URL, and how it probes. With false, no message is
-   * ever held. Default: opens after 10 failures in a row, a 429 or a `Retry-After`; probes after a second, then at growing intervals
-   * of up to 30 seconds.
+   * When the circuit of a failing URL opens, and how it probes the URL. While the circuit is open, messages for the URL are held. With
+   * false, circuits never open. Default: opens after 10 failures in a row, a 429 or a `Retry-After`; probes after a second, then at growing
+   * intervals of up to 30 seconds.
    */
   readonly circuit?: CircuitOptions | false
   /**
@@ -64,18 +69,18 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly filter?: MessageFunctions['filter']
   /**
-   * Returns the message to send in place of the given one, which it may change. It is called under the same conditions as `filter`, and
-   * each attempt posts its result.
+   * Returns the message to send in place of the given one. It may change the given message and return that. It is called under the same
+   * conditions as `filter`, and each attempt posts its result.
    */
   readonly transform?: MessageFunctions['transform']
   /**
-   * Names the group of a message, such as its user. It gets the message as it was submitted. The messages of a group are posted one at
-   * a time, in the order of submission: while one waits for its retry, for up to four hours, so do the others. Null, undefined or `''`
-   * means no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Returns the group of a message, for example its user id. It gets the message as it was submitted. The messages of a group are posted
+   * one at a time, in the order of submission: while one waits for its retry, for up to four hours, the others wait, too. Null, undefined
+   * or `''` means no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
   /**
-   * Encrypts what the queue stores of messages, with AES-256-GCM. Pass the same keys to all processes. Default: messages are stored
+   * Encrypts the messages that the queue stores, with AES-256-GCM. Pass the same keys to all processes. Default: messages are stored
    * unencrypted.
    */
   readonly encryption?: EncryptionOptions
@@ -160,7 +165,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   checkGroupBy('', groupBy, queue)
   return {
     ...sender,
-    connections: Number.POSITIVE_INFINITY, // The concurrency limits them.
+    connections: Number.POSITIVE_INFINITY, // `concurrency` limits their number.
     enabled,
     historicalAfterMs,
     whenDisabled,
@@ -192,7 +197,7 @@ function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
   return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
-/** Replaces NaN and any number outside the range, with which a message would be retried at once or never. */
+/** Replaces a random number that is NaN or out of range: with it, a message would be retried at once or never. */
 function readShare(share: number): number {
   return share >= 0 && share < 1 ? share : Math.random()
 }

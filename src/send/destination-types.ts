@@ -17,9 +17,9 @@ export type Queued =
 /** A message to queue. */
 export interface Submission {
   readonly message: Message
-  /** Identifies the message to the caller: a message submitted again under the same key is queued only once. Default: no key. */
+  /** Identifies the message: a message that is submitted again under the same key is queued only once. Default: no key. */
   readonly key?: string
-  /** Where the message comes from, for `filter` and `transform`: stored with the message but not sent. Default: unknown. */
+  /** Where the message comes from; passed to `filter` and `transform`, and stored with the message but not sent. Default: unknown. */
   readonly source?: string
 }
 
@@ -33,10 +33,10 @@ export interface DestinationDeadLetter {
   readonly failedAt: Date
   /**
    * With `transform_failed`, the first 500 characters of what `filter` or `transform` threw, as text. With `unreadable`, why the queue
-   * cannot read the message, if the queue says so.
+   * cannot read the message, if the queue gives a reason.
    */
   readonly error?: string
-  /** The first 2 000 characters of the stack of the thrown error, if it has one. */
+  /** The first 2 000 characters of the stack of that error, if it has one. */
   readonly stack?: string
 }
 
@@ -54,7 +54,7 @@ export interface SyncOptions<Previous> {
 
 /** Options of {@link Destination.close}. */
 export interface DestinationCloseOptions {
-  /** How long rounds may still continue, in milliseconds. Default 5000. */
+  /** How long messages that are due may still be posted, in milliseconds. Default 5000. */
   readonly graceMs?: number
 }
 
@@ -62,9 +62,9 @@ export interface DestinationCloseOptions {
 export interface DestinationHealth extends Health {
   /** The health of each URL, in the order of the webhooks. */
   readonly urls: readonly UrlHealth[]
-  /** How many messages were not queued or not sent since the destination was created, for each reason. */
+  /** The number of messages that were not queued or not sent since the destination was created, keyed by reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
-  /** How often `filter` or `transform` failed in this process, each time making a message a dead letter. */
+  /** How often `filter` or `transform` failed in this process. Each failure made a message a dead letter. */
   readonly transformFailed: number
 }
 
@@ -73,8 +73,8 @@ export interface DestinationChanges {
   /** The new URLs, one to five. */
   readonly webhooks?: readonly Webhook[]
   /**
-   * The new shared secret; null sends requests unsigned. The type admits undefined so that `process.env.X` compiles; a secret that is
-   * undefined or empty throws a TypeError.
+   * The new shared secret; with null, requests are sent unsigned. The type admits undefined so that `process.env.X` compiles; a secret that
+   * is undefined or empty throws a TypeError.
    */
   readonly sharedSecret?: string | null | undefined
   /** Whether messages are queued and sent from now on. */
@@ -95,11 +95,11 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Queues messages, all of them or none. Throws as {@link send} does. */
   submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]>
   /**
-   * Queues an `identify` for each user who entered (true) or left (false) an audience since the previous sync; the first time,
-   * for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full. While
-   * the destination is disabled, nothing is queued, and the next sync makes up for it.
+   * Queues an `identify` for each user who entered an audience (with the trait true) or left it (false) since the previous sync; the first
+   * sync queues one for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full.
+   * While the destination is disabled, nothing is queued; the next sync queues what was missed.
    *
-   * @param name The name of the audience. The trait is its snake_case form.
+   * @param name The name of the audience. The trait has this name in snake_case.
    * @param members The user ids of all current members.
    * @returns The members to pass as `previous` next time.
    * @throws TypeError (as a rejection) for a name without letters or digits, or a user id that is not a non-empty string.
@@ -113,8 +113,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * Queues an `identify` for each user whose value of a computed trait changed since the previous sync, with null for a user who
    * no longer has a value. Otherwise it works like {@link syncAudience}.
    *
-   * @param name The name of the trait. The key is its snake_case form.
-   * @param values The value of each user id. Values are compared as JSON.
+   * @param name The name of the trait. It is sent in snake_case.
+   * @param values The value for each user id. Values are compared as JSON.
    * @returns The values to pass as `previous` next time.
    */
   syncTrait<Value>(
@@ -125,18 +125,19 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
-   * Disables the destination: new messages are not queued unless `whenDisabled` is `hold`, and queued ones are held for up to four
-   * hours, after which they fail with `switched_off`. The queue does not store the switch: after a restart, the option `enabled`
-   * decides, so keep its value with your other settings and pass it.
+   * Disables the destination: new messages are not queued unless `whenDisabled` is `hold`, and queued ones are held for up to four hours,
+   * after which they fail with `switched_off`. The queue does not store the switch: after a restart, the option `enabled` decides, so store
+   * its value with your other settings.
    */
   disable(): void
   /**
-   * Changes the URLs, the secret or the switch while the destination runs; settings that are left out stay as they are. Queued messages
-   * use the new settings from their next attempt on. An attempt under way ends with the settings with which it began, and counts.
+   * Changes the URLs, the secret or the switch while the destination runs; settings that are left out stay as they are. Queued messages use
+   * the new settings from their next attempt on. An attempt under way continues with the settings with which it began, and its result
+   * counts.
    *
-   * A message in retry keeps its four hours and its schedule. It is posted to the URLs that are set when it is retried, whatever their
-   * order: a new URL gets it, a removed one does not, and one that gave a final response does not get it again. When only URLs that
-   * gave a final response are left, the message fails with `refused`.
+   * A message in retry keeps its four hours and its schedule. Each retry posts it to the URLs that are set at that time, whatever their
+   * order: a new URL gets it, a removed one does not, and one that gave a final response does not get it again. When only URLs that gave a
+   * final response are left, the message fails with `refused`.
    *
    * @throws TypeError that names the option, as at creation. Nothing is changed in that case.
    * @throws HooklineError `shutting_down` after {@link close}.
@@ -145,8 +146,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    */
   update(changes: DestinationChanges): void
   /**
-   * Calls the methods of `observer` with what happens at this destination only; the diagnostics channels cover all destinations of
-   * the process. There may be several observers. Returns a function that removes this one.
+   * Adds an observer, whose methods are called for the events of this destination only; the diagnostics channels cover all destinations of
+   * the process. A destination can have several observers. Returns a function that removes this observer.
    *
    * @throws TypeError that names the method, if it is not a function or its name is unknown.
    */
@@ -156,8 +157,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Lists the messages that failed, oldest first. */
   deadLetters(page?: DeadLetterPage & DestinationLetterFilter): Promise<readonly DestinationDeadLetter[]>
   /**
-   * Queues dead letters again, each with a new period of four hours: those with the given ids, all of them, or those that match a
-   * filter. Returns how many it queued.
+   * Queues dead letters again: those with the given ids, all of them, or those that match a filter. Each gets a new period of four hours.
+   * Returns the number of messages that it queued.
    */
   redrive(which: readonly string[] | 'all' | DestinationLetterFilter): Promise<number>
   /** Counts the dead letters that a redrive would queue again, and changes nothing. */
@@ -165,20 +166,22 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
     which: readonly string[] | 'all' | DestinationLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: those with the given ids, all of them, or those that match a filter. Returns how many it deleted. */
+  /**
+   * Deletes dead letters: those with the given ids, all of them, or those that match a filter. Returns the number of deleted dead letters.
+   */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
   /**
    * Deletes what is stored about a user: waiting messages and dead letters that were submitted with one of these ids as `userId`,
    * as `anonymousId` or, for an alias, as the previous id. Keeps `delete` messages, which carry the deletion request. Reads every
    * stored message once.
    *
-   * A message that is being posted at that moment is counted as `active`. If no URL accepts it, it waits again, so call
+   * A message that is being posted at that moment is counted as `active`. If no URL accepts the message, it waits for a retry, so call
    * `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[]): Promise<Forgotten>
   /**
-   * Stops queueing messages, and gives the due ones a grace period in which to be delivered. Returns the undelivered messages that
-   * would be lost with this process; a durable queue loses none.
+   * Stops queueing messages, and gives messages that are due a grace period in which to be delivered. Returns the undelivered messages that
+   * are lost when this process ends; a durable queue loses none.
    */
   close(options?: DestinationCloseOptions): Promise<readonly Message[]>
 }

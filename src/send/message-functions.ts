@@ -40,7 +40,10 @@ export function createFunctions({ filter, transform }: MessageFunctions, clock: 
     get failures(): number {
       return failures
     },
-    /** Returns what is posted for a stored message; undefined when `filter` leaves it out. Rejects with what a function throws. */
+    /**
+     * Returns the bytes to post for a stored message; undefined when `filter` leaves the message out. Rejects with whatever a function
+     * throws.
+     */
     async apply(stored: Uint8Array): Promise<Uint8Array | undefined> {
       try {
         const result = await withTimeout(filterAndTransform(stored), RESPONSE_TIME_MS, clock)

@@ -1,4 +1,4 @@
-/** Limits how many POSTs to one origin are under way at a time; the others wait. */
+/** Limits how many POSTs to one origin are under way at a time; further POSTs wait. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
@@ -11,11 +11,11 @@ import { toAttempt } from './url-attempt.ts'
 import type { Target } from './webhooks.ts'
 
 export interface AttemptRequest extends Pick<PostRequest, 'headers' | 'body'> {
-  /** The job of a destination. */
+  /** The job that a destination posts; undefined for a sender. */
   readonly job?: PostedJob | undefined
 }
 
-/** A job before the round in which it is posted. */
+/** A job as it was before the round that posts it. */
 export interface PostedJob {
   readonly id: string
   /** The attempts of earlier rounds. */
@@ -29,7 +29,7 @@ export interface Connection extends DispatcherLike {
   destroy?(): Promise<void>
 }
 
-/** Holds one attempt at a time, and keeps its connection for the next one. Slots are never removed. */
+/** A slot holds one attempt at a time, and keeps its connection for the next attempt. Slots are never removed. */
 interface Slot {
   connection: Connection | undefined
   underWay: PendingPost | undefined
@@ -50,12 +50,12 @@ export class OriginLimiter {
     this.#timing = timing
   }
 
-  /** Makes an attempt. The attempt and its timeout begin when fewer attempts than the limit are under way. */
+  /** Makes an attempt. The attempt and its timeout begin once fewer attempts than the limit are under way. */
   post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
     const slot = this.#findSlot()
     if (slot === undefined) {
       const start = (free: Slot): void => this.#start(free, target, request, done)
-      // The attempt starts when another one ends, but in the trace of its own caller.
+      // `start` is called when another attempt ends; `bind` makes it run in the trace of its own caller.
       this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
     } else this.#start(slot, target, request, done)
   }
@@ -103,14 +103,14 @@ export class OriginLimiter {
     })
   }
 
-  /** Replaces a connection after a failed attempt: it may be broken, and make the next attempt fail, too. */
+  /** Drops the connection of a failed attempt: it may be broken, so that the next attempt would fail, too. */
   #dropConnection(slot: Slot): void {
     const { connection } = slot
     slot.connection = undefined
-    queueMicrotask(() => void connection?.destroy?.()) // Later, because undici may call this in the middle of its work.
+    queueMicrotask(() => void connection?.destroy?.()) // Later, because undici may be in the middle of its work.
   }
 
-  /** Starts the attempt that has waited longest, or puts the slot aside. */
+  /** Starts the attempt that has waited longest or, if none waits, keeps the slot for a later one. */
   #reuse(slot: Slot): void {
     const start = this.#waiting.shift()
     if (start !== undefined) {

@@ -12,8 +12,8 @@ type LookUpAll = (
 ) => void
 
 /**
- * Wraps a connector so that it refuses private addresses in URLs and destroys sockets that are connected to one. Host names are
- * checked before connecting by {@link createGuardedLookup}, which the connector must use.
+ * Wraps a connector so that it refuses private addresses in URLs, and destroys sockets that are connected to a private address. Host names
+ * are checked before connecting by {@link createGuardedLookup}, which the connector must use.
  */
 export function guardConnector(connect: Connector): Connector {
   return (target, callback) => {
@@ -42,7 +42,7 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
   }
 }
 
-/** A socket without an address has been closed. */
+/** The error for a socket that has no address, because the socket has been closed. */
 function closedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a connection that was closed'), { code: 'ECONNRESET' })
 }
@@ -51,7 +51,7 @@ function unresolvedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a host name that does not resolve to an address'), { code: 'ENODATA' })
 }
 
-/** Hides the address: a stranger who chose the URL should not learn it. */
+/** The error does not show the address: a stranger who chose the URL should not learn it. */
 function privateAddressError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a private or reserved address'), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
 }

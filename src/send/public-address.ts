@@ -8,16 +8,16 @@ interface Block {
 }
 
 /**
- * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few that the registry calls
- * globally reachable (PCP, TURN, AS112, AMT) are included: they are anycast services, so the nearest machine responds, which may be one on
- * your own network.
+ * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few blocks that the registry calls
+ * globally reachable (PCP, TURN, AS112, AMT) are included, too: they belong to anycast services, so the nearest machine responds, which may
+ * be one on your own network.
  */
 const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // private use
   '100.64.0.0/10', // carrier-grade NAT
   '127.0.0.0/8', // loopback
-  '168.63.129.16/32', // not in the registry: the host of a virtual machine on Azure
+  '168.63.129.16/32', // not in the registry: on Azure, the host of a virtual machine
   '169.254.0.0/16', // link local, including the metadata services of clouds
   '172.16.0.0/12', // private use
   '192.0.0.0/24', // IETF protocol assignments
@@ -34,7 +34,7 @@ const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '240.0.0.0/4', // reserved, broadcast
 ])
 
-/** The only block of IPv6 from which IANA allocates addresses of the public internet. */
+/** The only IPv6 block from which IANA allocates addresses of the public internet. */
 const GLOBAL_IPV6 = parseBlocks(parseIPv6, ['2000::/3'])
 
 /** The blocks within 2000::/3 that IANA's IPv6 Special-Purpose Address Registry lists as of 2025-10-09. */
@@ -88,7 +88,7 @@ function parseIPv4(address: string): bigint {
 }
 
 function parseIPv6(address: string): bigint {
-  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // URL writes a dotted IPv4 tail as two groups.
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // `URL` rewrites a dotted IPv4 tail as two groups.
   const [left = [], right = []] = text.split('::').map((half) => half.split(':').filter((group) => group !== ''))
   const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
   return groups.reduce((number, group) => (number << 16n) | BigInt(`0x${group}`), 0n)

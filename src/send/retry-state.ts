@@ -1,4 +1,4 @@
-/** The retry state of a destination: what the queue stores with a job between rounds, and in which form. */
+/** The retry state of a message: what the queue stores with its job between rounds, and in which form. */
 
 import { describeError } from '../protocol/error.ts'
 import type { Attempt, AttemptError } from './sender-types.ts'
@@ -14,7 +14,7 @@ export interface RetryState {
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours began, in milliseconds since the epoch; set for a message that was held before its first round. */
   readonly startedAt?: number | undefined
-  /** The message after `filter` and `transform`: each attempt posts it. */
+  /** The message after `filter` and `transform`; each attempt posts this text. */
   readonly body?: string | undefined
   /** The error of `filter` or `transform`. */
   readonly thrown?: StoredThrown | undefined
@@ -31,15 +31,15 @@ export function toStoredThrown(thrown: unknown): StoredThrown {
     const stack: unknown = thrown instanceof Error ? thrown.stack : undefined
     return typeof stack === 'string' ? { message, stack: stack.slice(0, 2_000) } : { message }
   } catch {
-    return { message } // The getter of `stack` throws.
+    return { message } // The getter of `stack` threw.
   }
 }
 
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
 /**
- * The JSON in the queue. It is compact, because it stays there for hours while an endpoint is unreachable. `kept` holds the attempts.
- * Each names its URL by an index into `ids`, because the settings may have other targets when the state is read.
+ * The retry state as JSON in the queue. It is compact, because it stays there for hours while an endpoint is unreachable. `kept` holds the
+ * attempts; each names its URL by an index into `ids`, because the targets may have changed when the state is read.
  */
 interface StoredState extends Omit<RetryState, 'attempts'> {
   readonly ids: readonly string[]
@@ -68,7 +68,7 @@ function writeAttempt(attempt: Attempt, targets: readonly Target[]): StoredAttem
   return [idIndex, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
 }
 
-/** Reads a stored state. A job with no state, or with an unreadable one, counts as before its first round. */
+/** Reads a stored state. A job with no state or an unreadable one is treated as if it had had no round yet. */
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {

@@ -1,4 +1,4 @@
-/** Decides when a message is retried, and at which URLs: a pure policy. */
+/** Decides when a message is retried, and at which URLs. Its functions have no side effects. */
 
 import { backoff } from '../kit/backoff.ts'
 import { isTransient } from '../kit/retry.ts'
@@ -14,14 +14,15 @@ const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
 const MIN_DELAY_MS = 1_000
 
 /**
- * The latest start of a round, in milliseconds after the first attempt: its responses must arrive within the four
- * hours, too ("Outbound event delivery", Errors).
+ * The latest time at which a round may start, in milliseconds after the first attempt: the responses must also arrive within the four hours
+ * ("Outbound event delivery", Errors).
  */
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
 
 /**
- * Returns how long to wait after a failed round: a random time of at least a second, and at most 10 seconds after the first round. The
- * maximum doubles with each round, up to 30 minutes. Shortens the last delay to fit into the four hours. After that, returns undefined.
+ * Returns how long to wait after a failed round, in milliseconds: a random time between one second and a maximum. The maximum is 10 seconds
+ * after the first round and doubles with each round, up to 30 minutes. The last wait is shortened so that its round still starts within the
+ * four hours; after that round, the result is undefined.
  */
 export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
   const leftMs = LAST_START_MS - elapsedMs
@@ -29,7 +30,7 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
   return Math.min(leftMs, Math.max(MIN_DELAY_MS, backoff(round, { ...BACKOFF, random })))
 }
 
-/** The end of an attempt. */
+/** How an attempt ended. */
 interface AttemptEnd {
   readonly status?: number | undefined
   /** An {@link AttemptError}. */
@@ -43,12 +44,12 @@ const FINAL_ERRORS: readonly (string | undefined)[] = [
   'unexpected_continue',
 ] satisfies AttemptError[]
 
-/** Returns whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final. */
+/** Returns whether a failed attempt is retried: after a 408, a 429, any 5xx, or an error that may not recur. Other statuses are final. */
 export function isRetryable({ status, error }: AttemptEnd): boolean {
   return status === undefined ? !FINAL_ERRORS.includes(error) : isTransient(status)
 }
 
-/** Returns the targets whose turn it is. */
+/** Returns the targets whose time of the next attempt has come. */
 export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
   return targets.filter(({ id }) => {
     const at = next[id] ?? 0
@@ -73,19 +74,19 @@ export type NextStep =
 interface FailedRound {
   readonly targets: readonly Target[]
   readonly before: RetryState
-  /** The targets that were tried, and the attempt at each, in the same order. */
+  /** The targets that were tried, in the order of `attempts`. */
   readonly chosen: readonly Target[]
   readonly attempts: readonly Attempt[]
   readonly startedAt: number
   readonly now: number
   readonly random: number
-  /** The targets that were not tried although it was their turn, because their circuits are open. Default: none. */
+  /** The targets that were due but not tried, because their circuits are open. Default: none. */
   readonly held?: readonly Target[]
 }
 
 /**
- * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time, or later if
- * `Retry-After` asks for it, within the four hours. A URL that was held is tried at the scheduled time.
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time or, if its `Retry-After`
+ * asks for it, later, but within the four hours. A held URL is tried at the scheduled time.
  */
 export function planNextStep(round: FailedRound): NextStep {
   const { targets, before, chosen, attempts, startedAt, now, random, held = [] } = round

@@ -21,7 +21,7 @@ import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 
 /** Options of `createSender`. */
 export interface SenderOptions {
-  /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each. */
+  /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each URL. */
   readonly webhooks: readonly Webhook[]
   /**
    * The secret that signs every request, in the header `X-Signature` ("Outbound event delivery", Authentication). Omit it to send
@@ -34,9 +34,9 @@ export interface SenderOptions {
   /** The timeout of an attempt, including connecting, in milliseconds: at most 5000. Default 5000. */
   readonly timeoutMs?: number
   /**
-   * How long each address of a host may take to accept a connection before the next one is tried, in milliseconds: 10 to 5000, within
-   * `timeoutMs`. The last address gets the remaining time. Default 1000, or a fifth of a shorter `timeoutMs`: a slow link that takes
-   * most of a second still connects, where Node would allow only 250 ms, and up to four addresses may be dead, such as those of a
+   * How long each address of a host may take to accept a connection before the next address is tried, in milliseconds: 10 to 5000, within
+   * `timeoutMs`. The last address gets the remaining time. Default 1000, or a fifth of a shorter `timeoutMs`: a slow link that takes almost
+   * a second still connects, where Node.js alone would allow 250 ms, and there is time for up to four dead addresses, such as those of a
    * broken IPv6 network.
    */
   readonly addressTimeoutMs?: number
@@ -45,8 +45,8 @@ export interface SenderOptions {
   /** Whether to connect to private, loopback and other special addresses. Default true; pass false for URLs that strangers choose. */
   readonly allowPrivateAddresses?: boolean
   /**
-   * An undici Dispatcher that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
-   * certificates itself, as far as the environment allows; `close` leaves it open. Default: up to 128 connections to each origin.
+   * An undici Dispatcher that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies certificates
+   * itself, unless `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves it open. Default: up to 128 connections to each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -66,7 +66,7 @@ export interface SenderSettings {
   readonly clock: Clock
 }
 
-/** The maximum number of connections to one origin. Further attempts wait, and their timeout does not begin until they start. */
+/** The maximum number of connections to one origin. Further attempts wait, and their timeouts begin only when they start. */
 const CONNECTIONS = 128
 
 export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
@@ -74,7 +74,7 @@ export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
   sharedSecret: anything,
   userAgent: requireProduct,
   timeoutMs: whole(1, RESPONSE_TIME_MS),
-  addressTimeoutMs: whole(10, RESPONSE_TIME_MS), // Node raises lower values to 10.
+  addressTimeoutMs: whole(10, RESPONSE_TIME_MS), // Node.js raises lower values to 10.
   ca: anything,
   allowPrivateAddresses: requireBoolean,
   dispatcher: anything,
@@ -98,7 +98,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   })
   return {
     targets: readWebhooks(options.webhooks),
-    // A secret given as undefined comes from a variable that is not set, which is an error. To send unsigned, omit the option.
+    // A secret of undefined usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
@@ -111,7 +111,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @param unsigned How to send unsigned, for the error, such as `omit the option`. */
+/** @param unsigned What to do to send unsigned requests, for the error text, such as `omit the option`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
   requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
   return createKeys(sharedSecret)[0]

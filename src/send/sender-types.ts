@@ -15,7 +15,7 @@ export interface Attempt {
   readonly at: Date
   /** The time from connecting to the last byte, in milliseconds. */
   readonly durationMs: number
-  /** Whether the endpoint accepted the message, with any 2xx status. */
+  /** Whether the endpoint accepted the message, that is, responded with a 2xx status. */
   readonly ok: boolean
   /** The status of the response; absent when `error` is set. */
   readonly status?: number
@@ -25,11 +25,11 @@ export interface Attempt {
   readonly reason?: string
   /** The first 256 bytes of the response body. */
   readonly body: string
-  /** The wait that `Retry-After` asks for, in milliseconds. */
+  /** How long `Retry-After` asks to wait, in milliseconds. */
   readonly retryAfterMs?: number
 }
 
-/** One attempt at every URL. */
+/** The attempts to post one message: one for each URL. */
 export interface Round {
   /** Whether any URL accepted the message ("Outbound event delivery", Errors: one is enough). */
   readonly ok: boolean
@@ -39,7 +39,7 @@ export interface Round {
   readonly attempts: readonly Attempt[]
 }
 
-/** One method for each of the seven message types. `Options` are its arguments after the call. */
+/** One method for each of the seven message types. `Options` are the arguments of a method after the call. */
 export type CallMethods<Result, Options extends readonly unknown[] = []> = {
   readonly [Type in keyof Calls]: (call: Calls[Type], ...options: Options) => Promise<Result>
 }

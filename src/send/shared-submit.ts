@@ -5,15 +5,15 @@ import { type Composed, composeSubmission } from './compose-call.ts'
 import type { Destination, Queued, Submission } from './destination-types.ts'
 
 /**
- * Functions that queue composed messages, keyed by the `submit` of their destination. A destination whose `submit` was wrapped or replaced
- * is not found.
+ * For each destination, the function that queues composed messages, keyed by the destination's `submit`. A destination whose `submit` was
+ * wrapped or replaced is not found.
  */
 export const pushes: WeakMap<Destination['submit'], (composed: readonly Composed[]) => Promise<readonly Queued[]>> =
   new WeakMap()
 
 /**
- * Returns a function that submits to a destination. It composes the messages once for all destinations of this library; any other
- * object gets the submissions, because it may change them.
+ * Returns a function that submits to a destination. It composes the messages only once for all destinations of this library. Any other
+ * object gets the submissions as they are.
  */
 export function shareSubmissions(submissions: readonly Submission[], clock: Clock) {
   let composed: readonly Composed[] | undefined

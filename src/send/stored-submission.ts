@@ -1,4 +1,4 @@
-/** The body of a destination's job: the bytes of a message, after a line with the quoted name of its source if it has one. */
+/** The body of a destination's job: the bytes of a message, preceded by a line with the name of its source in quotes if it has one. */
 
 import type { Message } from '../protocol/message.ts'
 import type { DeadLetter } from '../store/queue-types.ts'
@@ -14,7 +14,10 @@ export function writeStored(bytes: Uint8Array, source: string | undefined): Uint
   return source === undefined ? bytes : Buffer.concat([Buffer.from(`${JSON.stringify(source)}\n`), bytes])
 }
 
-/** Returns whether {@link writeStored} wrote these bytes. The envelope of an inbox, which holds headers, must never be posted. */
+/**
+ * Returns whether {@link writeStored} wrote these bytes. It did not write the envelope of an inbox, which holds headers and must never be
+ * posted.
+ */
 export function isStored(stored: Uint8Array): boolean {
   const start = stored[0] === QUOTE ? stored.indexOf(LINE_FEED) + 1 : 0
   return stored[start] === BRACE && !stored.includes(LINE_FEED, start)
@@ -29,7 +32,7 @@ export function messageBytes(stored: Uint8Array): Uint8Array {
 }
 
 /**
- * Parses the message, which was checked before it was queued. It is stored in the form in which it is sent: an alias has its `previousId`
+ * Parses the message, which was checked before it was queued. The message is stored as it is sent, in which an alias has its previous id
  * only as 'Previous ID'.
  */
 export function readMessage(stored: Uint8Array): Message {
@@ -72,7 +75,9 @@ export function isFailureReason(reason: string): reason is FailureReason {
   return REASONS.some((known) => known === reason)
 }
 
-/** Reads the reason of a dead letter. A reason that no destination gives comes from the queue itself, for a job that it cannot read. */
+/**
+ * Reads the reason of a dead letter. Any reason that destinations do not use comes from the queue itself, for a job that it could not read.
+ */
 export function readReason(stored: string): FailureReason {
   return isFailureReason(stored) ? stored : 'unreadable'
 }

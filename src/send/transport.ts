@@ -36,7 +36,9 @@ export function createTransport(settings: SenderSettings) {
   return {
     headersFor,
     sign,
-    /** Signs the bytes once and posts them to all given targets at once. Calls `done` after the last response, possibly within undici. */
+    /**
+     * Signs the bytes once and posts them to all given targets at once. Calls `done` after the last response, possibly from within undici.
+     */
     postRound(
       bytes: Uint8Array,
       chosen: readonly Target[],
@@ -61,7 +63,7 @@ export function createTransport(settings: SenderSettings) {
     abort(): void {
       for (const limiter of limiters.values()) limiter.abort()
     },
-    /** Waits for the attempts under way, and closes the connections. */
+    /** Waits for the attempts under way, then closes the connections. */
     async close(): Promise<void> {
       const all = [...limiters.values()]
       await Promise.all(all.map((limiter) => limiter.drain()))
@@ -70,13 +72,13 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-/** Returns a connection over the user's dispatcher, which the transport must not close. */
+/** Returns a connection that uses the dispatcher of the user, which the transport must not close. */
 function withoutDestroy(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }
 
 /**
- * Returns a function that opens one connection. Hot path: an undici pool would cost a turn of the event loop for each request, and
+ * Returns a function that opens one connection. Hot path: an undici pool would cost a turn of the event loop for each request, and would
  * search all its connections for a free one.
  */
 function createOpener(origin: string, settings: SenderSettings): () => Connection {

@@ -1,4 +1,4 @@
-/** The result of one POST as an attempt. */
+/** Turns the outcome of one POST into an attempt. */
 
 import { type AttemptError, explainConnectionError } from '../kit/connection-error.ts'
 import type { PostOutcome } from '../kit/post.ts'
@@ -7,7 +7,7 @@ import type { Target } from './webhooks.ts'
 
 const EXCERPT_BYTES = 256
 
-/** Makes an attempt from the outcome of a POST. Any 2xx status is ok. */
+/** Makes an attempt from the outcome of a POST. Its `ok` is true for any 2xx status. */
 export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durationMs: number): Attempt {
   const { status, retryAfterMs, error } = outcome
   const { shown: url } = target
@@ -18,7 +18,7 @@ export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durati
   return { url, at, durationMs, ok, status, retryAfterMs, body }
 }
 
-/** Classifies a connection error, and explains it without the query of the URL. */
+/** Classifies a connection error, and explains it without showing the query of the URL. */
 export function explainError(
   thrown: unknown,
   { path, shown }: Pick<Target, 'path' | 'shown'>,

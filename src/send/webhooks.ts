@@ -13,7 +13,7 @@ export interface Webhook {
 }
 
 export interface Target {
-  /** A digest of the URL, stored in place of the URL, which may hold a token. */
+  /** A digest that is stored in place of the URL, because the URL may hold a token. */
   readonly id: string
   readonly url: string
   /** The URL with its query replaced by `?…`, for reports. */
@@ -94,7 +94,7 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
   return { ...headers }
 }
 
-/** Checks a header. The errors show neither its value, which may be a token, nor an invalid name, which may be a value. */
+/** Checks a header. The errors show neither its value nor an invalid name: either may be a token. */
 function checkHeader(name: string, header: string, value: unknown): void {
   if (!isToken(header)) {
     const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'
