@@ -6,7 +6,7 @@ import type { BufferedCall } from './recorded-call.ts'
  * Why calls were not delivered:
  *
  * - `batch_refused`: the answer to the batch was final, for example a 401.
- * - `out_of_retries`: every attempt failed in a way that allows another one.
+ * - `out_of_retries`: every attempt failed, each in a way that allows a retry.
  * - `call_refused`: the collection service accepted the batch, but listed this call as refused.
  * - `maybe_refused`: the collection service accepted the batch, but its answer does not say which of these calls it refused.
  *   Some of them may have been delivered; the message says how many were refused if that is known.
@@ -27,8 +27,8 @@ export interface BatchErrorDetails {
 }
 
 /**
- * The error that `onError` gets with calls that were not delivered. Its message contains no part of a call, of the text of an
- * answer or of the write key, so it is safe to log.
+ * The error that `onError` gets, together with the calls that were not delivered. Its message quotes neither a call, nor the text of an
+ * answer, nor the write key, so it is safe to log.
  */
 export class BatchError extends Error {
   override readonly name = 'BatchError'
@@ -59,10 +59,9 @@ export interface BatchFailure {
 }
 
 /**
- * Reads which calls the answer to a batch lists as refused:
- * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
- * that many calls from its index on. Another collection service may give any other answer, which refuses no call. Only an answer
- * that mentions refused calls and is cut off or broken is unreadable.
+ * Reads which calls the answer to a batch lists as refused: `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`.
+ * An item with a `count` stands for that many calls from its index on. Other collection services may answer in any other form, which
+ * refuses no call. An answer is unreadable only if it mentions refused calls but is cut off or broken.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []
@@ -118,12 +117,12 @@ function refusedError(code: unknown, path: unknown, calls: number, attempts: num
   return new BatchError('call_refused', `The collection service refused ${refused}: ${reason}. ${advice}`, details)
 }
 
-/** Writes `1 call`, `2 calls`. */
+/** Writes a number with its noun: `1 call`, `2 calls`. */
 export function showCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** Returns whether a value from the wire looks like a name, and may be printed. */
+/** Returns whether a value from the wire looks like a name, so that it may be printed. */
 function isPrintable(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.[\] -]{1,100}$/.test(value)
 }

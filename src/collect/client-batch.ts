@@ -19,7 +19,7 @@ export interface BatchRoute {
   readonly timing: PostTiming
   readonly maxRetries: number
   readonly random: () => number
-  /** The clock for the waits between attempts, which do not keep the process alive. */
+  /** The clock for the waits between attempts. Its timers do not keep the process alive. */
   readonly clock: Clock
 }
 
@@ -28,12 +28,14 @@ const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 /** The maximum `Retry-After` to follow, in milliseconds: a date far in the future must not hold the calls for a day. */
 const RETRY_AFTER_MS = 5 * 60_000
 
-/** Writes a batch. `calls` are joined with commas. */
+/** Writes a batch as JSON. `calls` is the JSON of the calls, joined with commas. */
 function writeBatch(calls: string, sentAt: string): string {
   return `{"batch":[${calls}],"sentAt":"${sentAt}"}`
 }
 
-/** How many bytes of calls fit into a batch. A comma is counted with each call, including the last one, which has none. */
+/**
+ * The maximum size of the calls of a batch, in bytes. A comma is counted with each call; the 1 is for the last call, which has no comma.
+ */
 export const CALLS_BYTES: number = BATCH_SENT_LIMIT - writeBatch('', '2026-01-15T09:30:00.000Z').length + 1
 
 const STOPPED = new Error('The client was closed.')
@@ -102,7 +104,7 @@ export function postBatch(
   }
 }
 
-/** Describes an attempt by its status or error code. The message of a network error may quote bytes from the wire. */
+/** Describes an attempt by its status or error code, because the message of a network error may quote bytes from the wire. */
 function describeOutcome({ status, error }: PostOutcome): string {
   if (status !== undefined) return `status ${status}`
   const { error: kind, code } = explainConnectionError(error)

@@ -1,4 +1,4 @@
-/** Buffers the recorded calls that are not yet delivered, and decides when they are flushed ("Go client library", Limits). */
+/** Buffers recorded calls until they are delivered, and decides when to flush them ("Go client library", Limits). */
 
 import { createFifo, type Fifo } from '../kit/fifo.ts'
 import { HooklineError } from '../protocol/error.ts'
@@ -20,7 +20,7 @@ type Settings = Pick<
   'flushAt' | 'flushAfterMs' | 'maxInFlight' | 'maxQueued' | 'maxQueuedBytes' | 'whenFull'
 >
 
-/** Posts in a microtask of its own, so that a post neither slows the recording of a call nor makes it fail. */
+/** A buffer posts in a separate microtask, so that a post neither slows the recording of a call nor makes it fail. */
 export class CallBuffer {
   readonly #settings: Settings
   readonly #route: BatchRoute
@@ -28,8 +28,8 @@ export class CallBuffer {
   readonly #onEmpty: () => void
   readonly #waiting: Fifo<BufferedCall> = createFifo()
   readonly #pending = new Set<PendingBatch>() // Oldest first.
-  #change = Promise.withResolvers<void>() // Resolves when calls were delivered, given up or dropped.
-  #added = 0 // How many calls were added. Calls are numbered from 0 in this order.
+  #change = Promise.withResolvers<void>() // Resolves the next time that calls are delivered, given up or dropped.
+  #added = 0 // How many calls were added so far. Calls are numbered from 0 in the order in which they were added.
   #dueBefore = 0 // Waiting calls with a lower number are due to be posted.
   #held = 0 // How many calls are waiting or pending.
   #heldBytes = 0
@@ -51,7 +51,7 @@ export class CallBuffer {
     return this.#held
   }
 
-  /** Adds a call, and flushes when `flushAt` calls are waiting. Returns whether it was added. @throws HooklineError `queue_full`. */
+  /** Adds a call, and flushes when `flushAt` calls are waiting. Returns whether the call was added. @throws HooklineError `queue_full`. */
   add(call: BufferedCall): boolean {
     const dropped = this.#isFull(call) ? this.#makeRoom(call) : []
     const isAdded = !this.#isFull(call)
@@ -62,14 +62,14 @@ export class CallBuffer {
     return isAdded
   }
 
-  /** Flushes. Resolves when every call added so far is delivered, given up or dropped. Never rejects. */
+  /** Posts the waiting calls. Resolves when every call added so far is delivered, given up or dropped. Never rejects. */
   async flush(): Promise<void> {
     const before = this.#added
     this.#startFlush()
     while (this.#firstHeld() < before) await this.#change.promise
   }
 
-  /** Stops posting. Pending calls wait again, before the others, for the next flush. */
+  /** Stops posting. Pending calls return to the front of the waiting calls, for the next flush. */
   suspend(): void {
     for (const call of this.#stopAll()) this.#waiting.push(call)
     this.#dueBefore = this.#firstWaiting()
@@ -133,7 +133,7 @@ export class CallBuffer {
     else this.#startTimer()
   }
 
-  /** Flushes at the end of the interval. Intervals follow one another from the last flush on, including those without a call. */
+  /** Flushes at the end of the current interval. Intervals follow one another from the last flush on, even while no call is added. */
   #startTimer(): void {
     if (this.#timer !== undefined) return
     const { clock } = this.#route
@@ -168,7 +168,7 @@ export class CallBuffer {
     }
   }
 
-  /** Removes the calls of one batch from the waiting ones. Calls that are not due yet fill it up. */
+  /** Takes the calls of one batch from the waiting calls. Calls that are not yet due are included if the batch has room. */
   #takeCalls(): readonly BufferedCall[] {
     const waiting = this.#waiting
     const { flushAt } = this.#settings

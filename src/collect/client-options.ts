@@ -25,14 +25,14 @@ import type { RecordedCall } from './client-types.ts'
 
 const WHEN_FULL: readonly WhenFull[] = ['throw', 'drop_oldest']
 
-/** How a client records a call while its buffer is full. */
+/** What a client does with a new call while its buffer is full. */
 export type WhenFull = 'throw' | 'drop_oldest'
 
 /** Options of `createClient` ("Go client library", Client settings). */
 export interface ClientOptions {
   /** The full URL that batches are posted to, exactly as given: `https://analytics.example.com/v1/batch`. */
   readonly endpoint: string
-  /** The number of calls per batch; 1 posts each call alone. Default 20. */
+  /** The number of calls per batch; with 1, each call is posted alone. Default 20. */
   readonly flushAt?: number
   /** Another name for `flushAt`. */
   readonly size?: number
@@ -40,11 +40,14 @@ export interface ClientOptions {
   readonly flushAfterMs?: number
   /** The maximum number of calls that are recorded but not yet delivered, including those being posted. Default 10 000. */
   readonly maxQueued?: number
-  /** The maximum size of those calls in bytes, as JSON in UTF-8; at least 32 KB, the limit of one call. Default 32 MiB. */
+  /**
+   * The maximum size of the calls that are recorded but not yet delivered, in bytes of JSON in UTF-8. At least 32 KB, the limit of one
+   * call. Default 32 MiB.
+   */
   readonly maxQueuedBytes?: number
   /**
    * Decides what a method does while the buffer is full. `throw`: it throws a HooklineError `queue_full`. `drop_oldest`: it drops the
-   * oldest waiting calls, or the new call when all others are being posted, and passes them to `onError`. Default `throw`.
+   * oldest waiting calls, or the new call when all others are being posted, and passes the dropped calls to `onError`. Default `throw`.
    */
   readonly whenFull?: WhenFull
   /** The maximum number of retries of a batch. Default 10, which take two to five minutes. */
@@ -54,26 +57,26 @@ export interface ClientOptions {
   /** The timeout of one request, including connecting, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number
   /**
-   * Receives the calls that could not be delivered, and the reason. `flush` and `close` wait for the promise that it returns, so
-   * it must not wait for them. If it fails, the process emits a warning. Default: prints the number of calls and the reason (see
-   * `logger`).
+   * Receives the calls that could not be delivered, and the reason. `flush` and `close` wait for the promise that the function returns, so
+   * the function must not wait for `flush` or `close`. If the function throws or rejects, the process emits a warning. Default: prints the
+   * number of calls and the reason (see `logger`).
    */
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
   /**
-   * Receives the lines about calls that could not be delivered: pino, or any object of the same shape. Default: the console,
-   * with at most a few lines per reason a minute; with `onError`, nothing is printed unless `console` is passed here.
+   * Receives the lines about calls that could not be delivered: pino, or any object of the same shape. Default: the console, with at most a
+   * few lines a minute for each reason; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
   /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
-   * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, as far as the
-   * environment allows; `close` leaves it open. Default: a connection pool of the client's own.
+   * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, unless
+   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves it open. Default: a connection pool of the client's own.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
   readonly clock?: Clock
-  /** Spreads the retries: returns a number of at least 0 and less than 1. Default: Math.random. */
+  /** The source of randomness, which spreads the retries: returns a number of at least 0 and less than 1. Default: Math.random. */
   readonly random?: () => number
 }
 
@@ -132,7 +135,10 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   }
 }
 
-/** Makes the header of Basic authentication: the user name is the write key, which must have no colon (RFC 7617); the password is empty. */
+/**
+ * Makes the header of Basic authentication. The user name is the write key, which must not contain a colon (RFC 7617); the password is
+ * empty.
+ */
 function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnIfMisread('writeKey', writeKey)

@@ -17,11 +17,11 @@ export type Report = (failure: BatchFailure) => void
 
 export interface Reports {
   readonly report: Report
-  /** Resolves when the promises that `onError` returned so far are settled. Never rejects. */
+  /** Resolves when the promises that `onError` has returned so far are settled. Never rejects. */
   finish(): Promise<void>
 }
 
-/** Creates the reports. A log line shows the number of calls and the error, but nothing of the calls themselves. */
+/** Creates the functions that report. A log line shows the number of calls and the error, but nothing of the calls themselves. */
 export function createReports({ onError, log: lines }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
   const running = new Set<Promise<unknown>>()
   const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')

@@ -5,8 +5,8 @@ import type { PageProperties } from '../protocol/message.ts'
 import type { CallType } from '../protocol/type-table.ts'
 
 /**
- * A user viewed a web page. Pass its properties as `properties`, or as `traits`, their name in the specification; they
- * are sent as `properties`.
+ * A call that records a page view. Pass the properties of the page as `properties` or, as the specification calls them, `traits`; they are
+ * sent as `properties`.
  */
 export type ClientPageCall = CallOptions &
   CallActor & { readonly name?: string; readonly category?: string } & (
@@ -14,12 +14,12 @@ export type ClientPageCall = CallOptions &
     | { readonly traits?: PageProperties; readonly properties?: never }
   )
 
-/** The argument of each method of a client ("Go client library", Message types). */
+/** The argument of each method of a client, keyed by method ("Go client library", Message types). */
 export interface ClientCalls extends Omit<Calls, 'page' | 'delete'> {
   readonly page: ClientPageCall
 }
 
-/** A complete call as it is posted: a copy of the recorded one. */
+/** A complete call as it is posted: a copy of the call that was recorded. */
 export type RecordedCall = {
   readonly [Type in CallType]: Calls[Type] & {
     readonly type: Type
@@ -36,21 +36,21 @@ export interface CloseOptions {
 }
 
 /**
- * Records calls. Each method checks and copies the call and returns; batches are posted in the background. One client
- * serves any number of requests at once.
+ * Records calls. Each method checks and copies the call and returns; batches are posted in the background. One client can serve any number
+ * of concurrent requests.
  *
- * Each method throws a TypeError that names the field for a call that is incomplete or cannot be written as JSON, and
- * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
+ * Each method throws a TypeError that names the field if the call is incomplete or cannot be written as JSON. It throws a HooklineError
+ * with the code `call_too_large` for a call over 32 KB, `queue_full` (see `whenFull`), or `shutting_down` after `close`.
  *
- * A process that exits on its own first posts the remaining calls, for up to 10 seconds. In any other case they are lost, so close the
- * client before the process ends.
+ * A process that exits because it has nothing left to do first posts the remaining calls, for up to 10 seconds. A process that ends in any
+ * other way loses them, so close the client first.
  */
 export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void
 } & {
   /**
-   * Posts the buffered calls. Resolves when every call recorded so far is delivered or given up, including retries, and the
-   * promises that `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
+   * Posts the buffered calls. Resolves when every call recorded so far is delivered or given up, after any retries, and the promises that
+   * `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
    */
   flush(): Promise<void>
   /**

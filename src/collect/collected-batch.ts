@@ -1,4 +1,4 @@
-/** Sorts the calls of one request: those that can be delivered, and those that are refused, each with its reason. */
+/** Sorts the calls of one request into those that can be delivered and those that are refused, each with its reason. */
 
 import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../protocol/error.ts'
 import type { Json } from '../protocol/parse.ts'
@@ -23,16 +23,19 @@ export interface SortedCalls {
   readonly refusedCount: number
 }
 
-/** The maximum number of calls in a batch. More than that cannot be valid in 500 KB: the limit bounds the work for invalid calls. */
+/** The maximum number of calls in a batch. No more valid calls than this fit into 500 KB; the limit bounds the work for invalid calls. */
 const CALLS_LIMIT = 20_000
 
-/** The maximum number of calls of a batch to refuse one by one: a reason is longer than a small call, and costs as much work. */
+/**
+ * The maximum number of calls of a batch that are refused one by one; the rest are refused together, because a reason is longer than a
+ * small call, and costs as much work.
+ */
 const REFUSED_LIMIT = 500
 
-/** The maximum size of the context and the integrations of a batch in bytes, counted once for each of its calls. */
+/** The maximum size of the context and the integrations of a batch in bytes, counted once for each call of the batch. */
 const SHARED_LIMIT = 2 * 1024 * 1024
 
-/** Reads a body that is one call. @throws HooklineError when it is refused. */
+/** Reads a body that is a single call. @throws HooklineError when the call is refused. */
 export function readSingle(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCalls {
   try {
     return { accepted: [readCall(body, { ...arrival, batch: {} })], refused: [], refusedCount: 0 }
@@ -43,7 +46,7 @@ export function readSingle(body: Json, arrival: Omit<Arrival, 'batch'>): SortedC
   }
 }
 
-/** Reads a body that is a batch. @throws HooklineError when it is refused as a whole. */
+/** Reads a body that is a batch. @throws HooklineError when the batch is refused as a whole. */
 export function readBatch(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCalls {
   const { batch: calls, context, integrations, sentAt } = body
   if (!Array.isArray(calls)) {

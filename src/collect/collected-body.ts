@@ -1,4 +1,4 @@
-/** Reads the body of a request as its client sends it: JSON of several media types, compressed or not. */
+/** Reads the body of a request as its client sends it: JSON with one of several media types, compressed or not. */
 
 import zlib, { type ZlibOptions } from 'node:zlib'
 import { bodyTooLarge, type EndpointBody } from '../host/body.ts'
@@ -7,10 +7,12 @@ import { readCoding, readJson } from '../host/read-json.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { BATCH_LIMIT } from '../protocol/limits.ts'
 
-/** Pages post `text/plain`, which a browser sends without a preflight request; RudderStack's Node client declares its JSON as a form. */
+/**
+ * Web pages post `text/plain`, which a browser sends without a preflight request; RudderStack's Node.js client declares its JSON as a form.
+ */
 const MEDIA_TYPES = ['application/json', 'text/plain', 'application/x-www-form-urlencoded']
 
-/** With `info`, zlib also returns the engine, whose `bytesWritten` says how many of the bytes it used. Node's types leave this out. */
+/** With `info`, zlib also returns the engine, whose `bytesWritten` says how many input bytes it used. The types of Node.js lack this. */
 type Inflate = (
   bytes: Uint8Array,
   options: ZlibOptions & { readonly info: true },
@@ -18,7 +20,7 @@ type Inflate = (
 
 const { gunzipSync, inflateSync } = zlib as unknown as Readonly<Record<'gunzipSync' | 'inflateSync', Inflate>>
 
-/** A content coding (RFC 9110, section 8.4.1). No JSON text begins with its first byte. */
+/** A content coding (RFC 9110, section 8.4.1). `firstByte` is the first byte of its data, with which no JSON text begins. */
 interface Coding {
   readonly inflate: Inflate
   readonly firstByte: number
@@ -33,7 +35,7 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
 ])
 const ACCEPTED = { mediaTypes: MEDIA_TYPES, codings: ['identity', ...CODINGS.keys()] }
 
-/** Reads the JSON of a body: at most 500 KB as it is sent, and at most 500 KB inflated. */
+/** Reads the JSON of a body: at most 500 KB as sent, and at most 500 KB after inflating. */
 export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
   const body = await readJson(request, BATCH_LIMIT, ACCEPTED)
   if (wasParsedAsForm(body)) throw parsedAsFormError()
@@ -41,7 +43,10 @@ export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
   return coding === undefined || wasInflated(body, coding) ? body.bytes : inflate(body.bytes, coding)
 }
 
-/** Returns whether a form parser read the body: such a parser makes the whole JSON the name of a field, which begins with a brace. */
+/**
+ * Returns whether a form parser has read the body. Such a parser takes the whole JSON for the name of a field, which then begins with a
+ * brace.
+ */
 function wasParsedAsForm({ source, bytes }: EndpointBody): boolean {
   return source === 'reserialised' && Buffer.from(bytes.subarray(0, 3)).toString() === '{"{'
 }
@@ -51,7 +56,10 @@ function wasInflated({ source, bytes }: EndpointBody, { firstByte }: Coding): bo
   return source !== 'stream' && bytes[0] !== firstByte
 }
 
-/** Works in this thread: a body takes 0.02 to 1 ms, and one made to be slow takes 30 ms; passing it to another thread takes 0.1 ms. */
+/**
+ * Inflates in this thread: a body takes 0.02 to 1 ms, or 30 ms if it is made to be slow. Passing a body to another thread would take 0.1
+ * ms.
+ */
 function inflate(bytes: Uint8Array, coding: Coding): Uint8Array {
   let inflated: ReturnType<Inflate>
   try {

@@ -45,8 +45,8 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
 }
 
 /**
- * Writes a call as JSON twice: whole, and without the fields that analytics.js changes when it sends the call again, which are
- * `sentAt` and `_metadata`, the count of attempts.
+ * Writes a call as JSON twice: whole, and without the fields that analytics.js changes when it sends the call again: `sentAt`, and
+ * `_metadata`, which counts the attempts.
  */
 function writeJson(call: Json): { readonly json: string; readonly stableJson: string } {
   const { sentAt, _metadata } = call
@@ -66,7 +66,7 @@ function writeJson(call: Json): { readonly json: string; readonly stableJson: st
   )
 }
 
-/** Hot path: measures only a call that may be too large. A character of a string is at most three bytes of UTF-8. */
+/** Hot path: measures only a call that may be too large. A character of a string takes at most three bytes in UTF-8. */
 function requireSize(json: string): void {
   if (3 * json.length <= CALL_LIMIT) return
   const bytes = Buffer.byteLength(json)
@@ -85,7 +85,7 @@ function withBatchFields(call: Json, batch: Json): Json {
   return complete
 }
 
-/** Reads the type. A call of a batch needs one. A call on the path of one type may leave it out. */
+/** Reads the type of a call. In a batch, each call needs a type; on the path of one type, a call may leave it out. */
 function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
     if (type === undefined || type === route) return route
@@ -114,14 +114,17 @@ function toMessage(type: CallType, call: Json, { now, receivedAt, ip, batch }: A
   return compose(type, message, now)
 }
 
-/** Leaves out the fields that are about the request. Hot path: few calls have them, and copying without them is slow. */
+/**
+ * Returns a call without the fields that describe its request. Hot path: few calls have such fields, and a copy without them is slow to
+ * make.
+ */
 function withoutRequestFields(call: Json): Json {
   if (call.writeKey === undefined && call.sentAt === undefined) return call
   const { writeKey: _, sentAt: __, ...fields } = call
   return fields
 }
 
-/** Turns the traits of a page into its properties ("Outbound event delivery", Delivered message fields). */
+/** Renames the `traits` of a page call to `properties` ("Outbound event delivery", Delivered message fields). */
 function withProperties(page: Json): Json {
   const { traits, properties = {}, ...rest } = page
   if (!isObject(traits) || !isObject(properties)) return page
@@ -142,7 +145,7 @@ export interface CallFault {
   readonly detail: string
 }
 
-/** Describes an error of a message in terms of the call: the code `call_invalid`, and the field as the client spells it. */
+/** Describes an error of a message in terms of the call: with the code `call_invalid`, and the field as the client spells it. */
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,
@@ -157,8 +160,8 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 }
 
 /**
- * The maximum nesting depth of a call: far more than calls have, and far less than the stack holds. JSON.parse reads any depth, but
- * JSON.stringify overflows the stack after a few thousand levels. A message that did so at every attempt would be retried in vain.
+ * The maximum nesting depth of a call: far more than real calls have, and far less than the stack allows. JSON.parse reads any depth, but
+ * JSON.stringify overflows the stack after a few thousand levels; a message that did so at every attempt would be retried in vain.
  */
 export const NESTING_LIMIT = 500
 

@@ -1,4 +1,4 @@
-/** The answers of a collector. Any page may read them: browsers send calls from other sites. */
+/** The answers of a collector. Pages of any site may read them, because browsers send calls from other sites. */
 
 import { problem } from '../host/answer.ts'
 import type { EndpointAnswer } from '../host/endpoint.ts'
@@ -8,18 +8,18 @@ import type { SortedCalls } from './collected-batch.ts'
 const cors = { 'access-control-allow-origin': '*' }
 
 export const preflight: EndpointAnswer = {
-  status: 200, // In Fetch, a 204 response must have no body, not even the empty one below.
+  status: 200, // In Fetch, a 204 response must have no body at all, not even the empty one below.
   headers: {
     ...cors,
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': '*, authorization', // The star covers every header but this one.
+    'access-control-allow-headers': '*, authorization', // The star covers every header except `authorization`.
     'access-control-max-age': '86400',
   },
   body: '',
 }
 
 export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
-  const isCountNeeded = refusedCount > refused.length // An item may stand for several calls.
+  const isCountNeeded = refusedCount > refused.length // One item of `refused` may stand for several calls.
   const counts = { accepted: accepted.length, refusedCount: isCountNeeded ? refusedCount : undefined }
   return {
     status: 200,

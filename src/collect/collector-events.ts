@@ -7,13 +7,13 @@ import type { HooklineError } from '../protocol/error.ts'
 export interface CollectorRequest {
   /** The path, relative to where the collector is mounted. */
   readonly path: string
-  /** The headers of the request, with names in lower case and without `authorization`, which has the write key. */
+  /** The headers of the request, with names in lower case and without `authorization`, which contains the write key. */
   readonly headers: EndpointHeaders
   /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
 }
 
-/** A request was answered. Preflight requests of browsers are not reported. */
+/** The event of a request that was answered. Preflight requests from browsers are not reported. */
 export interface CollectedEvent {
   readonly request: CollectorRequest
   /** The decompressed body, including the write key if the client puts it there; empty when no body was read. */
@@ -23,7 +23,7 @@ export interface CollectedEvent {
   readonly status: number
   /** Why the request failed as a whole. */
   readonly error: HooklineError | undefined
-  /** How many calls were accepted, and how many were refused. */
+  /** The number of accepted calls; `refused` is the number of the others. */
   readonly accepted: number
   readonly refused: number
   /** The ids of the messages that were made from the accepted calls, in the order of the calls. */
@@ -35,8 +35,8 @@ export interface CollectedEvent {
 }
 
 /**
- * Observes one collector. Its method is called synchronously, before the answer goes out: keep it short. An error that it throws becomes a
- * process warning.
+ * Observes one collector. The method is called synchronously, before the answer is sent, so keep it short. An error that the method throws
+ * becomes a process warning.
  */
 export interface CollectorObserver {
   answered?(event: CollectedEvent): void

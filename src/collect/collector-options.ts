@@ -26,16 +26,16 @@ export interface CollectorOptions {
   /** The sources of calls, and their destinations. */
   readonly sources: readonly Source[]
   /**
-   * The header in which your proxy writes the address of the client, such as `x-forwarded-for`. If it lists several addresses,
-   * the last one counts, which that proxy has added. Default: none, because a client that reaches the collector without the
-   * proxy can write any address.
+   * The header in which your proxy writes the address of the client, such as `x-forwarded-for`. If the header lists several addresses, the
+   * last one, which your proxy has added, counts. Default: none, because a client that reaches the collector without the proxy can write
+   * any address.
    */
   readonly ipHeader?: string
   /** How long a body may take to arrive, in milliseconds. Default 30 000. */
   readonly deadlineMs?: number
   /**
-   * Receives every error that fails a whole request. Refused calls of a batch are listed only in the answer. Its
-   * result is not awaited. Default: prints a line for each error (see `logger`).
+   * Receives every error that makes a whole request fail. The calls of a batch that are refused one by one are listed only in the answer.
+   * The result of the function is not awaited. Default: prints a line for each error (see `logger`).
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
   /**

@@ -5,14 +5,14 @@ import type { EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { textMember } from '../protocol/text-member.ts'
 
-/** Reads the user name of Basic authentication; empty when there is none. */
+/** Reads the user name of Basic authentication; returns an empty text when there is none. */
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
   const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
   return name
 }
 
-/** Reads the write key of a body without parsing it: a body without a known key must cost little. */
+/** Finds the write key in a body without parsing the body, so that a body without a known key costs little. */
 export function readWriteKey(body: Uint8Array): string {
   const writeKey = textMember(body, 'writeKey')
   if (writeKey) return writeKey
@@ -21,8 +21,8 @@ export function readWriteKey(body: Uint8Array): string {
 }
 
 /**
- * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes
- * an IPv4-mapped IPv6 address as IPv4, and cuts off a port.
+ * Reads the IP address of the client: the last entry of the proxy's header, or else the address of the connection. Writes an IPv4-mapped
+ * IPv6 address as IPv4, and cuts off the port.
  */
 export function readAddress(
   { headers, remoteAddress }: Pick<EndpointRequest, 'headers' | 'remoteAddress'>,

@@ -12,7 +12,7 @@ export type SourceKind = 'web' | 'mobile' | 'server'
 
 /** Where calls come from: a site, an app or a server. */
 export interface Source {
-  /** The name of the source, for `delete`. */
+  /** The name of the source, by which `delete` selects it. */
   readonly name: string
   /**
    * Identifies the clients of the source, which send it as the user name of Basic authentication or as `writeKey` in the body.
@@ -20,9 +20,9 @@ export interface Source {
    */
   readonly writeKey: string | undefined
   /**
-   * Decides whose address a connection has: for `web` and `mobile`, the user's, which is written to the `context.ip` of a call
-   * that has none; for `server`, the server's, which is not written. Default: the user's if the request has an `Origin` header,
-   * as requests of browsers do.
+   * Says whose IP address a connection has. For `web` and `mobile`, it is the user's, which is written to the `context.ip` of calls that
+   * have none; for `server`, it is the server's, which is not written. Default: the user's if the request has an `Origin` header, as
+   * requests from browsers do.
    */
   readonly kind?: SourceKind
   /** The destinations that get the calls of the source. */
@@ -31,20 +31,20 @@ export interface Source {
 
 /** The argument of `update`. */
 export interface CollectorChanges {
-  /** All sources from now on, as in `createCollector`. */
+  /** All sources that apply from now on, as in `createCollector`. */
   readonly sources: readonly Source[]
 }
 
 /** Options of `delete`. */
 export interface DeleteOptions {
-  /** The names of the affected sources. Default: all. */
+  /** The names of the affected sources. Default: all sources. */
   readonly sources?: readonly string[]
 }
 
 /** The result of a deletion for one source. */
 export interface QueuedDeletion {
   readonly source: string
-  /** The number of its destinations that queued the notification. Disabled destinations do not queue it. */
+  /** The number of the source's destinations that queued the notification. Disabled destinations do not queue it. */
   readonly queued: number
 }
 
@@ -55,8 +55,8 @@ export interface Collector extends Endpoint {
   /** Answers a request. Adapters call this method. It never rejects. */
   handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
   /**
-   * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions under way end
-   * with the sources with which they began; later ones use the new sources. If it throws, nothing is changed.
+   * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions under way end with the
+   * sources with which they began; later ones use the new sources. If the method throws, nothing is changed.
    *
    * @throws TypeError that names the option, as at creation, or one that cannot change: `ipHeader`, `deadlineMs`, `onError`,
    *   `clock`.
@@ -65,8 +65,8 @@ export interface Collector extends Endpoint {
    */
   update(changes: CollectorChanges): void
   /**
-   * Calls the methods of `observer` with each request that this collector answers. There may be several observers. Returns
-   * a function that removes this one.
+   * Adds an observer, whose methods are called with each request that this collector answers. A collector can have several observers.
+   * Returns a function that removes this observer.
    *
    * @throws TypeError that names the method, if it is not a function or its name is unknown.
    */
@@ -75,8 +75,8 @@ export interface Collector extends Endpoint {
    * Requests the deletion of a user: queues one `delete` notification for each affected source, at each of its destinations
    * that is enabled ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.
    *
-   * @throws HooklineError (as a rejection) `queue_full` and others, when a destination did not queue the notification. Other
-   *   destinations may have queued it: call `delete` again, because a second deletion does no harm.
+   * @throws HooklineError (as a rejection) when a destination did not queue the notification, for example `queue_full`. Other destinations
+   *   may have queued it; call `delete` again, because a second deletion does no harm.
    * @throws TypeError (as a rejection) for an empty `userId` and for an unknown source.
    */
   delete(userId: string, options?: DeleteOptions): Promise<readonly QueuedDeletion[]>

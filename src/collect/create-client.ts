@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT_MS = 10_000
  *
  * @param writeKey The write key of the source; sent as the user name of Basic authentication. The type admits undefined so
  *   that `process.env.X` compiles.
- * @throws TypeError that names the option, including a missing write key.
+ * @throws TypeError that names the option, or for a missing write key.
  * @example
  * const client = createClient(process.env.WRITE_KEY, { endpoint: 'https://analytics.example.com/v1/batch' })
  * client.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 39.95 } })
@@ -37,7 +37,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   }
 }
 
-/** Checks and writes calls, and buffers them until they are posted. */
+/** Checks calls, writes them as JSON, and buffers them until they are posted. */
 class CallRecorder implements Undelivered {
   readonly #settings: ClientSettings
   readonly #connections: Connections | undefined
@@ -54,14 +54,14 @@ class CallRecorder implements Undelivered {
     this.#writeCall = createCallWriter(clock)
     this.#reports = createReports(settings)
     const route = {
-      dispatcher: settings.dispatcher ?? (this.#connections as DispatcherLike), // One of the two is set.
+      dispatcher: settings.dispatcher ?? (this.#connections as DispatcherLike), // One of the two is always set.
       origin,
       path,
       headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
       timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
       maxRetries,
       random,
-      clock: background, // A timer between attempts does not keep the process alive: the timer of `flush` does.
+      clock: background, // A timer between attempts must not keep the process alive: the timer of `flush` does that.
     }
     this.#buffer = new CallBuffer(settings, route, this.#reports.report, () => unwatch(this))
   }
@@ -88,7 +88,10 @@ class CallRecorder implements Undelivered {
     clock.clearTimeout(keepAlive)
   }
 
-  /** Posts before the process exits on its own. Calls left after the timeout wait for the next flush, in case the process continues. */
+  /**
+   * Posts the calls before the process exits on its own. Calls left after the timeout wait for the next flush, in case the process
+   * continues.
+   */
   async post(): Promise<void> {
     const result = await withTimeout(this.#deliverAll(), CLOSE_TIMEOUT_MS, this.#settings.clock)
     if (result !== TIMED_OUT) return

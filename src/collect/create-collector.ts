@@ -63,7 +63,7 @@ interface Progress {
   source: string | undefined
 }
 
-/** Collects the calls of requests, and answers. */
+/** Collects the calls of requests, and answers the requests. */
 class RequestCollector {
   sources: Sources
   readonly #settings: CollectorSettings
@@ -93,7 +93,7 @@ class RequestCollector {
       error,
       accepted: calls.accepted.length,
       refused: calls.refusedCount,
-      messageIds: calls.accepted.flatMap(({ message }) => message.messageId ?? []), // `compose` gave one to each.
+      messageIds: calls.accepted.flatMap(({ message }) => message.messageId ?? []), // `compose` gave each message an id.
       at: progress.at,
       durationMs: clock.monotonic() - startedAt,
     })
@@ -142,7 +142,7 @@ function requireSource(source: ReadySource | undefined): ReadySource {
   throw new HooklineError('write_key_unknown', 'No source has this write key. Check the write key of the client.')
 }
 
-/** Returns whether the address of the connection is the user's: a server has one address for all its users. */
+/** Returns whether the address of the connection is that of the user, not that of a server, which has one address for all its users. */
 function isConnectionOfUser({ kind }: ReadySource, { headers }: EndpointRequest): boolean {
   return kind === undefined ? headers.origin !== undefined : kind !== 'server'
 }

@@ -9,7 +9,7 @@ export interface Undelivered {
   post(): Promise<unknown>
 }
 
-/** The clients with undelivered calls, and whether each has posted its calls because the process ends. */
+/** The clients with undelivered calls. The value says whether the client has already posted its calls because the process ends. */
 const watched = new Map<Undelivered, boolean>()
 
 /** Watches a client until {@link unwatch}: its calls are posted before the process ends. */
@@ -17,7 +17,7 @@ export function watch(client: Undelivered): void {
   if (watched.has(client)) return
   // `once`, because a worker thread emits `exit` twice.
   if (watched.size === 0) process.on('beforeExit', postAll).once('exit', reportLost)
-  // A call may be recorded in a listener of `beforeExit`, after `postAll`. Another turn of the event loop emits the event again.
+  // A listener of `beforeExit` may record a call after `postAll` has run. Another turn of the event loop makes Node.js emit the event again.
   setImmediate(() => {})
   watched.set(client, false)
 }
@@ -26,7 +26,7 @@ export function unwatch(client: Undelivered): void {
   if (watched.delete(client) && watched.size === 0) process.off('beforeExit', postAll).off('exit', reportLost)
 }
 
-/** Posts the calls of each client once: Node emits `beforeExit` again whenever such a post has ended. */
+/** Makes each client post its calls once, although Node.js emits `beforeExit` again after each such post. */
 function postAll(): void {
   for (const [client, isPosted] of watched) {
     if (isPosted) continue

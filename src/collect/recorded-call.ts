@@ -21,7 +21,7 @@ const LIBRARY_ONLY = { library: LIBRARY }
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {
   const readNow = createNowReader(clock)
 
-  // Hot path: this is the cost of a call. One copy and one JSON.stringify; batches are joined from the JSON.
+  // Hot path: this runs for every call. It makes one copy and one JSON.stringify; batches are joined from the resulting JSON.
   return (type, given) => {
     const call = copyCall(type, given)
     checkCall(type, call)
@@ -43,7 +43,10 @@ export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json)
 }
 
-/** Creates a function that returns the time as text. It formats once per millisecond: formatting costs as much as the rest of a call. */
+/**
+ * Creates a function that returns the time as text. It formats the time at most once per millisecond, because formatting costs as much as
+ * the rest of a call.
+ */
 function createNowReader(clock: Clock): () => string {
   let time = Number.NaN
   let text = ''
@@ -57,7 +60,7 @@ function createNowReader(clock: Clock): () => string {
   }
 }
 
-/** Copies the call, so that the fields that are checked are those that are written, whatever getters return later. */
+/** Copies the call, so that the values that are checked are also those that are written, even if a getter returns another value later. */
 function copyCall(type: CallType, given: unknown): Record<string, unknown> {
   if (!isPlain(given)) {
     throw new TypeError(
@@ -101,7 +104,7 @@ function requireText(type: CallType, call: Fields, field: string): void {
   if (!isText(call[field])) throw wrongField(type, field, TEXT, call[field], 'a string of at least one character')
 }
 
-/** Requires an id of an alias. The other spelling, which a delivered message has, may also be present if it is empty or has the same id. */
+/** Requires an id of an alias. The call may also have the id as delivered messages spell it, if that is empty or the same id. */
 function requireAliasId(call: Fields, spaced: string, plain: string): void {
   requireText('alias', call, plain)
   const other = call[spaced] ?? ''
@@ -125,11 +128,13 @@ function requireObject(type: CallType, field: string, value: unknown): void {
   if (hasToJson(value)) throw wrongField(type, field, 'must not have a toJSON method', value, 'plain data')
 }
 
-/** Returns whether a value is an object, but neither a list nor an instance of a class: JSON omits the contents of a Map, for example. */
+/**
+ * Returns whether a value is an object, but neither a list nor an instance of a class. A Map, for example, would lose its contents as JSON.
+ */
 function isPlain(value: unknown): value is Fields {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
-  // The Object.prototype of another realm has no prototype either.
+  // The last condition admits objects of other realms: their prototype is another Object.prototype, which has no prototype either.
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 

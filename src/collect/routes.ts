@@ -1,4 +1,4 @@
-/** The paths of the collection API: those for a batch, and those for one call of a type. */
+/** The paths of the collection API: those for a batch, and those for a single call of each type. */
 
 import { CALL_TYPES, type CallType } from '../protocol/type-table.ts'
 
@@ -6,7 +6,7 @@ export type Route = 'batch' | CallType
 
 export const ROUTES: ReadonlyMap<string, Route> = new Map([
   ...toPaths('batch', ['batch', 'b', 'import']),
-  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // Browsers use the short path.
+  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // Client libraries in browsers use the one-letter paths.
 ])
 
 function toPaths(route: Route, names: readonly string[]): (readonly [path: string, route: Route])[] {

@@ -29,7 +29,7 @@ export function createSources(given: unknown) {
   let find: FindSource | undefined
 
   return {
-    /** Finds the source of a write key, in a time that reveals nothing about the keys. */
+    /** Finds the source of a write key. The time that this takes reveals nothing about the keys. */
     withKey(writeKey: string): ReadySource | undefined {
       find ??= indexKeys(sources) // Created at the first request: before that, workerd has no random values.
       return find(writeKey)

@@ -1,4 +1,4 @@
-/** Submits messages to the queues of several destinations: those of collected calls, and the notifications that delete a user. */
+/** Submits messages to several destinations: the messages of collected calls, and the notifications that request the deletion of a user. */
 
 import { requireText } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -35,7 +35,7 @@ function joinFailures(failures: readonly unknown[]): HooklineError {
   )
 }
 
-/** Returns whether the client should send the request again. */
+/** Returns whether a failure is temporary, so that the client should send the request again. */
 function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
 }
