@@ -14,7 +14,7 @@ import { type Answer, createScript, type PlannedResponse, type Response, type Sc
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
-/** The response to one captured request. With an Error, the connection fails with that error; set its `code`. */
+/** The response to one captured request. With an Error, the connection fails with that error; give the error a `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
 
 /** Options of `capture`. */
@@ -28,8 +28,8 @@ export interface CaptureOptions {
 /** The requests so far, including those that could not be sent. */
 export interface Capture extends Recorded {
   /**
-   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or to other users of undici 8.
-   * Node's own `fetch` uses an older undici, and fails with a TypeError.
+   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or to other users of undici 8. The
+   * built-in `fetch` of Node.js uses an older undici, and fails with a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   /** Continues with these steps instead of the rest of the script. */
@@ -37,8 +37,8 @@ export interface Capture extends Recorded {
 }
 
 /**
- * Captures what a sender or a destination sends, without a socket. Responds at once or, after the delay of a step, when the clock
- * reaches that time.
+ * Captures what a sender or a destination sends, without a socket. A response comes at once or, if its step has a delay, when the clock
+ * reaches the end of the delay.
  *
  * @throws TypeError that names the option.
  * @example
@@ -54,7 +54,7 @@ export function capture(options: CaptureOptions = {}): Capture {
   const script = createScript(steps, readFailure)
   const recorder = createRecorder()
 
-  /** Records a request, and reads its step. A request that cannot be read, or whose step throws, fails with that error. */
+  /** Records a request, and reads its step. If the request cannot be read, or its step throws, the request fails with that error. */
   const record = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
     try {
       const bytes = await readBody(options.body)
@@ -85,7 +85,7 @@ export function capture(options: CaptureOptions = {}): Capture {
   }
 }
 
-/** Handlers of undici 7 and earlier have other methods: the request would never end. */
+/** Refuses the handlers of undici 7 and earlier: they have other methods, so the request would never end. */
 function requireUndici8(handler: Dispatcher.DispatchHandler): void {
   if (typeof handler.onRequestStart === 'function') return
   const advice = "Use the fetch of undici 8: Node's own fetch uses an older undici."
@@ -118,7 +118,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The errors from undici for a reset. While undici reads an answer, the error names what the answer lacks. */
+/** The error that undici gives for each kind of reset. During an answer, the error says what is missing from it. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -137,7 +137,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
     this.#clock = clock
   }
 
-  /** Responds as a step says. A request that fails before it is sent never starts. */
+  /** Responds as a step says. If the request is to fail before it is sent, the handler is not told that it starts. */
   respond(step: Response): void {
     if (step.kind === 'fail') {
       this.#fail(step.error())
@@ -221,7 +221,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
   }
 }
 
-/** The errors from Node and undici. Errors of undici's parser have no code. */
+/** The errors that Node.js and undici give. Errors from undici's parser have no code. */
 const ERRORS = {
   refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
   dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },

@@ -16,9 +16,8 @@ import {
 } from './der.ts'
 
 /**
- * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority
- * that clients do not know. A client notices that a certificate is expired or for another host only if it
- * trusts the authority.
+ * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority that clients do
+ * not know. A client notices that a certificate is expired or for another host only if the client trusts the authority.
  */
 export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
 
@@ -46,11 +45,11 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
   const ca =
     authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY })
   const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  // Servers often send the certificate of a private authority along. Clients report such a chain with a code of its own.
+  // Servers often send the certificate of their private authority, too. Clients have a separate error code for such a chain.
   return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }
 
-/** The organization is random: clients find an authority by its name, and a test may trust several. */
+/** The organization is random, because clients find an authority by its name, and a test may trust several authorities. */
 function createParty(name: string): Party {
   const attribute = (type: string, value: string) => setOf(sequence(objectId(type), utf8String(value)))
   const [organization, commonName] = ['2.5.4.10', '2.5.4.3']
@@ -62,10 +61,10 @@ function createParty(name: string): Party {
 
 const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
 
-/** Creates a certificate (RFC 5280, section 4.1). It is valid for fixed times, so that a test may set the time of its machine. */
+/** Creates a certificate (RFC 5280, section 4.1). Its dates are fixed, so that it is also valid in a test that sets another time. */
 function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
   const version3 = explicit(0, integer(2)) // Versions are counted from 0.
-  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps it positive and 16 bytes long.
+  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps the number positive and 16 bytes long.
   const content = sequence(
     version3,
     integer(serial),
@@ -82,7 +81,9 @@ function certify(subject: Party, issuer: Party, terms: { until: string; extensio
 
 const KEY_CERT_SIGN = bitString(Buffer.from([0b0000_0100]), 2)
 
-/** The critical extensions of an authority, basic constraints and key usage: it may sign certificates, and nothing else. */
+/**
+ * The critical extensions of an authority's certificate, basic constraints and key usage: its key may sign certificates, and nothing else.
+ */
 const AUTHORITY: readonly Buffer[] = [
   sequence(objectId('2.5.29.19'), TRUE, octetString(sequence(TRUE))),
   sequence(objectId('2.5.29.15'), TRUE, octetString(KEY_CERT_SIGN)),

@@ -1,6 +1,6 @@
 /** Writes ASN.1 values in DER (ITU-T X.690): the types that a certificate needs. */
 
-/** Writes a value after its tag and length. */
+/** Writes a value: the tag, the length of the content, and the content. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat(content)
   return Buffer.concat([Buffer.from([tag]), lengthOf(bytes), bytes])
@@ -16,7 +16,7 @@ export function sequence(...content: readonly Uint8Array[]): Buffer {
   return der(0x30, ...content)
 }
 
-/** Writes a number of one byte, or the bytes of a longer one. The first bit is the sign. */
+/** Writes an integer, given as a number of one byte or as the bytes of a longer number. The first bit is the sign. */
 export function integer(value: number | Uint8Array): Buffer {
   return der(0x02, typeof value === 'number' ? Buffer.from([value]) : value)
 }
@@ -33,12 +33,12 @@ export function setOf(content: Uint8Array): Buffer {
   return der(0x31, content)
 }
 
-/** Writes a primitive value whose type follows from its number in the structure around it: `[2] IMPLICIT`. */
+/** Writes a primitive value with this number in place of its own tag, such as `[2] IMPLICIT`. */
 export function implicit(number: number, bytes: Uint8Array): Buffer {
   return der(0x80 + number, bytes)
 }
 
-/** Writes a value within a field of this number: `[3] EXPLICIT`. */
+/** Writes a value inside a field with this number, such as `[3] EXPLICIT`. */
 export function explicit(number: number, content: Uint8Array): Buffer {
   return der(0xa0 + number, content)
 }

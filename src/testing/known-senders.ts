@@ -1,4 +1,4 @@
-/** Services that send these messages: the form of their requests, as far as their documentation and code show it. */
+/** The services that send messages of this kind, and the form of their requests, as far as their documentation and code show it. */
 
 import { randomUUID } from 'node:crypto'
 import { invalidOption, requireOneOf, requireSecret, show } from '../kit/checks.ts'
@@ -8,15 +8,15 @@ import { sign } from '../protocol/signature.ts'
 import { isMessageType } from '../protocol/type-table.ts'
 import type { DeliveryMethod } from '../receive/delivery.ts'
 
-/** Segment's Webhooks, Segment's Webhooks (Actions), Customer.io's Data Pipelines, RudderStack. */
+/** A service that sends messages: Segment's Webhooks, Segment's Webhooks (Actions), Customer.io's Data Pipelines or RudderStack. */
 export type KnownSender = 'segment' | 'segment-actions' | 'customer.io' | 'rudderstack'
 
 export interface SenderForm {
   readonly methods: readonly [DeliveryMethod, ...DeliveryMethod[]]
   readonly userAgent: string
-  /** `body` if it signs the body; `header` if it sends the secret itself as a header. */
+  /** `body` if the sender signs the body; `header` if it sends the secret itself as a header. */
   readonly signs: 'body' | 'header'
-  /** The header with the signature or the secret. A header with the secret may have another name. */
+  /** The header with the signature or the secret. For the secret, the user may choose another header. */
   readonly proofHeader: string
   /** Fields that the sender adds to each message; undefined if it delivers messages as the specification shows them. */
   readonly fields?: Json
@@ -34,7 +34,7 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
     proofHeader,
     fields: { ...recorded, version: 2 },
   },
-  // How it signs a batch is not documented.
+  // How Customer.io signs a batch is not documented.
   'customer.io': {
     methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
     userAgent: USER_AGENT,
@@ -53,7 +53,7 @@ export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
 
 export const SENDER_NAMES: readonly KnownSender[] = Object.keys(KNOWN_SENDERS) as KnownSender[]
 
-/** Gives a message, or each message of a list, the form of a sender. Anything else is the user's own body, and stays as it is. */
+/** Gives a message, or each message of a list, the form of a sender. Any other value is a body of the user's own, and stays unchanged. */
 export function toSenderForm(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {
   if (Array.isArray(value)) return value.map((each) => toSenderForm(each, form))
   const { fields } = form
@@ -65,18 +65,18 @@ export function toSenderForm(value: unknown, form: Pick<SenderForm, 'fields'>): 
   message.messageId ??= randomUUID()
   message.context ??= {}
   if (value.type !== 'alias') return message
-  // These senders pass an alias on as it was recorded, in the spelling of the libraries.
+  // These senders pass an alias on as it was recorded, with its ids spelled as the client libraries spell them.
   return { ...message, previousId: own.previousId ?? previousId, userId: own.userId ?? userId }
 }
 
-/** Creates the value of the header that proves who sends a body: its signature, or the secret itself. */
+/** Creates the value of the header that proves who sent a body: its signature, or the secret itself. */
 export function createProof(body: string, secret: string, signs: SenderForm['signs']): string {
   if (signs === 'body') return sign(body, secret)
   requireSecret('secret', secret, 'the value of the header')
   return secret
 }
 
-/** Checks that a sender has this method. Default: the first method of the sender. */
+/** Checks that a sender uses this HTTP method. Without a method, returns the first method of the sender. */
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
   if (method === undefined) return methods[0]

@@ -9,7 +9,10 @@ export interface ManualClock extends Clock {
   readonly timers: number
   /** When the next timer fires, in milliseconds since the epoch; undefined while none is set. */
   readonly nextTimerAt: number | undefined
-  /** Moves the clock forward by `ms` milliseconds. Fires each timer at its time, and lets its effects take place before the next one. */
+  /**
+   * Moves the clock forward by `ms` milliseconds. Fires each timer at its time, and lets its effects take place before the next timer
+   * fires.
+   */
   advance(ms: number): Promise<void>
 }
 
@@ -31,7 +34,10 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
   return createManualClock(start, runTurns)
 }
 
-/** Creates a manual clock. It waits for `runEffects` before it moves and after each timer, so that effects take place at their time. */
+/**
+ * Creates a manual clock. The clock waits for `runEffects` before it moves and after each timer, so that effects take place at the right
+ * time.
+ */
 export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
   const timers: Timer[] = []
@@ -41,7 +47,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + Math.max(0, ms), callback }
-      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // After the timers with the same time.
+      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // The new timer comes after those with the same time.
       return timer
     },
     clearTimeout(timer: Timer) {
@@ -63,12 +69,12 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
         timer.callback()
         await runEffects()
       }
-      now = Math.max(now, end) // Another move may have gone further meanwhile.
+      now = Math.max(now, end) // Another call may have moved the clock further meanwhile.
     },
   }
 }
 
-/** Two turns of the event loop: code that yields for one turn continues in the second. */
+/** Waits for two turns of the event loop: code that yields for one turn continues in the second. */
 async function runTurns(): Promise<void> {
   await nextTurn()
   await nextTurn()

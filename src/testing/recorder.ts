@@ -49,7 +49,7 @@ export class RecordedRequest implements RequestParts {
   }
 }
 
-/** Recorded requests. */
+/** The requests recorded so far, and a way to wait for more. */
 export interface Recorded {
   /** Every request so far, oldest first. */
   readonly requests: readonly RecordedRequest[]
@@ -61,7 +61,7 @@ export interface Recorded {
    */
   readonly messages: readonly Message[]
   /**
-   * Waits for this many requests, answered or not. Resolves to them.
+   * Waits until this many requests have arrived, answered or not. Resolves to them.
    *
    * @param options `timeoutMs`: how long to wait, in real milliseconds. Default 5000.
    * @throws Error (as a rejection) with the number of requests when the timeout expires.

@@ -4,7 +4,8 @@ import type { ServerResponse } from 'node:http'
 import type { Response } from './script.ts'
 
 /**
- * Answers, or ends the connection. Does nothing if it has already ended: a function of the script may take longer than a client waits.
+ * Answers a request, or ends its connection. Does nothing if the connection has already ended: a function of the script may take longer
+ * than the client waits.
  *
  * @param reset Ends the connection with RST.
  * @throws TypeError (as a rejection) for headers that exclude one another.
@@ -38,7 +39,7 @@ async function sendAnswer(step: Extract<Response, { kind: 'answer' }>, response:
   else dripForever(response, dripMs)
 }
 
-/** Waits. If the connection ends first, the timer is cleared and the promise never settles. */
+/** Waits. If the connection ends first, clears the timer and never settles the promise. */
 function waitWhileOpen(response: ServerResponse, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, delayMs)

@@ -1,11 +1,11 @@
-/** The script of an endpoint: the steps that a test writes, checked, one for each request. */
+/** The script of an endpoint: checks the steps that a test writes, and gives out one for each request. */
 
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isUint8Array } from 'node:util/types'
 import { invalidOption, kindOf, refuseUnknown, requireInteger, requireOneOf, show } from '../kit/checks.ts'
 import type { RecordedRequest } from './recorder.ts'
 
-/** An answer in full. */
+/** An answer described in full. */
 export interface ScriptedAnswer {
   /** The status, from 200 to 599. Default 200. */
   readonly status?: number
@@ -15,14 +15,14 @@ export interface ScriptedAnswer {
   readonly body?: string | Uint8Array
   /** How long the answer is held back, in milliseconds. Default 0. */
   readonly delayMs?: number
-  /** Sends one byte after every interval of this many milliseconds, endlessly, instead of a body. */
+  /** Instead of a body, sends one byte after every interval of this many milliseconds, endlessly. */
   readonly dripMs?: number
 }
 
-/** Ends the connection with RST. */
+/** A step that ends the connection with RST. */
 export interface ScriptedReset {
   /**
-   * When it happens: after the headers of the request; after the whole request; after the first half of an answer; after the first
+   * When the connection ends: after the headers of the request; after the whole request; after the first half of an answer; after the first
    * chunk of an answer without a length.
    */
   readonly reset: 'headers' | 'body' | 'answer' | 'chunk'
@@ -48,7 +48,7 @@ export type Response =
   | { readonly kind: 'fail'; readonly error: () => Error }
   | { readonly kind: 'hang' | 'close' | 'garbage' }
 
-/** The answer itself. Header names are as the test wrote them. */
+/** The answer to send. Header names are spelled as in the test. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -59,7 +59,7 @@ export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<
 
 export interface ActiveScript {
   next(): PlannedResponse
-  /** Continues with these steps instead. @throws TypeError that names the step. */
+  /** Continues with these steps instead of the rest of the script. @throws TypeError that names the step. */
   replace(script: readonly unknown[]): void
 }
 
@@ -92,7 +92,7 @@ export function createScript(
   return active
 }
 
-/** Checks a step now or, if a function returns it, at each request. */
+/** Checks a step now or, if a function returns the step, at each request. */
 function planStep(step: unknown, name: string, readExtra: ReadExtraStep): PlannedResponse {
   if (typeof step !== 'function') return readStep(step, name, readExtra)
   return async (request) => readStep(await step(request), `${name}(request)`, readExtra)

@@ -16,7 +16,7 @@ export interface EndpointOptions {
   readonly script?: Script
   /** The path of `url`. Requests to other paths get the same responses. Default `/webhooks`. */
   readonly path?: string
-  /** The port, for example that of a closed endpoint, to start it again. Default 0: any free port. */
+  /** The port; pass that of a closed endpoint, for example, to start the endpoint again. Default 0: any free port. */
   readonly port?: number
   /** Serves https, with a certificate that has this fault. Default: http. */
   readonly tls?: CertificateFault
@@ -35,13 +35,13 @@ export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
   /**
    * Ends every connection and stops listening.
    *
-   * @throws (as a rejection) the error of the first step that failed, such as a function that threw. Its request was answered
-   *   with 500.
+   * @throws (as a rejection) the error of the first step that failed, for example because its function threw. The request of that step was
+   *   answered with 500.
    */
   close(): Promise<void>
 }
 
-/** An endpoint with a certificate. */
+/** An endpoint that serves https with its own certificate. */
 export interface SecureEndpoint extends ScriptedEndpoint {
   /** The certificate that a client must trust, as PEM: the authority's, or the endpoint's own when it is self-signed. */
   readonly ca: string
@@ -73,7 +73,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   const faults: unknown[] = []
   const certificate = tls === undefined ? undefined : createCertificate(tls)
   const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
-  server.keepAliveTimeout = 0 // Only the script ends connections.
+  server.keepAliveTimeout = 0 // Idle connections stay open, because only the script ends connections.
   const connections = watchConnections(server)
 
   server.on('request', async (request, response) => {
@@ -90,7 +90,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the Content-Length of headers that it refused.
+      response.writeHead(500, { 'content-length': '0' }).end() // Set again, because Node.js keeps the Content-Length of headers that it refused.
     }
   })
   const { origin, close: stop } = await listen(server, port)

@@ -1,4 +1,4 @@
-/** A server of node:http on this machine: where it listens, how it ends, and its connections. */
+/** A `node:http` server on this machine: where it listens, how it ends, and its connections. */
 
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -6,7 +6,7 @@ import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
 export interface Listening {
-  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`: certificates for tests are for that name. */
+  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`, because certificates for tests are for the name `localhost`. */
   readonly origin: string
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
 
 /** Counts the connections of a server and their bytes, and ends them. */
 export function watchConnections(server: Server) {
-  // Keyed by remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same port.
+  // Keyed by remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same remote port.
   const sockets = new Map<number | undefined, Socket>()
   let [count, bytes] = [0, 0]
 
@@ -45,7 +45,7 @@ export function watchConnections(server: Server) {
     const { remotePort } = socket
     sockets.set(remotePort, socket)
     socket.on('close', () => sockets.delete(remotePort))
-    socket.on('error', () => {}) // Connections are ended on purpose.
+    socket.on('error', () => {}) // Errors are expected, because connections are ended on purpose.
   })
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
     socket.on('data', ({ length }: Buffer) => {

@@ -17,19 +17,19 @@ import {
 /** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /**
-   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, with the form of
-   * the specification.
+   * The service whose form the request has: the fields of its messages, its `User-Agent`, and how it proves who it is. Default `segment`,
+   * whose form is that of the specification.
    */
   readonly as?: KnownSender
-  /** One of the methods of the service. Default `POST`. */
+  /** The HTTP method: one of those that the service uses. Default `POST`. */
   readonly method?: DeliveryMethod
 }
 
-/** Options of `signedRequest` with `as: 'rudderstack'`, which does not sign. */
+/** Options of `signedRequest` with `as: 'rudderstack'`, a service that does not sign its requests. */
 export interface HeaderRequestOptions extends Pick<SignedRequestOptions, 'method'> {
   /** The service that sends the secret as a header. */
   readonly as: 'rudderstack'
-  /** The header with the secret. Default `x-webhook-key`. */
+  /** The name of the header with the secret. Default `x-webhook-key`. */
   readonly header?: string
 }
 
@@ -51,9 +51,9 @@ export interface SignedRequest {
 /**
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch as a whole.
  *
- * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body. A message without a
- *   `messageId` gets a new one: otherwise a receiver that recognizes duplicates would take the next request for a copy. A text is sent
- *   as it is.
+ * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body, which is sent as it is. A
+ *   message without a `messageId` gets a new one: otherwise a receiver that recognizes duplicates would take the next such request for a
+ *   copy.
  * @param secret The shared secret of the endpoint; for `rudderstack`, the value of the header.
  * @throws TypeError for an empty secret.
  * @example
@@ -89,7 +89,7 @@ function addIds(message: object | string): unknown {
   return Array.isArray(message) ? message.map(addId) : addId(message)
 }
 
-/** Gives a message without an id a new one. A `delete` has no id in the specification. */
+/** Gives a message without an id a new id. A `delete` gets none, because it has no id in the specification. */
 function addId(message: unknown): unknown {
   if (!isObject(message) || 'messageId' in message || message.type === 'delete') return message
   return { ...message, messageId: randomUUID() }

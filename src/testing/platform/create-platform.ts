@@ -39,7 +39,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const clock = createManualClock(Date.now(), () => activity.calm(timeoutMs))
   const destination = createWatchedDestination(settings.destination, clock, log, activity)
   const collector = createCollector({
-    onError: () => {}, // The call log has the error.
+    onError: () => {}, // The call log has the error, so nothing is printed.
     ...settings.collector,
     clock,
     sources: [{ name: 'test', writeKey, destinations: [destination] }],
@@ -53,10 +53,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
-    Error.captureStackTrace(failure, delivered) // The stack begins in the test, even after the waits below.
+    Error.captureStackTrace(failure, delivered) // Taken now, so that the stack begins in the test even after the waits below.
     const waitMs = checkDelivered(pattern, options, timeoutMs)
     const found = await findDelivered(log, activity, pattern, waitMs)
-    if (found !== undefined) return found as never // Its type is the type in the pattern.
+    if (found !== undefined) return found as never // The message has the type that the pattern names.
     const { messages, refused } = log
     const state = { now: clock.now(), isBusy: activity.isBusy, isEnabled: destination.enabled }
     const { message, stack = '' } = failure
@@ -141,8 +141,8 @@ function checkDelivered(pattern: unknown, options: { readonly timeoutMs?: number
 }
 
 /**
- * Waits for the first message that matches and was delivered. Gives up and returns undefined when the timeout expires, or when
- * messages match but nothing is under way: then none of them is delivered before the clock moves.
+ * Waits for the first message that matches and was delivered. Gives up and returns undefined when the timeout expires, or when messages
+ * match but nothing is under way, because then none of them can be delivered until the clock moves.
  */
 async function findDelivered(
   log: CallLog,
@@ -158,7 +158,7 @@ async function findDelivered(
     const found = matching.find(({ status }) => status === 'delivered')
     const leftMs = end - machineClock.monotonic()
     if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
-    const change = changed.then(nextTurn).then(() => false) // Joins all changes of one turn.
+    const change = changed.then(nextTurn).then(() => false) // Counts all changes of one turn as one.
     calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
     const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
     isCalm = (await withTimeout(next, leftMs, machineClock)) === true
@@ -177,7 +177,7 @@ function listRefused(path: string, status: number, body: string): RefusedCall[] 
   return refused.map((call: RefusedCall) => ({ path, status, code: call.code, detail: call.detail, index: call.index }))
 }
 
-/** Stores each message with what has happened to it, and each refused call. */
+/** Stores each message, with what has happened to it, and each refused call. */
 class CallLog {
   readonly #messages = new Map<string, PlatformMessage>()
   readonly #refused: RefusedCall[] = []
@@ -250,14 +250,14 @@ class Activity {
     }
   }
 
-  /** Resolves when all work and its effects have ended. Does not wait for work that has already taken this many milliseconds. */
+  /** Resolves when all work and its effects have ended. Does not wait for work that has already taken `timeoutMs` milliseconds. */
   async calm(timeoutMs: number): Promise<void> {
     for (let turns = 0; turns < CALM_TURNS; turns += 1) {
       const now = machineClock.monotonic()
       const [work, since = 0] = [...this.#works].find(([, since]) => now - since < timeoutMs) ?? []
       if (work === undefined) await nextTurn()
       else {
-        turns = -1 // The count begins anew, at 0.
+        turns = -1 // The count begins anew: the loop raises it to 0.
         const ended = work.catch(() => {})
         await withTimeout(ended, timeoutMs - (now - since), machineClock)
       }
@@ -265,7 +265,7 @@ class Activity {
   }
 }
 
-/** The real clock, even in a test that replaces the global timers: sockets follow the real time. */
+/** The real clock, even in a test that replaces the global timers, because sockets run in real time. */
 const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [
@@ -278,7 +278,7 @@ const OPTIONS = [
   'collector',
 ] as const satisfies (keyof PlatformOptions)[]
 
-/** Options of the destination and the collector that the platform sets itself, with advice. */
+/** The options of the destination and the collector that the platform sets itself, each with advice on what to do instead. */
 const FIXED: Readonly<Record<string, string>> = {
   webhooks: 'Pass the URLs as `to`.',
   sharedSecret: 'Pass it as `secret`.',

@@ -1,4 +1,4 @@
-/** Compares messages with a pattern. If none was delivered, explains what arrived, what happened to it, and what to do. */
+/** Compares messages with a pattern. If no matching message was delivered, explains what arrived, what happened to it, and what to do. */
 
 import { inspect } from 'node:util'
 import { hasMethods } from '../../kit/checks.ts'
@@ -51,7 +51,7 @@ export function describeFailure(state: PlatformState): string {
       others.push({ line, rank: ['event', 'type'].indexOf(path) })
     }
   }
-  others.sort((one, other) => one.rank - other.rank) // Messages of another event come next to last, those of another type last.
+  others.sort((one, other) => one.rank - other.rank) // Messages of another event come next to last, and those of another type last.
   const lines = [...matching, ...refused.map(describeRefused), ...others.map(({ line }) => line)]
   const more = lines.length > MAX_LINES ? [`- … and ${lines.length - MAX_LINES} more`] : []
   const shown = lines.slice(0, MAX_LINES).map((line) => `- ${line}`)
@@ -65,9 +65,9 @@ function titleOf({ message }: PlatformMessage): string {
 
 function describeMessage(message: PlatformMessage, state: PlatformState): string {
   const { status, attempts } = message
-  if (status === 'delivered') return 'was delivered.' // It was delivered after the wait, but before this text was written.
+  if (status === 'delivered') return 'was delivered.' // It was delivered after the wait ended, but before this text was written.
   const last = attempts.at(-1)
-  const latest = attempts.filter(({ at }) => at.getTime() === last?.at.getTime()) // One for each URL.
+  const latest = attempts.filter(({ at }) => at.getTime() === last?.at.getTime()) // The attempts of the last round.
   const count = attempts.length > latest.length ? [`${attempts.length} attempts, the last:`] : []
   return [explainStatus(message, state), ...count, ...latest.map(describeAttempt)].join(' ')
 }
@@ -102,7 +102,7 @@ function show(value: unknown): string {
     const text = replaced === value ? (JSON.stringify(value, replace) ?? String(value)) : String(replaced)
     return escaped(shorten(text))
   } catch {
-    return escaped(shorten(inspect(value))) // The value contains itself.
+    return escaped(shorten(inspect(value))) // JSON.stringify fails for a value that contains itself.
   }
 }
 
@@ -117,7 +117,7 @@ interface Difference {
   readonly expected: unknown
 }
 
-/** Finds the first difference; undefined when all fields of the pattern are equal. Lists must have the same length. */
+/** Finds the first difference; undefined when every field of the pattern matches. Lists must have the same length. */
 export function findDifference(found: unknown, expected: unknown, path = ''): Difference | undefined {
   const difference = { path, found, expected }
   if (isMatcher(expected)) return expected.asymmetricMatch(found) ? undefined : difference

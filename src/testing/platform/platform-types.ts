@@ -24,8 +24,8 @@ export interface PlatformOptions {
   /** The port of the collector. Default 0: any free port. */
   readonly port?: number
   /**
-   * How long `delivered` waits for a call to arrive and for an endpoint to respond, in milliseconds of the machine's clock. Default
-   * 4000: less than the five seconds after which most test runners end a test without its message.
+   * How long `delivered` waits for a call to arrive and for an endpoint to respond, in milliseconds of the machine's clock. Default 4000:
+   * less than the five seconds after which most test runners end a test, so that the error of `delivered` is shown.
    */
   readonly timeoutMs?: number
   /** Further options of the destination. `random` is 0.5 by default, so that retries have the same times in each run. */
@@ -35,8 +35,8 @@ export interface PlatformOptions {
 }
 
 /**
- * Part of a message: the fields that must be equal, including those of nested objects. Asymmetric matchers such as `expect.any(Number)`
- * work, too.
+ * A part of a message: the fields that must be equal, including those of nested objects. Asymmetric matchers such as `expect.any(Number)`
+ * are also allowed.
  */
 export type MessagePattern<Type extends MessageType = MessageType> = { readonly type?: Type } & {
   readonly [field: string]: unknown
@@ -54,9 +54,9 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
    * - `skipped`: the destination did not queue it, for `reason`.
    */
   readonly status: 'waiting' | 'delivered' | 'failed' | 'skipped'
-  /** Every attempt, in order, with the beginning of the response. */
+  /** Every attempt, in order, with the beginning of the response body. */
   readonly attempts: readonly Attempt[]
-  /** When the message is retried, on the platform's clock; set after a failed attempt that is retried. */
+  /** When the message will be retried, on the platform's clock; set after a failed attempt that is retried. */
   readonly retryAt?: Date
   readonly reason?: FailureReason | SkipReason
 }
@@ -75,7 +75,7 @@ export interface RefusedCall {
 
 /** Options of {@link Platform.delivered}. */
 export interface DeliveredOptions {
-  /** The same as the option of the platform, but only for this call. */
+  /** Replaces the option `timeoutMs` of the platform for this call. */
   readonly timeoutMs?: number
 }
 
@@ -83,26 +83,28 @@ export interface DeliveredOptions {
 export interface Platform extends AsyncDisposable {
   /** Where clients post batches: `http://127.0.0.1:<port>/v1/batch`. */
   readonly endpoint: string
-  /** The same URL without a path, for clients that add their own. */
+  /** The same URL without the path, for clients that add a path of their own. */
   readonly host: string
   readonly writeKey: string
   /** Every message that was collected, in order. */
   readonly messages: readonly PlatformMessage[]
   /** Every request and call that the collector refused, in order. */
   readonly refused: readonly RefusedCall[]
-  /** The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to whatever should share it. */
+  /**
+   * The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to anything that must share it.
+   */
   readonly clock: Clock
-  /** Does what the platform itself does not, such as `collector.delete('user-1')`. */
+  /** The collector, for what the platform has no method of its own for, such as `collector.delete('user-1')`. */
   readonly collector: Collector
-  /** Does what the platform itself does not, such as `destination.disable()`, `redrive` and `syncAudience`. */
+  /** The destination, for what the platform has no method of its own for, such as `destination.disable()`, `redrive` and `syncAudience`. */
   readonly destination: Destination
   /**
-   * Resolves to the first message that matches and was delivered, before this call or after it. Waits while a call or an attempt
-   * is under way, and for a call that has not arrived, up to `timeoutMs`. Does not move the clock.
+   * Resolves to the first message that matches and was delivered, before this call or after it. Waits for up to `timeoutMs` for a call that
+   * has not arrived, and for calls and attempts under way. Does not move the clock.
    *
    * @param pattern Fields that must be equal. Default: any message.
-   * @throws Error (as a rejection) that lists what arrived, and why it was not delivered; at once when matching messages failed or
-   *   wait for the clock.
+   * @throws Error (as a rejection) that lists what arrived, and why it was not delivered. It is thrown at once when matching messages
+   *   failed or wait for the clock.
    * @example
    * const { message, attempts } = await platform.delivered({ type: 'track', event: 'Order Completed' })
    */
@@ -111,8 +113,8 @@ export interface Platform extends AsyncDisposable {
     options?: DeliveredOptions,
   ): Promise<PlatformMessage<Type>>
   /**
-   * Moves the clock, and the retries with it. Each attempt is a real request: the clock waits for its response before it moves on, for
-   * at most `timeoutMs`, after which the attempt runs into the destination's own timeout.
+   * Moves the clock forward and makes the retries that are due on the way. Each attempt is a real request: the clock waits for its response
+   * before moving on, but for at most `timeoutMs`. After that, it moves on, so that the attempt times out in the destination.
    */
   advance(ms: number): Promise<void>
   /** Ends attempts under way and stops listening. */

@@ -17,6 +17,6 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
  * await platform.close()
  */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { createPlatform } = await import('./create-platform.ts') // Loaded when needed: it loads the HTTP client, which the other tools do not need.
+  const { createPlatform } = await import('./create-platform.ts') // Loaded only when needed, because no other tool needs its HTTP client.
   return createPlatform(options)
 }

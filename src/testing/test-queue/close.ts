@@ -1,4 +1,4 @@
-/** The promises of close: running jobs get their grace, then their signal; nothing is claimed afterwards; no job is lost. */
+/** The rules for `close`: running jobs get their grace period, then the abort signal; nothing is claimed afterwards; no job is lost. */
 
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import type { Outcome, Queue } from '../../store/queue-types.ts'

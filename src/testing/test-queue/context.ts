@@ -8,44 +8,47 @@ import { withTimeout } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
-/** The promises of a queue. Tests of other promises are left out. */
+/** What the tested queue supports. Tests of anything else are left out. */
 export interface TestQueueOptions {
-  /** Whether the jobs are still there when the process has ended. Default true. When false, no test is named `durable: …`. */
+  /** Whether jobs outlive the process. Default true. With false, the tests named `durable: …` are left out. */
   readonly isDurable?: boolean
-  /** How long a claim that is not renewed lasts, in milliseconds. Default: for ever, and no test is named `lease: …`. */
+  /** How long a claim that is not renewed lasts, in milliseconds. Default: for ever; the tests named `lease: …` are left out. */
   readonly leaseMs?: number
-  /** Whether the queue has a log. Default false, and no test is named `log: …`. */
+  /** Whether the queue has a log. Default false; the tests named `log: …` are left out. */
   readonly hasLog?: boolean
-  /** Whether the queue supports groups. Default false, and no test is named `groups: …`. */
+  /** Whether the queue supports groups. Default false; the tests named `groups: …` are left out. */
   readonly hasGroups?: boolean
-  /** Whether the queue has marks. Default false, and no test is named `marks: …`. */
+  /** Whether the queue has marks. Default false; the tests named `marks: …` are left out. */
   readonly hasMarks?: boolean
 }
 
-/** A new, empty queue and what the tests need to know about it. */
+/** A new, empty queue, and what the tests need to know about the queue. */
 export interface TestedQueue {
   readonly queue: Queue
   /** The time of the queue's clock, in milliseconds since the epoch. */
   now(): number
   /** Moves the queue's clock forward and lets the jobs that are due then reach their handler. */
   advance(ms: number): Promise<void>
-  /** The dedupe window, in milliseconds, at least 10 000: the tests let it pass. */
+  /** The dedupe window, in milliseconds: at least 10 000. The tests move the clock past its end. */
   readonly dedupeWindowMs: number
   /**
-   * Whether jobs are claimed in the exact order in which they came due. Default true. When false, the tests expect the order of
-   * the pushes only for jobs that were due when they were pushed one after the other.
+   * Whether jobs are claimed in the exact order in which they came due. Default true. With false, the tests expect the order of the pushes,
+   * and only for jobs that were already due when they were pushed one after the other.
    */
   readonly exactOrder?: boolean
-  /** How long a test waits for an event, in milliseconds of real time, but at least 200 turns of the event loop. Default 4000. */
+  /**
+   * How long a test waits for an event, in milliseconds of real time. It always waits for at least 200 turns of the event loop. Default
+   * 4000.
+   */
   readonly timeoutMs?: number
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
   /**
-   * Opens another queue over the same jobs that never renews its claims, as if its process had been stopped: for example with
-   * a clock of its own that stands still. Required with `leaseMs`.
+   * Opens another queue over the same jobs that never renews its claims, as if its process were suspended; for example, a queue with a
+   * clock of its own that stands still. Required with `leaseMs`.
    */
   stalled?(): Queue | Promise<Queue>
-  /** Makes queues that poll with a manual clock look for jobs that another queue pushed. */
+  /** Makes the queues look for jobs that another queue pushed. Needed if they poll with a manual clock. */
   tick?(): Promise<void>
   /** Makes the next `counts()` current, for an engine that caches its counts. */
   refresh?(): Promise<void>
@@ -61,7 +64,7 @@ export interface QueueTest {
   run(): Promise<void>
 }
 
-/** Tests, keyed by their names, which state the rule. A failed assertion shows what was found instead. */
+/** Tests, keyed by their names. The name states the rule; a failed assertion shows what was found instead. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
 
 export type Decide = (...claimed: Parameters<HandleJob>) => Outcome | Promise<Outcome>
@@ -81,7 +84,7 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
-/** Makes a body so large that the bytes which an engine stores with it do not matter for a limit. */
+/** Makes a body so large that, for a size limit, the few bytes that an engine stores with the body do not matter. */
 export const large = (character: string): string => character.repeat(10_000)
 
 export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
@@ -91,7 +94,10 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   retryState: text(retryState),
 })
 
-/** A wait checks this many times in a row, however long that takes. Then it pauses, to leave the processor to the awaited work. */
+/**
+ * A wait makes this many checks in a row, however long that takes. After that, it pauses after each check, to leave the processor to the
+ * awaited work.
+ */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
 
@@ -106,7 +112,7 @@ export async function runCase(
   try {
     await check(new TestContext(tested, opened, options))
   } catch (error) {
-    await cleanUp(tested, opened).catch(() => {}) // The test's own failure is the one to report.
+    await cleanUp(tested, opened).catch(() => {}) // The failure of the test itself is the one to report.
     throw error
   }
   await cleanUp(tested, opened)
@@ -137,7 +143,7 @@ async function until(
   }
 }
 
-/** Watches a promise that must settle. `waitForEnd` waits until it has, and resolves or rejects as it did. */
+/** Watches a promise that must settle. `waitForEnd` waits until the promise has settled, and settles in the same way. */
 function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'The promise did not settle.') {
   let isOver = false
   const ended = Promise.allSettled([work]).then(() => {
@@ -156,7 +162,7 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'The promise 
   }
 }
 
-/** Its functions are fields, not methods, because tests destructure them. */
+/** What each test works with. Its functions are fields, not methods, because tests destructure them. */
 export class TestContext {
   readonly queue: Queue
   readonly now: TestedQueue['now']
@@ -193,19 +199,19 @@ export class TestContext {
     const seen: ClaimedJob[] = []
     const handle: HandleJob = (...claimed) => {
       seen.push(claimed[0])
-      return Promise.resolve(decide(...claimed)) // When `decide` throws, so does the handler, as a handler that is not async would.
+      return Promise.resolve(decide(...claimed)) // If `decide` throws, the handler throws, too, as a handler that is not async would.
     }
     queue.work(handle, { concurrency })
     return seen
   }
 
-  /** Gives a queue a handler that holds its jobs until `end`, which ends all of them. */
+  /** Gives a queue a handler that holds its jobs until `end` is called, which ends all of them. */
   readonly hold = (concurrency?: number, queue?: Queue): { readonly seen: Seen; end(outcome: Outcome): void } => {
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     return { seen: this.work(() => promise, concurrency, queue), end: resolve }
   }
 
-  /** Pushes a job, and waits until the handler, which has seen nothing so far, has it. */
+  /** Pushes a job, and waits until it is the first job that the handler has seen. */
   readonly run = async (seen: Seen, body = 'running'): Promise<void> => {
     await this.queue.push([jobOf(body)])
     await this.claimed(seen, 1)
@@ -220,7 +226,7 @@ export class TestContext {
     }
   }
 
-  /** Waits until `isTrue` returns true. `proceed` runs between two checks: `tick`, for example. */
+  /** Waits until `isTrue` returns true. `proceed`, for example `tick`, is called between two checks. */
   readonly until = (
     isTrue: () => boolean | Promise<boolean>,
     explain: () => string,
@@ -246,7 +252,7 @@ export class TestContext {
     return queue.counts()
   }
 
-  /** Compares the given counts, but `retrying` only if the engine counts it. Default: nothing waits, runs or has failed. */
+  /** Checks the given counts, and `retrying` only if the engine counts it. Default: no job waits, runs or has failed. */
   readonly expectCounts = async (
     expected: Partial<QueueCounts> = { waiting: 0, active: 0, deadLetters: 0 },
     queue?: Queue,

@@ -1,4 +1,4 @@
-/** The promises about stored jobs: dead letters are listed, redriven as new jobs and dropped; jobs that match are forgotten. */
+/** The rules for stored jobs: dead letters are listed, redriven as new jobs and dropped; jobs that match are forgotten. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -223,7 +223,7 @@ export const deadLetterCases: Cases = {
   },
 }
 
-/** Pushes jobs and makes each a dead letter, one after the other, a moment apart. `decide` replaces the outcome for later jobs. */
+/** Pushes jobs one after the other, a moment apart, and makes each a dead letter. Call `decide` to give later claims another outcome. */
 async function failJobs({ work, pushEach }: TestContext, bodies: readonly string[]) {
   let outcome = (job: ClaimedJob): Outcome => ({ deadLetter: `${text(job.body)} failed`, retryState: bytes('why') })
   const seen = work((job) => outcome(job), 1)

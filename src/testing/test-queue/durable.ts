@@ -1,4 +1,4 @@
-/** The promises of a durable queue: jobs outlive the process, and only one of the processes that share them handles each. */
+/** The rules for a durable queue: jobs outlive the process, and if several processes share them, only one handles each job. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -30,7 +30,7 @@ export const durableCases: Cases = {
     for (let round = 0; round < 12; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      // A queue claims once it knows its marks. It is closed at a different moment each time: before its claim, during it, and after it.
+      // A queue claims once it knows its marks. Each round closes it at another moment: before its claim, during the claim, or after it.
       if (round % 4 === 3) await closing.counts()
       else for (let turns = 0; turns < 2 * round; turns += 1) await Promise.resolve()
       await closing.close({ graceMs: 0 })
@@ -133,7 +133,7 @@ export const durableCases: Cases = {
 
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
-    await tick() // The other queue has looked for jobs, and found none.
+    await tick() // By now, the other queue has looked for jobs and found none.
     await queue.push([jobOf('a'), jobOf('b')])
     await claimed(seen, 2, tick)
   },

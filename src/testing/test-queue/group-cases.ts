@@ -1,4 +1,4 @@
-/** The promises of a queue with groups: one job of each group is claimed at a time, in the order of the pushes. */
+/** The rules for a queue with groups: only one job of each group is claimed at a time, in the order of the pushes. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
@@ -81,7 +81,7 @@ export const groupCases: Cases = {
     await context.claimed(seen, 1)
     await end('a1', 1, { retryAt: new Date(now() + LATER_MS) })
     await queue.push(jobsOf('b1'))
-    await context.claimed(seen, 2) // The outcome is recorded.
+    await context.claimed(seen, 2) // Once `b1` is claimed, the outcome of `a1` is recorded.
     equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
     await context.claimed(seen, 3)
     deepEqual(running(), ['a2', 'b1'])
@@ -193,7 +193,7 @@ export const durableGroupCases: Cases = {
   },
 }
 
-/** Makes a job from each word. The first letter of a word names its group; `-` has none. */
+/** Makes a job from each word. The first letter of the word names the group of the job; the job `-` has no group. */
 function jobsOf(bodies: string): Job[] {
   return bodies.split(' ').map((body) => jobOf(body, { group: body === '-' ? undefined : body[0] }))
 }

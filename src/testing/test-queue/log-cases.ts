@@ -1,4 +1,4 @@
-/** The promises about a log: it has the jobs whose outcomes say so, in sequence, and loses only old ones. */
+/** The rules for a log: it contains the jobs whose outcomes ask for it, in sequence, and loses only old ones. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import type { ClaimedJob, LogEntry, LogPage, Outcome, Queue, QueueLog, WorkOptions } from '../../store/queue-types.ts'
@@ -166,7 +166,10 @@ function logOf({ log }: Queue): QueueLog {
   return log
 }
 
-/** Handles jobs one after the other, a moment apart. Jobs that begin with `retried` are handled twice; those with `not` are not logged. */
+/**
+ * Handles jobs one after the other, a moment apart. Jobs whose body begins with `retried` are handled twice; those with `not` are not
+ * logged.
+ */
 async function handleJobs(context: TestContext, bodies: readonly string[], options: Partial<WorkOptions> = {}) {
   const { queue, pushEach } = context
   const seen: ClaimedJob[] = []

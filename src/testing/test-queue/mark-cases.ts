@@ -1,4 +1,4 @@
-/** The promises about marks: a key is set until its time, and each process of the queue knows it. */
+/** The rules for marks: a key stays set until its time, and each process of the queue knows it. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { inspectQueue } from '../../observe/inspect-queue.ts'

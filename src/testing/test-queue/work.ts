@@ -1,4 +1,4 @@
-/** The promises of push and work: each job is stored once, reaches the handler as it was pushed, and is retried as its outcome says. */
+/** The rules for push and work: each job is stored once, reaches the handler as it was pushed, and is retried as its outcome says. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -18,10 +18,10 @@ import {
   text,
 } from './context.ts'
 
-/** A state of a job in which a push of its id changes nothing. */
+/** A state of a job in which another push with its id changes nothing. */
 interface KnownState {
   readonly rule: string
-  /** Brings the only job into the state. Resolves to the jobs that a handler has seen. */
+  /** Brings the job, the only one in the queue, into the state. Resolves to the jobs that a handler has seen. */
   readonly reach: (context: TestContext) => Promise<Seen>
   /** Whether the id is still known after the dedupe window. */
   readonly isKnownForever: boolean
@@ -60,7 +60,10 @@ async function handleAll({ work, drain }: TestContext, decide: Decide): Promise<
   return seen
 }
 
-/** Pushes a job, brings it into the state, and pushes its id again: at once, and then once more, after the window if it is known forever. */
+/**
+ * Pushes a job, brings it into the state, and pushes its id twice more: at once, and again after the window if the id is known forever, or
+ * else at once.
+ */
 async function expectKnown(context: TestContext, { reach, isKnownForever }: KnownState): Promise<void> {
   const { queue, advance, counts, expectCounts, dedupeWindowMs } = context
   const job = jobOf('first')
@@ -142,7 +145,7 @@ export const pushCases: Cases = {
     KNOWN.map((state) => [`push: the id of ${state.rule}`, (context: TestContext) => expectKnown(context, state)]),
   ),
 
-  // An engine counts the window from the push or from the completion: here a retry lies between the two.
+  // Engines may count the window from the push or from the completion. Here, a retry lies between the two.
   'push: an id is known for the dedupe window, and accepted again after it': async (context) => {
     const { queue, now, advance, dedupeWindowMs, work, claimed, drain } = context
     const seen = work((job) =>
@@ -154,7 +157,7 @@ export const pushCases: Cases = {
     await advance(5000)
     await claimed(seen, 2)
     await drain()
-    await advance(dedupeWindowMs - 6000) // 1 second less than the window since the push.
+    await advance(dedupeWindowMs - 6000) // Since the push, 1 second less than the window has passed.
     await queue.push([job])
     await drain()
     equal(seen.length, 2, 'a push within the dedupe window must change nothing')
@@ -310,10 +313,10 @@ function expectOrder({ exactOrder }: TestContext, seen: Seen, bodies: readonly s
   deepEqual(exactOrder ? found : found.sort(), exactOrder ? bodies : bodies.toSorted())
 }
 
-/** A job that is claimed this many times in one turn of the event loop is claimed endlessly. */
+/** A job that is claimed this many times in one turn of the event loop counts as claimed endlessly. */
 const MANY = 10_000
 
-/** Handlers that return no outcome. */
+/** Handlers that fail to return an outcome. */
 const FAILURES: readonly (readonly [name: string, fail: () => Outcome | Promise<Outcome>])[] = [
   ['rejects', () => Promise.reject(new Error('no'))],
   [
@@ -411,7 +414,7 @@ export const retryCases: Cases = {
   ),
 }
 
-/** Claim 1 stores a state; claims 2 and 3 fail; claim 4 completes. */
+/** Checks the claims of one job: claim 1 stores a state; claims 2 and 3 fail; claim 4 completes the job. */
 async function expectRetried(
   { queue, now, advance, work, claimed, drain, expectCounts }: TestContext,
   fail: () => Outcome | Promise<Outcome>,
