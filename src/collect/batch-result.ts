@@ -9,7 +9,7 @@ import type { BufferedCall } from './recorded-call.ts'
  * - `out_of_retries`: every attempt failed, each in a way that allows a retry.
  * - `call_refused`: the collection service accepted the batch, but listed this call as refused.
  * - `maybe_refused`: the collection service accepted the batch, but its answer does not say which of these calls it refused.
- *   Some of them may have been delivered; the message says how many were refused if that is known.
+ *   Some of them may have been delivered; the text of the error says how many were refused, if that is known.
  * - `queue_full`: the call was dropped because the buffer was full.
  */
 export type BatchErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'maybe_refused' | 'queue_full'

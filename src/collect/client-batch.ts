@@ -34,7 +34,8 @@ function writeBatch(calls: string, sentAt: string): string {
 }
 
 /**
- * The maximum size of the calls of a batch, in bytes. A comma is counted with each call; the 1 is for the last call, which has no comma.
+ * The maximum size of the calls of a batch, in bytes. A comma is counted with each call; the 1 at the end makes up for the last call, which
+ * has none.
  */
 export const CALLS_BYTES: number = BATCH_SENT_LIMIT - writeBatch('', '2026-01-15T09:30:00.000Z').length + 1
 

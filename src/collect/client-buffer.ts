@@ -76,7 +76,7 @@ export class CallBuffer {
     if (this.#waiting.size > 0) this.#startTimer()
   }
 
-  /** Stops posting permanently. Returns the calls that were held, oldest first. */
+  /** Stops posting permanently. Returns the calls that were still held, oldest first. */
   abort(): readonly BufferedCall[] {
     const calls = this.#stopAll()
     this.#release(calls)
@@ -111,7 +111,7 @@ export class CallBuffer {
     this.#heldBytes += call.bytes
   }
 
-  /** Frees the space of calls that were delivered, given up, dropped or handed back. */
+  /** Frees the space taken by calls that were delivered, given up, dropped or handed back. */
   #release(calls: readonly BufferedCall[]): void {
     this.#held -= calls.length
     for (const { bytes } of calls) this.#heldBytes -= bytes

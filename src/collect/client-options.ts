@@ -71,7 +71,7 @@ export interface ClientOptions {
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
    * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, unless
-   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves it open. Default: a connection pool of the client's own.
+   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: a connection pool of the client's own.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */

@@ -18,7 +18,7 @@ export interface Arrival {
   readonly now: number
   readonly receivedAt: string
   readonly ip: string | undefined
-  /** `context`, `integrations` and `sentAt` of the batch, for each call without its own. Empty for a single call. */
+  /** `context`, `integrations` and `sentAt` of the batch, for each call that has none of its own. Empty for a single call. */
   readonly batch: Json
 }
 

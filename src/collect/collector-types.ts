@@ -58,7 +58,7 @@ export interface Collector extends Endpoint {
    * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions under way end with the
    * sources with which they began; later ones use the new sources. If the method throws, nothing is changed.
    *
-   * @throws TypeError that names the option, as at creation, or one that cannot change: `ipHeader`, `deadlineMs`, `onError`,
+   * @throws TypeError that names an invalid option, as at creation, or an option that cannot change: `ipHeader`, `deadlineMs`, `onError`,
    *   `clock`.
    * @example
    * collector.update({ sources: [{ name: 'shop', writeKey: 'a new key', destinations: [destination] }] })

@@ -104,7 +104,7 @@ class RequestCollector {
   async #collect(request: EndpointRequest, route: Route, progress: Progress): Promise<SortedCalls> {
     const { ipHeader, clock } = this.#settings
     const { at: now } = progress
-    const { withKey } = this.sources // An update while the body arrives applies only to later requests.
+    const { withKey } = this.sources // Read now, so that an update while the body arrives applies only to later requests.
     const userName = readUserName(request.headers)
     // A wrong key in the header is refused before the body is read.
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))

@@ -34,7 +34,7 @@ export function createSources(given: unknown) {
       find ??= indexKeys(sources) // Created at the first request: before that, workerd has no random values.
       return find(writeKey)
     },
-    /** Returns the sources with these names, by default all. @throws TypeError for an unknown name. */
+    /** Returns the sources with these names, or all sources by default. @throws TypeError for an unknown name. */
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
         throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass the names of sources.')

@@ -47,7 +47,7 @@ export interface CircuitEvent extends CircuitTimes {
 export interface CircuitOptions {
   /** The number of failed attempts in a row after which a circuit opens. Default 10. */
   readonly failures?: number
-  /** The maximum time between two probes, in milliseconds; the first probe follows a second after the circuit opened. Default 30 000. */
+  /** The maximum time between two probes, in milliseconds; the first probe is made a second after the circuit opens. Default 30 000. */
   readonly maxProbeMs?: number
   /** The maximum number of messages per second that get a last attempt when their four hours end while all circuits are open. Default 1. */
   readonly lastAttemptsPerSecond?: number

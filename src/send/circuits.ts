@@ -82,7 +82,7 @@ export class Circuits {
   }
 
   /**
-   * Returns when the four hours of a message begin that has not been tried yet. If a URL may be tried, they begin with the first claim or,
+   * Returns when the four hours begin for a message that has not been tried yet. If a URL may be tried, they begin with the first claim or,
    * for a message that was held, now. If no URL may be tried, they begin a minute after the message arrived or after the hold began,
    * whichever is later.
    *
@@ -96,7 +96,8 @@ export class Circuits {
   }
 
   /**
-   * Returns whether a message whose four hours end gets a last attempt although no URL may be tried. Only a limited number per second do.
+   * Returns whether a message whose four hours end gets a last attempt although no URL may be tried. Only a limited number of messages per
+   * second get one.
    */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
@@ -147,8 +148,8 @@ export class Circuits {
   }
 
   /**
-   * Returns since when no URL may be tried, because the destination is disabled or all circuits are open; undefined while a URL may be
-   * tried.
+   * Returns the start of the current hold: the time at which the destination was disabled or the last of its circuits opened, whichever is
+   * earlier. Undefined while a URL may be tried.
    */
   #heldSince(): number | undefined {
     const openSince = this.#openSince()
@@ -156,7 +157,7 @@ export class Circuits {
     return offSince === undefined || openSince === undefined ? (offSince ?? openSince) : Math.min(offSince, openSince)
   }
 
-  /** Returns since when all circuits have been open; undefined while one is closed. */
+  /** Returns the time at which the last of all circuits opened; undefined while one of them is closed. */
   #openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
     for (const { circuit } of this.#byId.values()) {

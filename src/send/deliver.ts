@@ -157,8 +157,8 @@ export class JobHandler {
   }
 
   /**
-   * Holds a message because no URL that is due may be tried: until the given time, but no longer than until the last possible start of a
-   * round.
+   * Holds a message because no URL that is due may be tried: until the given time or the latest possible start of a round, whichever is
+   * earlier.
    */
   #hold(job: ClaimedJob, before: RetryState, startedAt: number, until: number): Outcome {
     const retryAt = Math.min(until, startedAt + LAST_START_MS)

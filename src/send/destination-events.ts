@@ -46,8 +46,8 @@ export interface DeliveryReport {
   readonly status: 'delivered' | 'retrying' | 'failed'
   readonly id: string
   /**
-   * The message, parsed by a getter: a copy of the report made by spreading lacks it, as does the report as JSON. Throws when `reason` is
-   * `unreadable`.
+   * The message, parsed by a getter: a copy of the report made by spreading lacks the message, and so does the JSON of the report. Throws
+   * when `reason` is `unreadable`.
    */
   readonly message: Message
   /** The attempts of this round; empty when the message failed without another round. */

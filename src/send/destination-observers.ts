@@ -39,7 +39,7 @@ export function createDestinationObservers(
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   const failingUrls = new Set<string>() // URLs that failed while another one accepted the message, and that have accepted no message since.
 
-  /** Logs that a URL misses messages when that begins, but not for each message. */
+  /** Logs that a URL misses messages: once when that begins, not for each message. */
   function writeMissed(attempt: Attempt): void {
     const { url, ok, error } = attempt
     if (ok) failingUrls.delete(url)

@@ -87,15 +87,15 @@ export interface DestinationOptions extends SenderOptions {
   /** The source of randomness for the schedule: returns a number of at least 0 and less than 1. Default `Math.random`. */
   readonly random?: () => number
   /**
-   * Receives a report after every round: delivered, retrying or failed, with all attempts so far. Its result is not awaited. Default:
-   * prints a line for each failed round (see `logger`).
+   * Receives a report after every round, with the status (delivered, retrying or failed) and all attempts so far. What the function returns
+   * is not awaited. Default: prints a line for each failed round (see `logger`).
    */
   readonly onAttempt?: (report: DeliveryReport) => unknown
-  /** Receives an event each time a circuit opens or closes. Its result is not awaited. */
+  /** Receives an event each time a circuit opens or closes. What the function returns is not awaited. */
   readonly onCircuit?: (event: CircuitEvent) => unknown
   /**
-   * Receives each new dead letter, for example to raise an alarm. Its result is not awaited. It is called once for each dead letter, or
-   * again if the process dies before the queue has recorded the dead letter.
+   * Receives each new dead letter, for example to raise an alarm. What the function returns is not awaited. The function is called once for
+   * each dead letter, but again if the process dies before the queue has recorded the dead letter.
    */
   readonly onDeadLetter?: (letter: DestinationDeadLetter) => unknown
   /**

@@ -26,7 +26,7 @@ export interface Submission {
 /** A message that failed and is not retried until it is redriven. */
 export interface DestinationDeadLetter {
   readonly id: string
-  /** The message as it was submitted. Undefined when the reason is `unreadable`. */
+  /** The message as it was submitted; undefined when the reason is `unreadable`. */
   readonly message: Message | undefined
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
@@ -36,7 +36,7 @@ export interface DestinationDeadLetter {
    * cannot read the message, if the queue gives a reason.
    */
   readonly error?: string
-  /** The first 2 000 characters of the stack of that error, if it has one. */
+  /** The first 2 000 characters of the stack of what `filter` or `transform` threw, if that has a stack. */
   readonly stack?: string
 }
 

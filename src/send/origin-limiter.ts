@@ -55,7 +55,7 @@ export class OriginLimiter {
     const slot = this.#findSlot()
     if (slot === undefined) {
       const start = (free: Slot): void => this.#start(free, target, request, done)
-      // `start` is called when another attempt ends; `bind` makes it run in the trace of its own caller.
+      // `start` is called when another attempt ends; `bind` keeps it in the async context of its own caller, for traces.
       this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
     } else this.#start(slot, target, request, done)
   }

@@ -1,4 +1,4 @@
-/** Decides when a message is retried, and at which URLs. Its functions have no side effects. */
+/** Decides when a message is retried, and at which URLs. The functions have no side effects. */
 
 import { backoff } from '../kit/backoff.ts'
 import { isTransient } from '../kit/retry.ts'
@@ -49,7 +49,7 @@ export function isRetryable({ status, error }: AttemptEnd): boolean {
   return status === undefined ? !FINAL_ERRORS.includes(error) : isTransient(status)
 }
 
-/** Returns the targets whose time of the next attempt has come. */
+/** Returns the targets that are due for an attempt. */
 export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
   return targets.filter(({ id }) => {
     const at = next[id] ?? 0

@@ -46,7 +46,8 @@ export interface SenderOptions {
   readonly allowPrivateAddresses?: boolean
   /**
    * An undici Dispatcher that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies certificates
-   * itself, unless `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves it open. Default: up to 128 connections to each origin.
+   * itself, unless `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: up to 128 connections to
+   * each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -98,7 +99,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   })
   return {
     targets: readWebhooks(options.webhooks),
-    // A secret of undefined usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
+    // A secret that is undefined usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,

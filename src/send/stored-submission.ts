@@ -15,8 +15,8 @@ export function writeStored(bytes: Uint8Array, source: string | undefined): Uint
 }
 
 /**
- * Returns whether {@link writeStored} wrote these bytes. It did not write the envelope of an inbox, which holds headers and must never be
- * posted.
+ * Returns whether {@link writeStored} wrote these bytes. It did not write the envelope of an inbox, which must never be posted, because it
+ * holds headers.
  */
 export function isStored(stored: Uint8Array): boolean {
   const start = stored[0] === QUOTE ? stored.indexOf(LINE_FEED) + 1 : 0
@@ -32,7 +32,7 @@ export function messageBytes(stored: Uint8Array): Uint8Array {
 }
 
 /**
- * Parses the message, which was checked before it was queued. The message is stored as it is sent, in which an alias has its previous id
+ * Parses the message, which was checked before it was queued. It is stored in the form in which it is sent, so an alias has its previous id
  * only as 'Previous ID'.
  */
 export function readMessage(stored: Uint8Array): Message {

@@ -72,7 +72,7 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-/** Returns a connection that uses the dispatcher of the user, which the transport must not close. */
+/** Returns a connection that uses the dispatcher of the user. It has no `destroy`, because the user closes the dispatcher. */
 function withoutDestroy(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }

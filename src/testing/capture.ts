@@ -19,7 +19,7 @@ export type CapturedStep = Step | NetworkFailure | Error
 
 /** Options of `capture`. */
 export interface CaptureOptions {
-  /** One step for each request; the last is repeated. Default `[200]`. */
+  /** One step for each request; the last step is repeated. Default `[200]`. */
   readonly script?: Script<CapturedStep>
   /** The clock for `at`, `delayMs` and `dripMs`. Default: the machine's clock. */
   readonly clock?: Clock
@@ -28,8 +28,8 @@ export interface CaptureOptions {
 /** The requests so far, including those that could not be sent. */
 export interface Capture extends Recorded {
   /**
-   * Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or to other users of undici 8. The
-   * built-in `fetch` of Node.js uses an older undici, and fails with a TypeError.
+   * The dispatcher that captures requests. Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or
+   * to other users of undici 8. The built-in `fetch` of Node.js uses an older undici, with which this dispatcher throws a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   /** Continues with these steps instead of the rest of the script. */
@@ -118,7 +118,10 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The error that undici gives for each kind of reset. During an answer, the error says what is missing from it. */
+/**
+ * For each moment of a reset, the error that undici gives. If the reset comes during an answer, the error says what is missing from the
+ * answer.
+ */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */

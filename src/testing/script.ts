@@ -39,7 +39,7 @@ export interface ScriptedReset {
  */
 export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | 'reset' | 'close' | 'garbage'
 
-/** One step for each request; the last is repeated. A function is called with the request and returns its step. */
+/** One step for each request; the last step is repeated. A function is called with the request and returns its step. */
 export type Script<Steps = Step> = readonly (Steps | ((request: RecordedRequest) => Steps | Promise<Steps>))[]
 
 export type Response =

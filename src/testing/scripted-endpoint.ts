@@ -12,7 +12,7 @@ import { listen, watchConnections } from './server.ts'
 
 /** Options of `startEndpoint`. */
 export interface EndpointOptions {
-  /** One step for each request; the last is repeated. Default `[200]`. */
+  /** One step for each request; the last step is repeated. Default `[200]`. */
   readonly script?: Script
   /** The path of `url`. Requests to other paths get the same responses. Default `/webhooks`. */
   readonly path?: string

@@ -6,7 +6,7 @@ import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
 export interface Listening {
-  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`, because certificates for tests are for the name `localhost`. */
+  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`, because test certificates are issued for `localhost`. */
   readonly origin: string
   close(): Promise<void>
 }
@@ -15,7 +15,7 @@ export interface Listening {
  * Starts listening.
  *
  * @param port 0 means any free port.
- * @throws Error (as a rejection) with Node's code, such as `EADDRINUSE`.
+ * @throws Error (as a rejection) with a code of Node.js, such as `EADDRINUSE`.
  */
 export async function listen(server: Server, port: number, host = '127.0.0.1'): Promise<Listening> {
   server.listen(port, host)

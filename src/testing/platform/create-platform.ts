@@ -230,7 +230,7 @@ class CallLog {
   }
 }
 
-/** After this many turns of the event loop without work, the effects of the last work have taken place. */
+/** The number of turns of the event loop without work after which the effects of the last work have taken place. */
 const CALM_TURNS = 4
 
 /** Tracks running requests and jobs. */

@@ -48,6 +48,8 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
   readonly id: string
   readonly message: Extract<Message, { readonly type: Type }>
   /**
+   * What has happened to the message:
+   *
    * - `waiting`: it is being posted, or waits until the clock moves.
    * - `delivered`: a URL accepted it.
    * - `failed`: it is a dead letter, for `reason`.
@@ -94,13 +96,16 @@ export interface Platform extends AsyncDisposable {
    * The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to anything that must share it.
    */
   readonly clock: Clock
-  /** The collector, for what the platform has no method of its own for, such as `collector.delete('user-1')`. */
+  /** The collector. Use it for anything for which the platform has no method, such as `collector.delete('user-1')`. */
   readonly collector: Collector
-  /** The destination, for what the platform has no method of its own for, such as `destination.disable()`, `redrive` and `syncAudience`. */
+  /**
+   * The destination. Use it for anything for which the platform has no method, such as `destination.disable()`, `redrive` and
+   * `syncAudience`.
+   */
   readonly destination: Destination
   /**
-   * Resolves to the first message that matches and was delivered, before this call or after it. Waits for up to `timeoutMs` for a call that
-   * has not arrived, and for calls and attempts under way. Does not move the clock.
+   * Resolves to the first message that matches and was delivered, before this call or after it. Waits up to `timeoutMs` for a call that has
+   * not arrived yet, and for calls and attempts under way. Does not move the clock.
    *
    * @param pattern Fields that must be equal. Default: any message.
    * @throws Error (as a rejection) that lists what arrived, and why it was not delivered. It is thrown at once when matching messages
@@ -113,8 +118,8 @@ export interface Platform extends AsyncDisposable {
     options?: DeliveredOptions,
   ): Promise<PlatformMessage<Type>>
   /**
-   * Moves the clock forward and makes the retries that are due on the way. Each attempt is a real request: the clock waits for its response
-   * before moving on, but for at most `timeoutMs`. After that, it moves on, so that the attempt times out in the destination.
+   * Moves the clock forward, and makes the retries that become due. Each attempt is a real request: before moving on, the clock waits for
+   * its response, but for at most `timeoutMs`. After that, the clock moves on, and the attempt may time out in the destination.
    */
   advance(ms: number): Promise<void>
   /** Ends attempts under way and stops listening. */

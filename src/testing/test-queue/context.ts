@@ -1,4 +1,4 @@
-/** The context of each test of a queue: the queue, jobs, handlers, and waits that end. */
+/** The context of each test of a queue: the queue, jobs, handlers, and waits with a timeout. */
 
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -32,8 +32,8 @@ export interface TestedQueue {
   /** The dedupe window, in milliseconds: at least 10 000. The tests move the clock past its end. */
   readonly dedupeWindowMs: number
   /**
-   * Whether jobs are claimed in the exact order in which they came due. Default true. With false, the tests expect the order of the pushes,
-   * and only for jobs that were already due when they were pushed one after the other.
+   * Whether jobs are claimed in the exact order in which they came due. Default true. With false, the tests expect an order only for jobs
+   * that were already due when they were pushed one after the other: the order of the pushes.
    */
   readonly exactOrder?: boolean
   /**
@@ -95,8 +95,8 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
 })
 
 /**
- * A wait makes this many checks in a row, however long that takes. After that, it pauses after each check, to leave the processor to the
- * awaited work.
+ * The number of checks that a wait makes in a row, however long they take. After them, the wait pauses between checks, to leave the
+ * processor to the awaited work.
  */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
@@ -211,7 +211,7 @@ export class TestContext {
     return { seen: this.work(() => promise, concurrency, queue), end: resolve }
   }
 
-  /** Pushes a job, and waits until it is the first job that the handler has seen. */
+  /** Pushes a job, and waits until the handler has seen it as its first job. */
   readonly run = async (seen: Seen, body = 'running'): Promise<void> => {
     await this.queue.push([jobOf(body)])
     await this.claimed(seen, 1)

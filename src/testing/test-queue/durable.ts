@@ -30,7 +30,7 @@ export const durableCases: Cases = {
     for (let round = 0; round < 12; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      // A queue claims once it knows its marks. Each round closes it at another moment: before its claim, during the claim, or after it.
+      // A queue claims once it knows its marks. Each round closes the queue at another moment: before, during or after its claim.
       if (round % 4 === 3) await closing.counts()
       else for (let turns = 0; turns < 2 * round; turns += 1) await Promise.resolve()
       await closing.close({ graceMs: 0 })

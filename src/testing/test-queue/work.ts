@@ -61,8 +61,8 @@ async function handleAll({ work, drain }: TestContext, decide: Decide): Promise<
 }
 
 /**
- * Pushes a job, brings it into the state, and pushes its id twice more: at once, and again after the window if the id is known forever, or
- * else at once.
+ * Pushes a job, brings it into the state, and pushes its id twice more. The second of these pushes comes after the window if the id is
+ * known forever.
  */
 async function expectKnown(context: TestContext, { reach, isKnownForever }: KnownState): Promise<void> {
   const { queue, advance, counts, expectCounts, dedupeWindowMs } = context
@@ -313,7 +313,7 @@ function expectOrder({ exactOrder }: TestContext, seen: Seen, bodies: readonly s
   deepEqual(exactOrder ? found : found.sort(), exactOrder ? bodies : bodies.toSorted())
 }
 
-/** A job that is claimed this many times in one turn of the event loop counts as claimed endlessly. */
+/** The number of claims of one job in one turn of the event loop that counts as endless. */
 const MANY = 10_000
 
 /** Handlers that fail to return an outcome. */
