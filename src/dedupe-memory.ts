@@ -1,5 +1,5 @@
 /**
- * Remembers handled messages in memory: for a receiver that runs in one process.
+ * Remembers handled messages in memory, for a receiver that runs in one process.
  *
  * @module hookline/dedupe/memory
  */

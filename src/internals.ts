@@ -1,18 +1,18 @@
 /**
- * The names that the command and the inspector use, but users do not: at most 45. No export of the package reaches this file. Each group
- * says why it is not public.
+ * The names that the command and the inspector use, but users do not: at most 45. The package does not export this file. The comment above
+ * each group says why its names are not public.
  */
 
-// The page says when a destination tries again, and reads all dead letters of a receiver, however many pages they have.
+// The inspector shows when a destination tries again, and reads all dead letters of a receiver, however many pages they have.
 export { isRetryable, nextDelay } from './send/schedule.ts'
 export { RETRY_WINDOW_MS } from './protocol/limits.ts'
 export { walkLetters } from './store/walk.ts'
 
-// The page shows what a receiver and a collector keep to themselves: schemas and routes, and whether a secret explains a signature.
+// The inspector shows what a receiver and a collector do not expose: schemas, routes, and which secret matches a signature.
 export { ROUTES } from './collect/routes.ts'
 export { schemasOf, secretsOf } from './receive/inspected.ts'
 
-// The tools hide what the library's log hides, and in the same words.
+// The tools hide the same data as the library's log, and use the same words.
 export { explainError } from './receive/failure.ts'
 export { readIssue } from './receive/schema-issues.ts'
 export { shownHeader, shownUrl } from './kit/shown.ts'
@@ -24,21 +24,21 @@ export { readUsers, usersOf } from './protocol/identity.ts'
 export { sealedWith } from './store/encryption.ts'
 export { toTimestamp } from './protocol/timestamp.ts'
 
-// `check` and `send` deliberately create what a receiver must refuse: users have `explainSignature` and `signedRequest`.
+// `check` and `send` deliberately create requests that a receiver must refuse. Users have `explainSignature` and `signedRequest` instead.
 export { layOut } from './protocol/explain/json-text.ts'
 export { MISTAKES } from './protocol/explain/mistakes.ts'
 export { TAMPERINGS, tamper } from './send/tamper.ts'
 export { KNOWN_SENDERS } from './testing/known-senders.ts'
 
-// The command posts what no sender posts, and reads what no receiver accepts: users have a sender and adapters.
+// The command posts requests that no sender posts, and reads requests that no receiver accepts. Users have a sender and adapters instead.
 export { createPoster, type Exchange } from './kit/poster.ts'
 export { readStream } from './host/read-stream.ts'
 export { RESERVED_HEADERS } from './send/webhooks.ts'
 export { listen } from './testing/server.ts'
 
-// The options of the inspector are checked, and names suggested in the command, as everywhere in the library.
+// The inspector checks its options, and the command suggests names, as everywhere in the library.
 export { invalidOption, kindOf, nearest, requireInteger, requireMethods, requireOptions } from './kit/checks.ts'
 
-// The page waits for an app for a limited time, and does not keep the app's process alive.
+// The inspector waits for an app for a limited time, and does not keep the app's process alive.
 export { inBackground, systemClock } from './kit/clock.ts'
 export { TIMED_OUT, withTimeout } from './kit/timeout.ts'

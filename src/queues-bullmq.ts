@@ -1,5 +1,5 @@
 /**
- * A queue in Redis, through BullMQ: for destinations and inboxes that several processes share.
+ * A queue in Redis, through BullMQ, for destinations and inboxes that several processes share.
  *
  * @module hookline/queues/bullmq
  */

@@ -1,5 +1,5 @@
 /**
- * A queue in the memory of this process: for destinations and inboxes whose jobs need not outlive it.
+ * A queue in the memory of this process, for destinations and inboxes whose jobs need not outlive the process.
  *
  * @module hookline/queues/memory
  */

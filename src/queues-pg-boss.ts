@@ -1,5 +1,5 @@
 /**
- * A queue on PostgreSQL, kept by pg-boss: for destinations and inboxes that several machines share.
+ * A queue in PostgreSQL, through pg-boss, for destinations and inboxes that several machines share.
  *
  * @module hookline/queues/pg-boss
  */

@@ -1,5 +1,5 @@
 /**
- * A queue in a SQLite file: its jobs survive the end of the process and a power cut, and the processes of one machine can share it.
+ * A queue in a SQLite file. Its jobs survive the end of the process and a power cut, and the processes of one machine can share the queue.
  *
  * @module hookline/queues/sqlite
  */

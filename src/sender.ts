@@ -1,5 +1,5 @@
 /**
- * Sends messages as signed POSTs: once with createSender, or with four hours of retries with createDestination.
+ * Sends messages as signed POSTs: once with createSender, or with retries for four hours with createDestination.
  *
  * @module hookline/sender
  */

@@ -1,6 +1,6 @@
 /**
- * Tools to test receivers and senders: messages, requests that are signed as a destination signs them, an endpoint that answers from a
- * script, a network that records requests, a clock that a test advances, and the contract of queues as tests.
+ * Tools to test receivers and senders: messages, requests signed in the way a destination signs them, an endpoint that answers from a
+ * script, a network that records requests, a clock that a test advances, and tests for the contract of queues.
  *
  * @module hookline/testing
  */

@@ -1,4 +1,4 @@
-/** Creates HTTP client spans while a destination or a sender posts, and metrics from the reports of a destination. */
+/** Creates an HTTP client span for each post of a destination or a sender, and metrics from the reports of a destination. */
 
 import {
   type Attributes,
@@ -38,7 +38,7 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
       const attributes: Attributes = { ...requestAttributes(url), 'url.full': url }
       if (id !== undefined) attributes['messaging.message.id'] = id
       if (attempt > 1) attributes['http.request.resend_count'] = attempt - 1
-      // A destination posts long after its caller: no active span is the parent. A sender posts while its caller waits.
+      // A destination posts long after its caller has gone on, so the active span is not the parent. A sender posts while its caller waits.
       const parent = id === undefined ? context.active() : ROOT_CONTEXT
       const span = tracer.startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent)
       spans.set(event, span)
@@ -69,7 +69,10 @@ function requestAttributes(url: string): Attributes {
   return { 'http.request.method': 'POST', ...serverOf(url) }
 }
 
-/** Returns the status of a span. It has no message if there was an answer, because the status of the answer is already an attribute. */
+/**
+ * Returns the status of the span of a failed attempt. If there was an answer, the status has no message, because the HTTP status of the
+ * answer is already an attribute.
+ */
 function failedStatus({ reason }: Attempt): SpanStatus {
   const code = SpanStatusCode.ERROR
   return reason === undefined ? { code } : { code, message: reason }

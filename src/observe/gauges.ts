@@ -1,4 +1,4 @@
-/** Gauges from health checks, for inboxes and for the queues of destinations. */
+/** Creates gauges from health checks, for inboxes and for the queues of destinations. */
 
 import type { Attributes, Meter, ObservableGauge } from '@opentelemetry/api'
 import type { Health } from '../store/health.ts'
@@ -6,7 +6,7 @@ import type { Health } from '../store/health.ts'
 /** Reads the health of a receiver or a destination: `() => receiver.health()`. */
 export type ReadHealth = () => Promise<Health> | Health
 
-/** Creates the gauges, which call the functions when metrics are collected. Returns a function that removes them. */
+/** Creates the gauges, which call `checks` when metrics are collected. Returns a function that removes the gauges. */
 export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record<string, ReadHealth>>): () => void {
   const inbox = createGauges(meter, 'inbox')
   const destination = createGauges(meter, 'destination')
@@ -19,7 +19,7 @@ export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record
     await Promise.all(
       named.map(async ([check, attributes]) => {
         const health = await check()
-        if (health.status === 'unavailable') return // Its numbers are all 0, but were not measured.
+        if (health.status === 'unavailable') return // All of its numbers are 0, but they were not measured.
         const { waiting, active, deadLetters, oldest } = 'skipped' in health ? destination : inbox
         result.observe(waiting, health.waiting, attributes)
         result.observe(active, health.active, attributes)

@@ -1,4 +1,4 @@
-/** inspectQueue(): reads and changes a queue as its receiver or destination does, but needs neither. */
+/** inspectQueue(): reads and changes a queue as its receiver or destination does, without needing either. */
 
 import { aClock, anything, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -26,17 +26,17 @@ import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue
 export interface InspectQueueOptions {
   /** The clock of the queue. Default: the clock of the machine. */
   readonly clock?: Clock
-  /** The keys of an encrypted queue. Default: of encrypted messages, only what is stored in plain text is shown. */
+  /** The keys of an encrypted queue. Default: only the plain-text parts of encrypted messages are shown. */
   readonly encryption?: EncryptionOptions
 }
 
 /** A dead letter of an inbox. */
 export interface InspectedInboxLetter extends DeadLetterMessage {
-  /** Undefined for a job that neither an inbox nor a destination can read: the error says why. */
+  /** Undefined for a job that neither an inbox nor a destination can read; the error of the dead letter says why. */
   readonly use: 'inbox' | undefined
 }
 
-/** A dead letter of a destination. Its attempts have no URL, because the queue does not store URLs. */
+/** A dead letter of a destination. The attempts have no URL, because the queue does not store URLs. */
 export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
   readonly use: 'destination'
   /** The bytes of the message as it was submitted. */
@@ -46,9 +46,9 @@ export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 
 
 export type InspectedLetter = InspectedInboxLetter | InspectedDestinationLetter
 
-/** Selects dead letters of a queue: those that match every field that is set. */
+/** Selects the dead letters of a queue that match every given condition. */
 export interface InspectedLetterFilter extends LetterFilter {
-  /** Selects those whose last attempt failed in this named handler. */
+  /** Selects dead letters whose last attempt failed in the handler with this name. */
   readonly handler?: string
 }
 
@@ -56,24 +56,24 @@ export interface InspectedLetterFilter extends LetterFilter {
 export interface InspectedQueue {
   /** Reads the health of the queue. Never rejects, and takes at most a second. */
   health(): Promise<Health>
-  /** Lists the dead letters, each once. Those that arrive during the listing may be included. */
+  /** Lists the dead letters, each once. Dead letters that are added during the listing may be included. */
   deadLetters(
     filter?: InspectedLetterFilter & Pick<DeadLetterPage, 'after' | 'newestFirst'>,
   ): AsyncIterable<InspectedLetter>
-  /** Makes dead letters wait again: by their ids, by a filter, or all of them. Returns how many it redrove. */
+  /** Makes dead letters wait again, selected by their ids, by a filter, or all of them. Returns how many dead letters it redrove. */
   redrive(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
   /** Counts the dead letters that a redrive would make wait again, and changes nothing. */
   redrive(
     which: readonly string[] | 'all' | InspectedLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters: by their ids, by a filter, or all of them. Returns how many it deleted. */
+  /** Deletes dead letters, selected by their ids, by a filter, or all of them. Returns how many dead letters it deleted. */
   drop(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
   /** Lists the messages that were handled, the oldest first. */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Passes copies of handled messages to the handlers of the workers, like `replay` of a receiver. It cannot ask the handlers which
-   * messages they match: a worker completes messages that none of the handlers in `handlers` match.
+   * Passes copies of handled messages to the handlers of the workers, like `replay` of a receiver. Unlike that method, it cannot know which
+   * messages the handlers match: it passes on all of them, and a worker completes a message that none of the handlers in `handlers` match.
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
@@ -85,16 +85,16 @@ export interface InspectedQueue {
   pause(): Promise<void>
   resume(): Promise<void>
   /**
-   * Encrypts dead letters and the history again with the first key of `encryption`, including those in plain text, as far as the engine can
-   * change them in place. Counts the messages that are left under other keys: all messages that wait are among them. Rejects with a
-   * TypeError if `encryption` is not given.
+   * Encrypts dead letters and the history again with the first key of `encryption`, including messages in plain text, as far as the engine
+   * can change them in place. Also counts the messages that are still in plain text or encrypted with other keys, including waiting
+   * messages, which it never changes. Rejects with a TypeError if `encryption` is not given.
    */
   rewrite(): Promise<Reencrypted>
 }
 
 /**
  * Reads the queue of an inbox or a destination, and redrives, drops and replays its messages, without the receiver or the destination: for
- * scripts that run beside the workers. Open the queue with `observe: true`.
+ * scripts that run alongside the workers. Open the queue with `observe: true`.
  *
  * @throws TypeError for a value that is not a queue.
  * @example
@@ -137,7 +137,7 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 }
 
 /**
- * Reads the dead letters of inboxes and destinations: only an inbox stores an error with each letter, and only a destination uses its own
+ * Reads the dead letters of inboxes and destinations: only an inbox stores an error with each letter, and only a destination has a fixed
  * set of reasons.
  */
 const OWNER: LettersOwner<InspectedLetter> = {

@@ -12,15 +12,15 @@ import { createReceiverTelemetry } from './receiver-telemetry.ts'
 /** Options of `observe`. */
 export interface ObserveOptions {
   /**
-   * Reads the health of a receiver or a destination, once for each collection of metrics: `() => receiver.health()`. For several of them,
-   * pass an object of such functions: the names are the values of the attribute `hookline.name`. Default: there are no such gauges.
+   * Reads the health of a receiver or a destination each time metrics are collected: `() => receiver.health()`. To observe several of them,
+   * pass an object of such functions, whose keys become the values of the attribute `hookline.name`. Default: no health gauges are created.
    */
   readonly health?: ReadHealth | Readonly<Record<string, ReadHealth>>
 }
 
 /**
  * Observes every receiver and destination of this process. Call it once, after setting up OpenTelemetry: instruments that are created
- * earlier have no effect. Failures in OpenTelemetry become process warnings with the code `HOOKLINE_OTEL`.
+ * before that have no effect. OpenTelemetry errors become process warnings with the code `HOOKLINE_OTEL`.
  *
  * @returns A function that stops observing.
  * @throws TypeError that names the option.
@@ -38,7 +38,7 @@ export function observe(options: ObserveOptions = {}): () => void {
   const stopHealth = health && observeHealth(meter, health)
 
   const stops = Object.entries(records).map(([name, record]) => {
-    // `notify` catches errors: an error that a subscriber throws would end the process.
+    // `notify` catches errors, because an error that a subscriber throws would end the process.
     const onEvent = (event: unknown): void => {
       notify(() => record(event as never), warn)
     }

@@ -1,4 +1,4 @@
-/** Creates the spans and metrics of a messaging system from the diagnostics of a receiver. */
+/** Creates messaging spans and metrics from the diagnostics of a receiver. */
 
 import {
   type Attributes,
@@ -40,18 +40,19 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-/** Creates a subscriber for each channel. None of them needs `this`. */
+/** Creates a subscriber for each channel. The subscribers do not use `this`, so they can be passed on as plain functions. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const instruments = createInstruments(meter)
 
   const spans = new WeakMap<Delivery, Span>()
 
   /**
-   * Records one attempt to handle a message. The attributes in `ofSpan` are for the span alone: they would give the metric too many series.
+   * Records one attempt to handle a message. The attributes in `ofSpan` go on the span only, because they would split the metric into too
+   * many series.
    */
   function addAttempt(event: HandledEvent | FailedEvent, attributes: Attributes, ofSpan: Attributes = {}): void {
     instruments.processDuration.record(event.durationMs / 1000, attributes)
-    // An attempt has no span yet if it failed before its handlers ran, or began before `observe` was called.
+    // There is no span yet if the attempt failed before its handlers ran, or began before `observe` was called.
     const span = spans.get(event.delivery) ?? startProcess(event)
     endProcess(event.delivery, span, { ...attributes, ...ofSpan }, 'error' in event ? event.error : undefined)
   }
@@ -106,7 +107,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
       spans.set(event.delivery, span)
       runInside(event, span, contextOf(event))
     },
-    /** Ends the span of an attempt that neither succeeded nor failed: `close` released the message. */
+    /** Ends the span of an attempt that neither succeeded nor failed because `close` released the message. */
     'handle:asyncEnd'({ delivery, error }: HandleEvent): void {
       const span = spans.get(delivery)
       if (span === undefined || error === undefined) return
@@ -133,11 +134,11 @@ function createInstruments(meter: Meter) {
   }
 }
 
-/** Starts the span of work that begins now, or that took `durationMs` and ends now. */
+/** Starts a span: now or, for work that took `durationMs` and ends now, at the time when the work began. */
 function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): Span {
   const { message, delivery, durationMs } = work
   const parent = contextOf(work)
-  // The span belongs to the trace of the delivery. If another trace is active, such as that of a worker, the span links to it.
+  // The span belongs to the trace of the delivery. If another trace is active, such as that of a worker, the span links to that trace.
   const active = trace.getSpanContext(context.active())
   const isOtherTrace = active !== undefined && active.traceId !== trace.getSpanContext(parent)?.traceId
   const links = isOtherTrace ? [{ context: active }] : []
@@ -151,7 +152,7 @@ function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, giv
 
 function operationAttributes(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {
   const attributes: Attributes = { 'messaging.system': 'hookline', 'messaging.operation.name': name }
-  // A type is to handlers what a topic is to subscribers.
+  // Handlers choose messages by type as subscribers choose them by topic, so the type is the destination.
   if (message !== undefined) attributes['messaging.destination.name'] = message.type
   if (!delivery.verified) attributes['hookline.verified'] = false
   return attributes

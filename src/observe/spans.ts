@@ -1,13 +1,13 @@
-/** Where spans begin, and how work runs inside one. */
+/** Chooses the context in which a span begins, and runs work inside a span. */
 
 import { type Context, context, propagation, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
 import type { TracedEvent } from '../kit/trace.ts'
 import type { Delivery } from '../receive/delivery.ts'
 
 /**
- * Returns the context in which the spans of a delivery begin: the one that the propagator reads from the headers of the delivery. If a span
- * of the same trace is active, such as that of the HTTP server, it is the parent instead. Without such headers, any active span is the
- * parent, unless the message is from an inbox, where the active span belongs to something else.
+ * Returns the context in which the spans of a delivery begin: the context that the propagator reads from the headers of the delivery. If a
+ * span of the same trace is active, such as that of the HTTP server, the active span is the parent instead. Without trace headers, any
+ * active span is the parent, unless the message is from an inbox, because the active span is then unrelated to it.
  */
 export function contextOf({ delivery, isStored = false }: { delivery: Delivery; isStored?: boolean }): Context {
   const active = context.active()
@@ -16,7 +16,7 @@ export function contextOf({ delivery, isStored = false }: { delivery: Delivery; 
   return isSameTrace ? active : extracted
 }
 
-/** Makes the span active while the operation runs, and in everything that the operation starts. */
+/** Makes the span active in the operation, and in everything that the operation starts. */
 export function runInside(event: TracedEvent, span: Span, parent: Context): void {
   const inside = trace.setSpan(parent, span)
   const { around = (run) => run() } = event

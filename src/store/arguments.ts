@@ -27,23 +27,23 @@ import { type LettersFrom, type PageBounds, UNLIMITED } from './walk.ts'
 
 /** The options of `createQueue`. */
 export interface CreateQueueOptions {
-  /** The name of the queue in its errors, which also keys the digests of its marks: use the same name in all processes of a queue. */
+  /** The name of the queue in error messages. It also keys the digests of the marks, so use the same name in all processes of a queue. */
   readonly name: string
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
   /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this period if it is
-   * shorter. Default: forever.
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older dead letters once an hour, or once per
+   * `deadLetterRetentionMs` if that is shorter. Default: forever.
    */
   readonly deadLetterRetentionMs?: number | undefined
   /**
-   * Receives the errors of background work: a claim, an outcome or a lease renewal that failed in the store. The queue retries
-   * automatically. Default: prints a line for each error, see `logger`.
+   * Receives the errors of background work, such as a claim, an outcome or a lease renewal that failed in the store. The queue retries
+   * automatically. Default: a line is printed for each error, see `logger`.
    */
   readonly onError?: ((error: HooklineError) => unknown) | undefined
   /**
-   * Receives the lines about errors: pino, or any object with the same methods. Default: the console, with at most a few lines per error
-   * code and minute; with `onError`, nothing is printed unless `console` is passed here.
+   * Logs errors: pino, or any object with the same methods. Default: the console, with at most a few lines a minute for each error code;
+   * with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger | undefined
   /** The source of the time. Default: the machine's clock. */
@@ -60,7 +60,7 @@ export const QUEUE_CHECKS: OptionChecks<CreateQueueOptions> = {
   clock: aClock,
 }
 
-/** Returns the options with defaults for those that are missing or undefined. */
+/** Returns the options, with a default in place of each option that is missing or undefined. */
 export function withDefaults<Options extends object, Defaults extends Partial<Options>>(
   options: Options,
   defaults: Defaults,
@@ -69,7 +69,7 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-/** Checks jobs. Returns the first job of each id. */
+/** Checks jobs. Returns the first job with each id. */
 export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
@@ -91,7 +91,7 @@ function requireJob(job: Job): void {
 
 export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
-/** Returns the transaction of a push; undefined if there is none. */
+/** Returns the transaction that was passed to a push; undefined if there is none. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])
@@ -170,7 +170,7 @@ export function readHistory(name: string, history: HistoryOptions, { log }: Pick
   return history
 }
 
-/** Lowercase only: engines that store the 16 bytes would take both spellings as one id, and the others as two. */
+/** Lowercase only: engines that store the 16 bytes would treat an id in uppercase and in lowercase as one id, and other engines as two. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function requireId(name: string, value: unknown): void {

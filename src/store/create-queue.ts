@@ -1,4 +1,4 @@
-/** `createQueue`: what all queues have in common, on top of the store of an engine. */
+/** `createQueue`: builds a queue on the store of an engine. All queues share this code. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable } from '../kit/callbacks.ts'
@@ -28,19 +28,19 @@ import { Retention } from './retention.ts'
 import { occupy, servesOther } from './use.ts'
 import { QueueWorker, RELEASE_MS } from './worker.ts'
 
-/** How long closing waits for a durable store. */
+/** How long `close` waits for a durable store. */
 const CLOSE_MS = 300
 const GRACE_MS = 10_000
 /**
- * How long a failed push is reported. After that, a load balancer sends messages to this process again, which shows whether it can store
- * them.
+ * How long a failed push makes the process unhealthy. After that, a load balancer sends messages to the process again, and the next push
+ * shows whether the process can store them.
  */
 const PUSH_FAILURE_MS = 60_000
 
 /**
- * Creates a queue over a store: it checks arguments, and takes care of concurrency, leases, pauses, waiting while the engine is
- * unreachable, draining, and closing with a grace period, in the same way for every engine. `testQueue` of `hookline/testing` tests the
- * result.
+ * Creates a queue on a store. In the same way for every engine, the queue checks arguments, limits concurrency, renews leases, pauses,
+ * waits while the engine is unreachable, drains, and closes with a grace period. `testQueue` of `hookline/testing` tests the resulting
+ * queue.
  *
  * @throws TypeError that names the option.
  * @example
@@ -70,13 +70,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly #worker: QueueWorker<Claim>
   readonly #retention: Retention
   readonly #stored: Stored
-  /** The user's calls that are not answered yet. */
+  /** The calls of the user that have not been answered yet. */
   readonly #calls = new Set<PromiseLike<unknown>>()
   #hasHandler = false
   #lastReported: unknown
-  /** Set when `close` is called; resolves when the queue is closed. */
+  /** The promise that `close` returned; undefined until `close` is called. */
   #closing: Promise<readonly Job[]> | undefined
-  /** Whether the store is about to close, or is closed. Until then, background work may still call it. */
+  /** Whether the store is closing or closed. Background work may call the store until then. */
   #isClosed = false
   #use: QueueUse | undefined
   #releasePlace = (): void => {}
@@ -127,13 +127,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     const db = readDb(options, this.#name, store.hasTransactions)
     this.#requireOpen(this.#closing === undefined)
     if (db !== undefined) {
-      // Nothing is due before the caller's transaction commits, and its errors are the caller's.
+      // The worker is not woken, because nothing is due before the caller's transaction commits. Its errors go to the caller unchanged.
       return this.#track(Promise.resolve(store.push(checked, { db })), (error) => error)
     }
     let known: readonly string[] | undefined
     try {
       const result = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
-      if (store.isOrdered === true) this.#worker.wake() // The claim will take effect after the push.
+      if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after the push.
       known = isThenable(result) ? await result : result
       this.#pushFailure = undefined
     } catch (error) {
@@ -163,13 +163,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
-    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Otherwise, the handler would run in the context of the push that wakes the worker.
+    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Without this, the handler would run in the async context of the push that wakes the worker.
     return this.#worker.wake
   }
 
   /**
-   * Claims nothing until the marks are known: a mark may say that nothing is to be claimed, or that a message is not to be handled. A store
-   * in memory has no earlier marks.
+   * Claims nothing until the marks are known, because a mark may forbid claiming any job, or handling a message. A store in memory has no
+   * earlier marks to wait for.
    */
   #followMarks(): void {
     const { marks } = this
@@ -187,7 +187,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
       const rule = `\`drain\` of queue ${this.#name} needs a receiver that handles its messages`
       throw new TypeError(`${rule}. Call receiver.start() first.`)
     }
-    await this.#worker.drain(this.#use !== undefined) // An inbox or a destination also waits for jobs that are due later.
+    await this.#worker.drain(this.#use !== undefined) // For an inbox or a destination, this also waits for jobs that are due later.
   }
 
   readonly counts: Queue['counts'] = async () => {
@@ -219,7 +219,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly forget: Queue['forget'] = async (matches) => {
     requireFunction('matches', matches)
     const forgotten = await forget(this.#stored, matches)
-    this.#worker.wake() // A drain may be waiting for jobs that are now gone.
+    this.#worker.wake() // A drain may be waiting for the jobs that were just deleted.
     return forgotten
   }
 
@@ -229,7 +229,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     return this.#closing
   }
 
-  /** Ends within a second after the grace period, even if a durable store no longer answers. */
+  /** Closes the queue within a second after the grace period, even if a durable store no longer answers. */
   async #close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = this.#clock.monotonic() + graceMs + RELEASE_MS
     this.#retention.close()
@@ -248,7 +248,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Changes dead letters, some at a time. All of these steps count as one call: a queue that is closing waits for all of them. */
+  /** Changes dead letters in several steps. A closing queue treats the steps as one call, and waits for all of them. */
   #change(ids: readonly string[] | undefined, act: Stored['drop']): Promise<number> {
     const changeAll = async () => changeSome(ids ?? (await findIds(this.deadLetters)), act)
     return this.#track(changeAll(), (error) => error)
@@ -288,7 +288,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Calls the store. This is a hot path: with a store that answers without a promise, the call runs synchronously. */
+  /** Calls the store. This is a hot path, so the call runs synchronously if the store answers without a promise. */
   #ask<T>(make: () => Answer<T>): Answer<T> {
     this.#requireOpen()
     try {
@@ -299,7 +299,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Waits for an answer, and records the call until then, so that `close` waits for it. */
+  /** Waits for an answer. Until it arrives, `close` waits for this call. */
   async #track<T>(answer: PromiseLike<T>, explain: (error: unknown) => unknown): Promise<T> {
     this.#calls.add(answer)
     try {
@@ -315,7 +315,10 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (!isOpen) throw new HooklineError('shutting_down', `Queue ${this.#name} is closed. Create a new queue.`)
   }
 
-  /** Reports an error, but not the same one twice in a row: one fault fails all calls that were sent together. */
+  /**
+   * Reports an error, unless the same error was the last to be reported: one fault rejects all calls that were sent together with the same
+   * error.
+   */
   #reportOnce(error: unknown): void {
     if (error === this.#lastReported) return
     this.#lastReported = error

@@ -1,4 +1,4 @@
-/** Deletes matching dead letters and everything that is stored about a user, and changes stored bytes. The same for every engine. */
+/** For every engine: deletes dead letters that match, deletes everything that is stored about a user, and changes stored bytes. */
 
 import type {
   ChangeBytes,
@@ -33,7 +33,7 @@ export async function dropMatching(
   return changeSome(await findIds(deadLetters, filter), drop)
 }
 
-/** Finds all ids before any dead letter is changed: a walk cannot go on from a dead letter that is gone. */
+/** Finds all ids before any dead letter is changed, because a walk cannot continue from a dead letter that is gone. */
 export async function findIds(
   deadLetters: Stored['deadLetters'],
   { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},
@@ -48,7 +48,7 @@ export async function findIds(
   return ids
 }
 
-/** Changes jobs, at most one page of them per call. Returns how many were changed. */
+/** Changes jobs, with at most one page of jobs for each call of `change`. Returns how many jobs were changed. */
 export async function changeSome(
   ids: readonly string[],
   change: (ids: readonly string[]) => Promise<number>,
@@ -63,9 +63,9 @@ export async function changeSome(
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  // Even a call without ids has an effect: a store may have copies of completed jobs to overwrite.
+  // The store is called even without ids, because it may have copies of completed jobs to overwrite.
   const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
-  // These come last, so that they include jobs that failed or succeeded in the meantime.
+  // Dead letters and the log come last, so that they include jobs that failed or succeeded in the meantime.
   const dropped = await dropMatching(stored, { matches })
   const logged = await removeLogged(stored, matches)
   return { deleted: removed + dropped + logged, active: found.size - removed }
@@ -80,7 +80,7 @@ async function removeLogged({ log }: Stored, matches: (job: StoredJob) => boolea
 
 const KINDS = ['body', 'retryState', 'note'] as const
 
-/** Changes the bytes of a job. Returns the same object if none of them changes. */
+/** Changes the bytes of a job. Returns the same object if no bytes change. */
 export function changeStored<Stored extends StoredBytes>(stored: Stored, change: ChangeBytes): Stored {
   let changed = stored
   for (const kind of KINDS) {
@@ -91,7 +91,10 @@ export function changeStored<Stored extends StoredBytes>(stored: Stored, change:
   return changed
 }
 
-/** Changes the bytes of dead letters and log entries in place, where the store can. Returns the number of those that it changed. */
+/**
+ * Changes the bytes of dead letters and log entries in place, as far as the store can. Returns how many dead letters and entries it
+ * changed.
+ */
 export async function rewrite({ deadLetters, rewrite, log }: Stored, change: ChangeBytes): Promise<number> {
   const letters = pagesOf<DeadLetter>((page, last) => deadLetters({ ...page, ...(last && { after: last.id }) }))
   const changed = rewrite === undefined ? 0 : await rewritePages(letters, change, rewrite)

@@ -1,5 +1,6 @@
 /**
- * Encryption at rest: a queue that stores its bodies, retry states and notes encrypted. Ids, times, reasons and groups stay in plain text.
+ * Encryption at rest: wraps a queue so that bodies, retry states and notes are stored encrypted. Ids, times, reasons and groups stay in
+ * plain text.
  */
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
@@ -14,11 +15,13 @@ import type { ChangeBytes, ClaimedJob, HandleJob, Queue, Room, StoredBytes, Work
 
 /** A key that encrypts what a queue stores. */
 export interface EncryptionKey {
-  /** The name of the key, which is stored beside what the key has encrypted: 1 to 40 of the characters `A-Za-z0-9._:/-`. */
+  /**
+   * The name of the key, which is stored in plain text with each value that the key encrypts: 1 to 40 of the characters `A-Za-z0-9._:/-`.
+   */
   readonly id: string
   /**
    * 32 random bytes, or a function that returns them or a promise of them, for example after a KMS has unwrapped them. The function is
-   * called at the first use, and called again while it fails: until it returns the key, pushes are refused with `queue_unavailable`, and
+   * called when the key is first needed, and again if it fails. Until it returns the key, pushes are refused with `queue_unavailable`, and
    * messages wait.
    */
   readonly key: Uint8Array | (() => Uint8Array | Promise<Uint8Array>)
@@ -26,20 +29,20 @@ export interface EncryptionKey {
 
 /** How a queue encrypts messages, the stored state of their attempts, and the history. */
 export interface EncryptionOptions {
-  /** The keys: the first one encrypts, and every key decrypts what it has encrypted. */
+  /** The keys. The first key encrypts; every key decrypts the values that it encrypted. */
   readonly keys: readonly EncryptionKey[]
 }
 
 interface Key {
   readonly id: string
-  /** The first bytes of the values that it has sealed. */
+  /** The first bytes of each value that this key seals. */
   readonly head: Buffer
   readonly readKey: () => unknown
   object?: KeyObject
   loading?: Promise<void> | undefined
 }
 
-/** The first byte of a sealed value. No text in UTF-8 contains this byte, so no envelope and no JSON begins with it. */
+/** The first byte of a sealed value. UTF-8 text never contains this byte, so no plain envelope or JSON begins with it. */
 const SEALED = 0xff
 const VERSION = 1
 const [KEY_BYTES, IV_BYTES, TAG_BYTES] = [32, 12, 16]
@@ -56,7 +59,10 @@ export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
   return Buffer.from(bytes.subarray(3, 3 + (bytes[2] ?? 0))).toString()
 }
 
-/** Creates the error for a value that this process has no key for. @param keyId Undefined for a form that this release does not know. */
+/**
+ * Creates the error for a value that this process has no key for. @param keyId Undefined if this release does not know the format of the
+ * value.
+ */
 export function sealedError(keyId: string | undefined): HooklineError {
   const listed = `The message is encrypted with key ${show(keyId)}, which is not in \`encryption.keys\`. Add the key there, then redrive the message.`
   return new HooklineError('internal', keyId === undefined ? UNKNOWN_FORM : listed)
@@ -64,20 +70,23 @@ export function sealedError(keyId: string | undefined): HooklineError {
 
 export type Seals = ReturnType<typeof createSeals>
 
-/** Seals and opens values with these keys, which never appear in any output. */
+/** Creates the functions that seal and open values with these keys. The keys never appear in any output. */
 function createSeals(name: string, options: EncryptionOptions) {
   const keys = readKeys(name, options)
   const [first] = keys
   const isCurrent = (bytes: Uint8Array): boolean => sealedWith(bytes) === first.id
 
-  /** Empty bytes stay empty, because most notes are empty. A value that is not bytes is left for the queue to refuse. */
+  /**
+   * Seals a value with the first key. Empty bytes stay empty, because most notes are empty. A value that is not bytes is returned as it is:
+   * the queue refuses it.
+   */
   const seal: ChangeBytes = (kind, id, bytes) => {
     if (first.object === undefined) throw new Error('The key must be loaded before it seals.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
     const sealed = cipher.update(bytes)
-    cipher.final() // In this mode, it returns no bytes.
+    cipher.final() // In this cipher mode, `final` returns no bytes.
     return Buffer.concat([first.head, iv, sealed, cipher.getAuthTag()])
   }
 
@@ -119,8 +128,8 @@ function createSeals(name: string, options: EncryptionOptions) {
     /** Whether all keys are loaded. */
     canOpen: () => keys.every(({ object }) => object !== undefined),
     /**
-     * Resolves when all keys are loaded; rejects with `queue_unavailable` when one cannot be loaded. So does `waitToSeal`, for the first
-     * key.
+     * Resolves when all keys are loaded; rejects with `queue_unavailable` if one cannot be loaded. `waitToSeal` does the same for the first
+     * key only.
      */
     waitToOpen: async () => void (await Promise.all(keys.map(load))),
     waitToSeal: () => load(first),
@@ -156,7 +165,7 @@ function readKey(name: string, given: EncryptionKey): Key {
   return { id, head, readKey: () => key, object: toKeyObject(`${name}.key`, key) }
 }
 
-/** Errors never show a key, or anything that may be one. */
+/** Its errors never show the given value, because it may be a key. */
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
@@ -168,7 +177,10 @@ function toKeyObject(name: string, key: unknown): KeyObject {
   )
 }
 
-/** Loads a key by calling its function: once for all calls that wait for the key. After a failure, the next call tries again. */
+/**
+ * Loads a key by calling its function. All calls that wait for the key share one call of the function. After a failure, the next call tries
+ * again.
+ */
 async function load(key: Key): Promise<void> {
   const loadOnce = async (): Promise<void> => {
     try {
@@ -186,12 +198,12 @@ async function load(key: Key): Promise<void> {
   await key.loading
 }
 
-/** Returns the place that a value is bound to: the value cannot be opened at any other place. */
+/** Returns the place that a value is bound to. A value that was copied to another place cannot be opened there. */
 function placeOf(kind: string, id: string): Buffer {
   return Buffer.from(`${kind} ${id}`, 'latin1')
 }
 
-/** Random bytes for the next values: getting a few at a time would take as long as sealing. */
+/** Random bytes for the next values, generated many at a time: generating a few for each value would take as long as sealing it. */
 let ivs = Buffer.alloc(0)
 
 function newIv(): Buffer {
@@ -201,7 +213,10 @@ function newIv(): Buffer {
   return iv
 }
 
-/** Wraps a queue, unless there are no keys. Values that were stored in plain text before are read as they are. */
+/**
+ * Wraps a queue so that it stores values sealed; returns the queue itself if there are no keys. Values that were stored in plain text are
+ * still read.
+ */
 export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Clock): Queue {
   if (seals === undefined) return queue
   const unsealStored = <Stored extends StoredBytes>(stored: Stored): Stored => changeStored(stored, seals.tryOpen)
@@ -243,7 +258,10 @@ export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Cloc
   }
 }
 
-/** Leaves no room for jobs until all keys are loaded: a job that is claimed without its key would have to be released again. */
+/**
+ * Wraps `room` so that there is none until all keys are loaded, because a job that is claimed without its key would have to be released
+ * again.
+ */
 function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: () => void): Room {
   const warn = createWarning('encryption.keys', 'HOOKLINE_ENCRYPTION')
   return {
@@ -256,9 +274,12 @@ function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: ()
   }
 }
 
-/** Opens what a handler gets, and seals what it stores. A job that cannot be opened becomes a dead letter, unchanged. */
+/**
+ * Wraps a handler: opens the values that it gets, and seals those that it stores. A job that cannot be opened becomes a dead letter, with
+ * its bytes unchanged.
+ */
 function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
-  const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>() // A transaction completes jobs of other calls, too.
+  const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>() // All calls share this map, because a transaction can also complete the jobs of other calls.
   return async (job, signal, save, begin) => {
     if (!seals.canOpen()) await seals.waitToOpen()
     const { id, body, retryState } = job
@@ -291,15 +312,15 @@ function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Se
   }
 }
 
-/** The number of values that were encrypted again. */
+/** The result of encrypting a queue again. */
 export interface Reencrypted {
   /** How many dead letters and messages of the history were encrypted again. */
   readonly count: number
-  /** How many messages are still encrypted with other keys, by the id of the key; `''` stands for messages in plain text. */
+  /** How many messages are still encrypted with each other key, keyed by the id of that key. The key `''` counts messages in plain text. */
   readonly left: Readonly<Record<string, number>>
 }
 
-/** Seals everything that the engine can change in place with the first key, and counts what is left. */
+/** Seals all values that the engine can change in place with the first key, and counts the messages that are left. */
 export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await seals.waitToOpen()
   const count = (await queue.rewrite?.(seals.reseal)) ?? 0
@@ -307,7 +328,7 @@ export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await queue.forget(({ body }) => {
     const id = sealedWith(body) ?? ''
     if (!seals.isCurrent(body)) left[id] = (left[id] ?? 0) + 1
-    return false // This reads every message, and deletes none.
+    return false // `forget` is used to read every message: false means that it deletes none.
   })
   return { count, left }
 }

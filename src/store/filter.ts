@@ -1,4 +1,4 @@
-/** The filter of messages: the same for the history, replays and dead letters. */
+/** The filter of messages, which the history, replays and dead letters share. */
 
 import { invalidOption, kindOf, requireOneOf, requireText, requireTime, show } from '../kit/checks.ts'
 import { usersOf } from '../protocol/identity.ts'
@@ -11,20 +11,20 @@ export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match every given condition. */
 export interface MessageFilter {
-  /** Selects messages of this time or later: the time at which they were handled or, for dead letters, at which they failed. */
+  /** Selects messages that were handled or, for dead letters, that failed at this time or later. */
   readonly since?: Date
-  /** Selects messages of before this time. */
+  /** Selects messages that were handled or, for dead letters, that failed before this time. */
   readonly until?: Date
-  /** Selects messages of this type; `custom` selects those of none of the seven types. */
+  /** Selects messages of this type. The type `custom` selects messages that have none of the seven standard types. */
   readonly type?: ReceivedMessage['type']
-  /** Selects track messages of this event. */
+  /** Selects track messages with this event name. */
   readonly event?: string
   /** Selects messages with this id as their `userId`, their `anonymousId` or, in an alias message, their previous id. */
   readonly userId?: string
   /**
-   * Selects messages whose fields, as they were sent, have exactly these values: a string, a number, a boolean or null. A name is a path
-   * with dots, such as `properties.order_id` or `properties.products.0.sku`. At each step, a key that equals the whole rest of the path,
-   * including its dots, takes precedence.
+   * Selects messages whose fields, as they were sent, have exactly these values. Each value is a string, a number, a boolean or null, and
+   * each name is a path with dots, such as `properties.order_id` or `properties.products.0.sku`. If an object on the path has a key that
+   * equals the whole rest of the path, dots included, that key takes precedence.
    */
   readonly where?: Readonly<Record<string, FieldValue>>
 }
@@ -73,20 +73,20 @@ function requireFields(name: string, where: unknown): void {
   }
 }
 
-/** Returns a function that says whether a time is at `since` or later, and before `until`. */
+/** Returns a function that tells whether a time is at or after `since`, and before `until`. */
 export function matchTimes({ since, until }: MessageFilter): (at: Date) => boolean {
   return (at) => (since === undefined || at >= since) && (until === undefined || at < until)
 }
 
-/** Returns a function that says whether the body of a message matches everything but the times. */
+/** Returns a function that tells whether the body of a message matches all conditions except the times. */
 export function matchMessage({ type, event, userId, where = {} }: MessageFilter): (body: Uint8Array) => boolean {
   const fields = Object.entries(where)
-  // Numbers are left out, because a number has several spellings: 42 may be written as 42.0.
+  // The texts that a matching body contains. Numbers are left out, because a number can be written in several ways, such as 42 and 42.0.
   const texts = [type === 'custom' ? undefined : type, event, userId, ...Object.values(where), ...namesIn(where)]
     .filter((text) => typeof text === 'string')
     .map((text) => Buffer.from(text))
   return (body) => {
-    // A body without these texts does not match, unless an escape hides them. Such a body is not parsed, because parsing is slow.
+    // Parsing is slow, so a body is parsed only if it contains all of these texts, or a backslash, which may escape some of them.
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(ESCAPE)) return false
     if (texts.length === 0 && type === undefined) return true
@@ -100,7 +100,10 @@ export function matchMessage({ type, event, userId, where = {} }: MessageFilter)
   }
 }
 
-/** Lists the names that a message with these paths must contain: all but the indexes of list elements. */
+/**
+ * Lists the names that a message with these paths must contain. The indexes of list elements are left out, because they do not appear in
+ * the JSON.
+ */
 function namesIn(where: object): string[] {
   return Object.keys(where).flatMap((path) => path.split('.').filter((name) => !/^\d+$/.test(name)))
 }

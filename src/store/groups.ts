@@ -17,7 +17,7 @@ export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Que
   if (hasGroups !== true) throw new TypeError(`\`${place}groupBy\` needs a queue with groups. ${GROUP_ADVICE}`)
 }
 
-/** Reads what a `groupBy` function returned. Returns undefined if the job has no group. */
+/** Checks the group that a `groupBy` function returned. Returns undefined if the job has no group. */
 export function readGroup(place: string, group: unknown): string | undefined {
   if (group === undefined || group === null || group === '') return undefined
   if (typeof group === 'string') return group
@@ -26,7 +26,8 @@ export function readGroup(place: string, group: unknown): string | undefined {
 }
 
 /**
- * Returns 12 hexadecimal digits to store in place of the name, which may identify a person. Two names with the same digest are one group.
+ * Returns a digest of 12 hexadecimal digits to store in place of the name of a group, because the name may identify a person. Two names
+ * with the same digest form one group.
  */
 export function digestOf(group: string): string {
   return hash('sha1', group, 'hex').slice(0, 12)

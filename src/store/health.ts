@@ -1,57 +1,60 @@
-/** The counts of a queue, and the health of its receiver or destination, for the health check of a process. */
+/** The counts of a queue, and the health of its receiver or destination, as used by the health check of a process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
 import { HooklineError } from '../protocol/error.ts'
 
-/** How many jobs there are. */
+/** How many jobs a queue has. */
 export interface QueueCounts {
-  /** Jobs that wait to be claimed, now or later. */
+  /** The number of jobs that wait to be claimed, now or later. */
   readonly waiting: number
-  /** Waiting jobs that were claimed before, and wait for their next attempt. Undefined if the engine cannot count them cheaply. */
+  /**
+   * The number of waiting jobs that were claimed before, and wait for their next attempt. Undefined if the engine cannot count them
+   * cheaply.
+   */
   readonly retrying?: number
-  /** Jobs that are claimed, by any worker. */
+  /** The number of jobs that are claimed, by any worker. */
   readonly active: number
   readonly deadLetters: number
   /**
-   * When the oldest due job came due; undefined when none is due. Jobs that wait behind others of their groups are not due, except that
-   * pg-boss counts them as due.
+   * When the oldest due job came due; undefined when no job is due. A job that waits behind another job of its group is not due, except in
+   * a pg-boss queue.
    */
   readonly oldestDueAt: Date | undefined
-  /** When the engine counted. */
+  /** When the engine counted the jobs. */
   readonly asOf: Date
-  /** Why the last push of this process failed, for a minute after it. Undefined if the push succeeded. */
+  /** Why the last push of this process failed; undefined if it succeeded, or failed more than a minute ago. */
   readonly pushError?: string
   /** True while all processes of the queue are paused; undefined otherwise. */
   readonly paused?: boolean
 }
 
-/** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
+/** The health of a receiver or a destination. Without a queue, or while the queue is unavailable, the numbers are 0. */
 export interface Health {
   /**
-   * Whether to send traffic: false once `close` was called, while the queue does not answer, and for a minute after the last message could
+   * Whether to send traffic: false after `close` was called, while the queue does not answer, and for a minute if the last message could
    * not be stored.
    */
   readonly ready: boolean
   /**
-   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` for a minute after the last
-   * message could not be stored, and while the circuit of a URL is not closed. Dead letters are only counted, and do not change the status.
+   * `closing` after `close` was called; `unavailable` when the queue does not answer within a second; `degraded` for a minute if the last
+   * message could not be stored, and while the circuit of a URL is not closed. Dead letters do not change the status.
    */
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
-  /** Why the queue is unavailable, or why the last message could not be stored, for a minute after it. */
+  /** Why the queue is unavailable or, for a minute, why the last message could not be stored. */
   readonly reason?: string
-  /** Messages in the queue that wait to be handled or sent, now or later. */
+  /** The number of messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
-  /** Waiting messages that were tried before. Undefined if the engine of the queue does not count them. */
+  /** The number of waiting messages that were tried before. Undefined if the engine of the queue does not count them. */
   readonly retrying?: number
-  /** Messages that are being handled or sent, by any worker of the queue. */
+  /** The number of messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
   readonly deadLetters: number
-  /** How long the oldest due message has been due, in milliseconds; 0 when none is due. */
+  /** How long the oldest due message has been due, in milliseconds; 0 when no message is due. */
   readonly oldestDueAgeMs: number
-  /** When the queue counted; undefined without a queue and while it is unavailable. */
+  /** When the queue counted the messages; undefined without a queue, and while the queue is unavailable. */
   readonly asOf: Date | undefined
-  /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. It does not change the status. */
+  /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. A pause does not change `status`. */
   readonly paused?: boolean
 }
 
@@ -67,7 +70,7 @@ export async function checkHealth(
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
-    return error instanceof HooklineError ? error : new Error('The queue failed.') // Another error may quote anything.
+    return error instanceof HooklineError ? error : new Error('The queue failed.') // The message of any other error may quote secrets or bodies.
   })
   const result = counted === TIMED_OUT ? new Error('The queue did not respond within a second.') : counted
   const error = result instanceof Error ? result : undefined

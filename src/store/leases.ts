@@ -1,4 +1,4 @@
-/** Renews the leases of claims, in stores whose claims can lapse, and reports when a blocked event loop prevented a renewal. */
+/** Renews the leases of claims, for stores whose claims can lapse, and reports when a blocked event loop prevented a renewal. */
 
 import { createAlarm } from '../kit/alarm.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -12,7 +12,7 @@ export interface ReportOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A claim, and the time at which it began, by the monotonic clock. */
+/** A claim, and the time at which it began according to the monotonic clock. */
 export interface Held<Claim> {
   readonly claim: Claim
   readonly since: number
@@ -28,14 +28,14 @@ export class Leases<Claim extends ClaimedJob> {
   readonly #list: () => readonly Held<Claim>[]
   readonly #options: ReportOptions
   readonly #alarm: ReturnType<typeof createAlarm>
-  /** How long the event loop was blocked when a claim of a job lapsed here, keyed by the id of the job. */
+  /** How long the event loop was blocked when this process let the claim of a job lapse, keyed by the id of the job. */
   readonly #blockedMsById = new Map<string, number>()
-  /** When the next renewal is due, by the monotonic clock. */
+  /** When the next renewal is due, according to the monotonic clock. */
   #dueAt: number | undefined
   /** The renewal in flight. */
   #renewal: Promise<void> | undefined
 
-  /** @param list Lists what this process has claimed. */
+  /** @param list Lists the claims of this process. */
   constructor(store: QueueStore<Claim>, leaseMs: number, list: () => readonly Held<Claim>[], options: ReportOptions) {
     this.#store = store
     this.#leaseMs = leaseMs
@@ -57,7 +57,7 @@ export class Leases<Claim extends ClaimedJob> {
     this.#alarm.set(undefined)
   }
 
-  /** Returns how long the event loop was blocked when an earlier claim of this job lapsed here. */
+  /** Returns how long the event loop was blocked when this process let an earlier claim of this job lapse; undefined if none lapsed. */
   blockedMsOf(id: string): number | undefined {
     return this.#blockedMsById.get(id)
   }
@@ -76,7 +76,7 @@ export class Leases<Claim extends ClaimedJob> {
     this.start()
   }
 
-  /** Reports claims that lapsed because the timer fired so late: another process may have claimed their jobs. */
+  /** Reports claims that lapsed because the timer fired too late. Another process may have claimed their jobs. */
   #reportLapses(held: readonly Held<Claim>[], now: number, blockedMs: number): void {
     const over = held.filter(({ since }) => now - since >= this.#leaseMs)
     if (blockedMs < this.#leaseMs - this.#everyMs || over.length === 0) return

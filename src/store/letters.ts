@@ -1,4 +1,4 @@
-/** The dead letters of an inbox or a destination, as their owner sees and selects them: by their ids, by a filter, or all of them. */
+/** Reads and selects the dead letters of an inbox or a destination, which is their owner: by their ids, by a filter, or all of them. */
 
 import {
   invalidOption,
@@ -16,33 +16,33 @@ import { type LettersFrom, letOthersRun, PAGE, type PageBounds, walkLetters } fr
 
 /** Selects the dead letters that match every given condition. */
 export interface LetterFilter<Reason extends string = string> extends MessageFilter {
-  /** Selects those that became dead letters for this reason. */
+  /** Selects messages that became dead letters for this reason. */
   readonly reason?: Reason
 }
 
-/** The number of dead letters that a redrive would make wait again. */
+/** Counts of the dead letters that a redrive would make wait again. */
 export interface LetterCount {
   readonly count: number
-  /** How many there are for each reason. */
+  /** How many of these dead letters have each reason, keyed by the reason. */
   readonly reasons: Readonly<Record<string, number>>
 }
 
 /** The part of an inbox or a destination that reads its dead letters. */
 export interface LettersOwner<Seen> {
   readonly readLetter: (letter: DeadLetter) => Seen
-  /** Returns the reason that `read` shows. */
+  /** Returns the reason of a letter, as the owner shows it. */
   readonly reasonOf: (letter: DeadLetter) => string
-  /** Returns the bytes of the message that the body of a job contains. */
+  /** Returns the bytes of the message in the body of a job. */
   readonly bodyOf: (body: Uint8Array) => Uint8Array
   /** All reasons, if they are known. */
   readonly reasons?: readonly string[]
-  /** The filter that only this owner has. */
+  /** The condition that only filters of this owner have. */
   readonly filter: 'handler' | 'url'
-  /** Returns whether a letter matches that filter. */
+  /** Returns whether a letter matches the condition `filter` with this value. */
   readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
-/** A filter of any owner: {@link LettersOwner.filter} says which of the two fields the owner has. */
+/** A filter of either owner. {@link LettersOwner.filter} tells which of the two fields the owner has. */
 interface OwnedFilter extends LetterFilter {
   readonly handler?: string
   readonly url?: string
@@ -60,7 +60,10 @@ export async function* listLetters<Seen>(
   for await (const letter of walkSelected(queue, owner, filter, PAGE)) yield owner.readLetter(letter)
 }
 
-/** Yields the selected letters. Lets other work run before each one: the filter has parsed the letter, and the owner parses it again. */
+/**
+ * Yields the selected letters. Lets other work run before each letter, because the owner parses the letter again after the filter has
+ * parsed it.
+ */
 async function* walkSelected(
   queue: Pick<Queue, 'deadLetters'>,
   owner: LettersOwner<unknown>,
@@ -102,7 +105,7 @@ function readFilter(
   }
 }
 
-/** Returns a function that says whether a letter is among those that a call names. */
+/** Returns a function that tells whether a letter is selected by the ids or the filter of a call. */
 function readWhich(owner: LettersOwner<unknown>, call: string, which: Which): Matches {
   if (which === 'all') return () => true
   if (areIds(which)) {
@@ -143,7 +146,7 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       const { limit, maxBytes } = readPage(page)
       const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
-      const hasFilter = Object.keys(others).length > 0 // If so, full pages are read, because most letters may not match.
+      const hasFilter = Object.keys(others).length > 0 // With such conditions, full pages are read, because most letters may not match.
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
       let bytes = 0

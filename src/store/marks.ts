@@ -1,4 +1,4 @@
-/** The marks of a queue, as this process knows them: the changes of other processes are read every second. */
+/** The marks of a queue, as this process knows them. The process reads the changes of other processes every second. */
 
 import { createHmac } from 'node:crypto'
 import { invalidOption, kindOf, requireText, requireTime } from '../kit/checks.ts'
@@ -12,9 +12,9 @@ export const PAUSED = 'paused'
 export const FOREVER: Date = new Date(8.64e15)
 
 const EVERY_MS = 1_000
-/** How often all marks are read again. This also finds changes that were missed while the engine was unreachable or had lost its marks. */
+/** How often all marks are read again, to find changes that were missed while the engine was unreachable, or because it lost its marks. */
 const ALL_EVERY_MS = 10 * 60_000
-/** How long a mark stays in the store after it has ended, so that every process reads its end. */
+/** How long a mark stays in the store after it has ended, so that every process can read its end. */
 const ENDED_MS = 2 * ALL_EVERY_MS
 
 export interface MarksOptions {
@@ -57,7 +57,7 @@ export class Marks implements QueueMarks {
     if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass ['user-1'].")
     for (const key of keys) requireText('keys', key, 'user-1')
     requireTime('until', until)
-    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // The end of a mark stays in the store until all processes have read it.
+    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // A mark that is unset ends now, not earlier, so that its end stays in the store until all processes have read it.
     const marks = [...new Set(keys)].map((key): Mark => ({ key: this.#digestOf(key), until: end }))
     for (let start = 0; start < marks.length; start += PAGE.limit) {
       await this.#store.set(marks.slice(start, start + PAGE.limit), this.#endedBefore())
@@ -70,7 +70,7 @@ export class Marks implements QueueMarks {
     if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#readInOrder()
   }
 
-  /** Reads the marks now, and from then on the changes of other processes. Calls back after each read. */
+  /** Reads the marks now, and the changes of other processes from then on. Calls `onRead` after each read. */
   follow(onRead: () => void): void {
     this.#onRead = onRead
     void this.#readAgain()
@@ -119,7 +119,7 @@ export class Marks implements QueueMarks {
     this.#readAt = startedAt
     if (readsAll) this.#allReadAt = startedAt
     this.#onRead?.()
-    if (hasOld && this.#onRead !== undefined) await this.#store.set([], endedBefore) // A process without a handler only reads the marks, and deletes nothing.
+    if (hasOld && this.#onRead !== undefined) await this.#store.set([], endedBefore) // Only a process with a handler deletes old marks.
   }
 
   #endedBefore(): Date {
