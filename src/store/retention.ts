@@ -1,4 +1,4 @@
-/** Drops dead letters and log entries that a queue with a handler has kept for long enough: at the start, and then at intervals. */
+/** Drops dead letters and log entries of a queue with a handler when their time is over: once at the start, and then at intervals. */
 
 import { type Clock, unref } from '../kit/clock.ts'
 import { dropMatching, type Stored } from './drop.ts'
@@ -23,13 +23,15 @@ export class Retention {
     this.#onError = onError
   }
 
-  /** Drops dead letters that have reached this age: at most an hour later, and before they are twice as old. */
+  /**
+   * Drops dead letters that are older than `retentionMs`: at most an hour after they reach this age, and before they reach twice this age.
+   */
   keepLetters(stored: Stored, retentionMs: number): void {
     const drop = () => dropMatching(stored, { olderThan: new Date(this.#clock.now() - retentionMs) })
     void this.#repeat(drop, Math.min(retentionMs, LETTERS_EVERY_MS))
   }
 
-  /** Trims the log, some entries at a time, so that other calls can run in between. */
+  /** Trims the log at intervals, some entries at a time, so that other calls can run in between. */
   keepLog(trim: (...which: Parameters<LogStore['trim']>) => Promise<number>, history: HistoryOptions): void {
     const { maxAgeMs, maxBytes = UNLIMITED } = history
     const dropAll = async (): Promise<void> => {
@@ -47,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Drops at each interval, except after an interval in which the machine's clock was set: a clock that is ahead for a while causes no
-   * drops.
+   * Calls `drop` at each interval, except after an interval in which the machine's clock was set. A clock that is ahead for a while
+   * therefore causes no drops.
    */
   async #repeat(drop: () => Promise<unknown>, everyMs: number, aheadBefore = this.#wallAhead()): Promise<void> {
     const ahead = this.#wallAhead()
@@ -60,7 +62,7 @@ export class Retention {
     this.#timers.set(drop, unref(this.#clock.setTimeout(again, everyMs)))
   }
 
-  /** Returns how far the machine's clock is ahead of the monotonic clock, which changes when the machine's clock is set. */
+  /** Returns how far the machine's clock is ahead of the monotonic clock. The difference changes only when the machine's clock is set. */
   #wallAhead(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

@@ -1,4 +1,7 @@
-/** The jobs that run in this process: their handlers, leases and outcomes, and their release when the queue closes. */
+/**
+ * The jobs that run in this process: runs their handlers, renews their leases, records their outcomes, and releases them when the queue
+ * closes.
+ */
 
 import { isUint8Array } from 'node:util/types'
 import { backoff } from '../kit/backoff.ts'
@@ -22,15 +25,18 @@ export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
 interface RunningOptions<Claim> extends ReportOptions {
-  /** Aborts when the grace period of a closing queue is over. All jobs share it: creating a signal costs more than the rest of the loop. */
+  /**
+   * Aborts when the grace period of a closing queue is over. All jobs share one signal, because creating a signal takes longer than all
+   * other work for a job.
+   */
   readonly signal: AbortSignal
-  /** Called when a handler has ended, and another one may begin. */
+  /** Called when a handler has ended, so that another one may begin. */
   readonly onEnd: () => void
-  /** Called when an outcome is recorded, which may have made a job due. */
+  /** Called when an outcome has been recorded, because this may have made a job due. */
   readonly onRecorded: () => void
-  /** Whether the call that completes a job may also claim the next job, which then takes its place. */
+  /** Returns whether the call that completes a job may also claim the next job, which then takes the place of the completed one. */
   readonly mayClaimNext: () => boolean
-  /** Receives the job that such a call claimed. */
+  /** Called with the jobs that the call that completes a job has claimed: at most one. */
   readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
 }
 
@@ -39,7 +45,7 @@ interface RunningJob<Claim> extends Held<Claim> {
   readonly job: ClaimedJob
   /** Whether a handler's transaction has completed the job. */
   isCommitted: boolean
-  /** Resolves to whether the outcome was recorded. Undefined until the handler has ended. */
+  /** Resolves when the recording has ended: to true if the outcome was recorded. Undefined until the handler has ended. */
   recording: Promise<boolean> | undefined
 }
 
@@ -67,7 +73,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return this.#jobs.size
   }
 
-  /** How many of the jobs take up concurrency: their handlers run, or the calls that complete them are claiming the next jobs. */
+  /**
+   * How many of the jobs count towards `concurrency`, because their handlers run or the calls that complete them are claiming the next
+   * jobs.
+   */
   get handling(): number {
     return this.#handling
   }
@@ -89,11 +98,11 @@ export class RunningJobs<Claim extends ClaimedJob> {
     try {
       await this.#store.release(unrecorded, { wereHandled: true })
     } catch (error) {
-      this.#options.onError(error) // The claims end with their leases or, without leases, with this process.
+      this.#options.onError(error) // The claims that were not released end with their leases or, without leases, with this process.
     }
   }
 
-  /** Awaits only promises: with a store that answers without them, it runs synchronously. */
+  /** Apart from the handler, awaits only promises, so that it runs synchronously if the store answers without promises. */
   async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
     const { clock, signal, onRecorded } = this.#options
     const blockedMs = this.#leases?.blockedMsOf(claim.id)
@@ -117,7 +126,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
       // The handler reports its own errors.
     }
     hasEnded = true
-    if (saving !== undefined) await saving // An outcome replaces what was saved.
+    if (saving !== undefined) await saving // The outcome must come after the saved state, which it replaces.
     if (this.#isClosed) return // `close` releases the job.
     running.recording = this.#endClaim(
       claim,
@@ -143,7 +152,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return { ...transaction, commit }
   }
 
-  /** Stores retry states one after the other, so that the last one wins. */
+  /** Stores a retry state after the previous one, so that the last one wins. */
   async #saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
     await before
     try {
@@ -154,8 +163,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Records an outcome; undefined means that a handler's transaction has recorded it. Resolves to whether it was recorded; returns
-   * undefined if it was recorded at once.
+   * Records an outcome, unless `outcome` is undefined because a handler's transaction has already recorded it. Resolves to whether the
+   * outcome was recorded; returns undefined if it was recorded synchronously.
    */
   #endClaim(claim: Claim, outcome: Outcome | undefined): Promise<boolean> | undefined {
     const { onEnd, mayClaimNext } = this.#options
@@ -169,8 +178,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Records the outcome and claims the next job in one call of the store. If that fails, frees the place of the job, and retries recording
-   * the outcome alone. Resolves to whether the outcome was recorded.
+   * Records the outcome and claims the next job in one call of the store. If that fails, another job can take the place of the completed
+   * one, while recording the outcome alone is retried. Resolves to whether the outcome was recorded.
    */
   async #recordAndClaim(
     claim: Claim,
@@ -201,7 +210,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Retries until the outcome is recorded. After the grace period of a closing queue, the next failure ends the retries: the job is
+   * Retries until the outcome is recorded. After the grace period of a closing queue, the next failure ends the retries, and the job is
    * released instead.
    */
   async #recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<boolean> {
@@ -220,7 +229,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 }
 
-/** Returns the outcome of a handler; if it returned none, a retry with the same retry state. */
+/** Returns the outcome that a handler returned. If it returned anything else, returns a retry with the same retry state. */
 function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
   if (isOutcome(result)) return result
   const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))

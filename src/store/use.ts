@@ -1,6 +1,6 @@
 /**
- * The use of a queue: by an inbox or by a destination. A destination on the queue of an inbox would post what the inbox received. An
- * observer has no use.
+ * The use of a queue: by an inbox or by a destination. The use is checked because a destination on the queue of an inbox would post the
+ * messages that the inbox received. An observer has no use.
  */
 
 import { show } from '../kit/checks.ts'
@@ -21,7 +21,7 @@ function withArticle(use: string): string {
 const destinations = new Set<string>()
 
 /**
- * Reserves the jobs of a place for one destination of this process. Returns a function that ends the reservation.
+ * Reserves the jobs at a place for one destination of this process. Returns a function that ends the reservation.
  *
  * @throws TypeError for a second destination.
  */
@@ -34,7 +34,7 @@ export function occupy(place: string, name: string): () => void {
   return () => void destinations.delete(place)
 }
 
-/** Checks what an engine has noted about a queue. @throws HooklineError for another version or another use. */
+/** Checks the version and the use that an engine has stored for a queue. @throws HooklineError if either differs. */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
   const { version: found = 'none', use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
@@ -57,7 +57,7 @@ export function doesNotExist(name: string, names: readonly string[]): HooklineEr
   return new HooklineError('queue_unavailable', message)
 }
 
-/** Returns a queue that refuses every change of its jobs except redrives, drops and replays. */
+/** Returns a queue that refuses every change to its jobs except redrives, drops and replays. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
     throw new TypeError(

@@ -1,12 +1,12 @@
 /**
- * Reads everything that is stored, however much it is: a few megabytes at a time, one entry after the other, with turns for other work in
+ * Reads everything that is stored, however much that is: a few megabytes at a time, one entry after the other, letting other work run in
  * between.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './queue-types.ts'
 
-/** The bounds of a page. Its first entry may be larger than `maxBytes`. */
+/** The limits of a page. The first entry of a page may be larger than `maxBytes`. */
 export interface PageBounds {
   readonly limit: number
   readonly maxBytes: number
@@ -17,14 +17,20 @@ export const UNLIMITED: number = Number.MAX_SAFE_INTEGER
 
 export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
 
-/** How long all walks together run in one turn of the event loop. With the message that is parsed last, a turn may take twice as long. */
+/**
+ * How long all walks together may run in one turn of the event loop, in milliseconds. Parsing the last message can make a turn twice as
+ * long.
+ */
 const SLICE_MS = 5
 
-/** When the time of the walks in this turn ends; below it, the turns that they wait for. */
+/** `endsAt` is when the time of the walks in this turn is over; `turns` resolves when the last waiting walk has had its turn. */
 let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
-/** Waits for another turn of the event loop once the walks have used up their time in this one. Each of several walks gets its own turn. */
+/**
+ * Waits for another turn of the event loop if the walks have used up their time in this one. If several walks wait, each gets a turn of its
+ * own.
+ */
 export async function letOthersRun(): Promise<void> {
   if (performance.now() < endsAt) return
   turns = turns.then(() => nextTurn())
@@ -33,8 +39,8 @@ export async function letOthersRun(): Promise<void> {
 }
 
 /**
- * Yields the entries of pages. Lets other work run before each entry, because the caller may parse it. A caller that parses an entry again
- * calls {@link letOthersRun} first.
+ * Yields the entries of pages. Lets other work run before each entry, because the caller may parse it. A caller that parses an entry a
+ * second time calls {@link letOthersRun} before that.
  */
 export async function* walk<Entry>(
   pages: AsyncIterable<readonly Entry[]> | Iterable<readonly Entry[]>,
@@ -47,7 +53,7 @@ export async function* walk<Entry>(
   }
 }
 
-/** Lists pages until one is empty. A short page need not be the last one: it may have reached `maxBytes`. */
+/** Lists pages until one is empty. A short page may not be the last one, because it may have reached `maxBytes`. */
 export async function* pagesOf<Entry>(
   list: (bounds: PageBounds, last: Entry | undefined) => Promise<readonly Entry[]>,
   bounds: PageBounds = PAGE,
@@ -71,7 +77,7 @@ export function walkLog(
   return walk(pagesOf(list, bounds))
 }
 
-/** Returns the first entries that fit on a page, at least one. */
+/** Returns the first entries that fit on a page: at least one, unless there are none. */
 export function takePage<Entry extends { readonly body: Uint8Array }>(
   entries: Iterable<Entry>,
   { limit, maxBytes }: PageBounds,
@@ -93,8 +99,8 @@ export interface LettersFrom {
 }
 
 /**
- * Reads dead letters, each once. If the letter to go on from is gone by then, the walk starts anew and skips those that were already read.
- * It may then yield letters from before a given `after`.
+ * Reads dead letters, each once. If the last letter of a page is gone when the next page is read, the walk starts again from the beginning
+ * and skips the letters that it has already read. It may then also yield letters from before a given `after`.
  */
 export async function* walkLetters<Letter extends { readonly id: string }>(
   list: (page: DeadLetterPage) => Promise<readonly Letter[]>,

@@ -1,4 +1,4 @@
-/** Claims due jobs of a store, at most `concurrency` at a time: when woken, when the next job is due, and every `pollMs`. */
+/** Claims due jobs from a store, at most `concurrency` at a time, whenever it is woken, when the next job is due, and every `pollMs`. */
 
 import { createAlarm } from '../kit/alarm.ts'
 import { backoff } from '../kit/backoff.ts'
@@ -29,23 +29,23 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #handle: HandleJob | undefined
   #workOptions: WorkOptions = { concurrency: 0 }
   #phase: 'open' | 'closing' | 'closed' = 'open'
-  /** Who paused: this process, or a mark for all processes. */
+  /** Which pauses are in force: one of this process (`here`), or one of all processes through a mark (`everywhere`). */
   readonly #pauses = new Set<'here' | 'everywhere'>()
-  /** The callers of `pause`, which wait until this process holds no claims. */
+  /** Functions that resolve the calls of `pause` that wait until this process holds no claims. */
   #pausing: (() => void)[] = []
-  /** Whether the last claims included a job that must run alone: until the next claims, one job runs at a time. */
+  /** Whether the last claims included a job that must run alone. If so, the next claim waits until no job runs, and asks for one job. */
   #isOneAtATime = false
-  /** True from a call of `wake` to the end of the claim that it started. */
+  /** True from a call of `wake` until the claim that the call starts has ended. */
   #isClaiming = false
   #wasWokenMeanwhile = false
   #claiming: Promise<void> | undefined
-  /** Whether there was room for more jobs after the last claim. This is stored because `room` may grow merely with time. */
+  /** Whether there was room for more jobs after the last claim. Stored, because asking `room` later may give a different answer. */
   #hasRoom = false
   #claimedThisTurn = 0
-  /** How many times the store has failed since it last answered. */
+  /** How many times in a row the store has failed. */
   #failures = 0
   #drains: (() => void)[] = []
-  /** Whether the drains also wait for jobs whose time is still to come. */
+  /** Whether the calls of `drain` also wait for jobs that come due later. */
   #drainsAll = false
 
   constructor(store: QueueStore<Claim>, options: WorkerOptions) {
@@ -71,10 +71,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
       this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
-      // A claim that fills all places does not end the turn: handlers that end in the same turn make room for one more claim.
+      // The limit is above `concurrency`, so that handlers that end in the same turn make room for one more claim.
       const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
       if (isTurnFull) setImmediate(this.#startClaiming)
-      // The claim comes after everything that ends in this turn, and sees the jobs that become due by it.
+      // The claim runs after everything that ends in this turn, so that it gets the jobs that come due as a result.
       else if (this.#isOrdered) process.nextTick(this.#startClaiming)
       else queueMicrotask(this.#startClaiming)
     }
@@ -93,7 +93,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (isPaused !== wasPaused) this.wake()
   }
 
-  /** Resolves when this process holds no claims any more. */
+  /** Resolves when this process no longer holds claims. */
   pause(): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#pauses.add('here')
@@ -107,7 +107,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.wake()
   }
 
-  /** @param all Whether to wait also for jobs whose time is still to come. */
+  /** @param all Whether to wait also for jobs that come due later. */
   drain(all = false): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#drainsAll ||= all
@@ -120,7 +120,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#phase = 'closing'
     if (graceMs > 0) await withTimeout(this.drain(), graceMs, clock)
     this.#graceEnd.abort()
-    // Handlers that obey the signal end in this turn, and their outcomes are recorded.
+    // Gives handlers that obey the signal one turn to end, so that their outcomes are recorded.
     if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve))
     this.#phase = 'closed'
     this.#alarm.set(undefined)
@@ -138,7 +138,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#claimedThisTurn = 0
   }
 
-  /** In an ordered store, a claim that is made now takes effect after the outcome, and may get a job that the outcome makes due. */
+  /**
+   * Wakes the worker before the outcome is answered: in an ordered store, the claim takes effect after the outcome, and may get a job that
+   * the outcome makes due.
+   */
   #wakeAfterHandler(): void {
     if (this.#isOrdered || !this.#hasRoom) this.wake()
   }
@@ -148,7 +151,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (!wasWokenBefore || this.#pauses.size > 0 || this.#drains.length > 0) this.wake()
   }
 
-  /** Awaits only promises: with a store that answers without them, it runs synchronously. */
+  /** Awaits only promises, so that it runs synchronously if the store answers without promises. */
   async #claimDue(): Promise<void> {
     this.#wasWokenMeanwhile = false
     let hasAnswered = true
@@ -199,7 +202,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     const { size, handling } = this.#running
     const { concurrency, room } = this.#workOptions
     if (!this.#mayClaim() || (this.#isOneAtATime && size > 0)) return 0
-    const free = Math.min(concurrency - handling, 2 * concurrency - size) // Up to twice as many jobs are held while outcomes are being recorded.
+    const free = Math.min(concurrency - handling, 2 * concurrency - size) // While outcomes are being recorded, up to twice as many jobs are held.
     const limit = this.#isOneAtATime ? Math.min(free, 1) : free
     return limit > 0 && room !== undefined ? Math.min(limit, room.count()) : limit
   }
@@ -214,23 +217,26 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#isOneAtATime = runsAlone !== undefined && claims.some(runsAlone)
     const areMany = claims.length > 1 || this.#running.size > 0
     if (this.#mayClaim() && !(this.#isOneAtATime && areMany)) return this.#startJobs(claims)
-    this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again at once.
+    this.#wasWokenMeanwhile ||= this.#isOneAtATime // The released jobs are due again at once, so another claim follows.
     try {
       await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
       this.#options.onError(error)
-      if (this.#phase !== 'closed') this.#startJobs(claims) // While this process holds them, no other process gets them.
+      if (this.#phase !== 'closed') this.#startJobs(claims) // The jobs are run after all: no other process gets them while this process holds them.
     }
   }
 
   #startJobs(claims: readonly Claim[]): void {
-    if (this.#handle === undefined) return // Nothing is claimed without a handler.
+    if (this.#handle === undefined) return // This cannot happen: nothing is claimed without a handler.
     if (this.#claimedThisTurn === 0 && claims.length > 0) setImmediate(this.#endTurn)
     this.#claimedThisTurn += claims.length
     this.#running.start(claims, this.#handle)
   }
 
-  /** Ends the drains unless jobs are left to wait for. Closing waits neither for retries nor for jobs that nothing claims. */
+  /**
+   * Ends the drains unless there are jobs left to wait for. A closing queue waits neither for retries nor for jobs that will not be
+   * claimed.
+   */
   #endDrainsUnlessDue(nextAt: number | undefined, hasWaiting: boolean): void {
     const isDue = nextAt !== undefined && nextAt <= this.#options.clock.now()
     const mustWait = this.#phase === 'open' ? isDue || hasWaiting : isDue && this.#mayClaim()
@@ -240,10 +246,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #nextLookAt(nextAt: number | undefined): number | undefined {
     if (this.#hasRoom) return this.#orNextPoll(nextAt)
     const roomAt = this.#nextRoomAt()
-    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain also waits for the jobs of other processes.
+    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain also waits for jobs that other processes hold, so the worker looks at each poll.
   }
 
-  /** Returns when there will be room again even if no job ends; undefined when a job has to end first. */
+  /** Returns the time at which there will be room again even if no job ends; undefined if a job has to end first. */
   #nextRoomAt(): number | undefined {
     const { concurrency, room } = this.#workOptions
     const mustEnd = this.#running.handling >= concurrency || this.#running.size >= 2 * concurrency
