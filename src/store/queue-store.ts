@@ -61,7 +61,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    *
    * @returns The ids of the skipped jobs; undefined if the store does not know them.
    * @param options With a `db`, the jobs must exist if and only if its transaction commits. The store throws a TypeError for a `db` that it
-   *   cannot use, and throws errors of the database unchanged. The caller bounds the waiting.
+   *   cannot use, and throws errors from the database unchanged. The caller limits how long to wait.
    */
   push(jobs: readonly Job[], options?: PushOptions): Answer<readonly string[] | undefined>
   /**

@@ -107,8 +107,8 @@ export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
    * Completes jobs, appends jobs with a note to the log, and commits everything. Afterwards, the outcomes that the handlers of these jobs
    * return change nothing.
    *
-   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. In both cases,
-   *   nothing was changed, unless only the answer to the commit was lost.
+   * @throws HooklineError (as a rejection) `lease_lapsed` when a claim is over, `queue_unavailable` when PostgreSQL fails. In both cases
+   *   nothing was changed, unless the commit succeeded and only the answer to it was lost.
    */
   commit(completions: readonly Completion<Claim>[]): Promise<void>
   /** Rolls back the transaction, even while a statement is running. Never rejects. */

@@ -1,4 +1,4 @@
-/** The connection to Redis, and its errors. A call that was rejected because it took too long is not sent later. */
+/** The connection to Redis, and its errors. A call that was rejected because it took too long is never sent later. */
 
 import { randomUUID } from 'node:crypto'
 import { createRedisBackend, Queue, Worker } from 'bullmq'
@@ -17,15 +17,15 @@ export interface Engine {
 }
 
 /**
- * Checks a Redis and the queue in it before a call: after each connection, because it may be to another server, and once a minute, because
- * an operator may have changed the settings or deleted the data.
+ * Checks a Redis server and the queue on it before a call: after each connection, because the server may be a different one, and once a
+ * minute, because an operator may have changed the settings or deleted the data.
  */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 
 const CHECK_EVERY_MS = 60_000
 
 export class Connection {
-  /** Identifies the queue: connections to the same queue have the same text. */
+  /** Identifies the queue: connections to the same queue have the same `place`. */
   readonly place: string
   readonly #settings: BullmqSettings
   readonly #checkServer: Check
@@ -33,7 +33,7 @@ export class Connection {
   readonly #channel: string
   readonly #self = randomUUID()
   #engine: Promise<Engine> | undefined
-  /** Set while calls are waiting for the client to connect. */
+  /** Resolves when the client has connected. Undefined while no call waits for this. */
   #ready: PromiseWithResolvers<void> | undefined
   #checking: Promise<void> | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -60,10 +60,10 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call stores the use, or finds that the jobs have the other use.
+    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call checks again, and so stores the use, or finds that the jobs have the other use.
   }
 
-  /** @param since When the caller began to wait: a push may have waited for other pushes. */
+  /** @param since When the caller began to wait, which is earlier than now if a push has waited behind other pushes. */
   async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
@@ -79,16 +79,16 @@ export class Connection {
     }
   }
 
-  /** Wakes the other processes. A process that misses the message finds the job within `pollMs`. */
+  /** Tells the other processes that a job was pushed. A process that misses this message finds the job within `pollMs`. */
   announcePush(): void {
     this.#client.publish(this.#channel, this.#self).catch(() => {})
   }
 
-  /** Calls back when another process has pushed, and after each connection, because a push may have been missed before. */
+  /** Calls `listener` when another process has pushed, and after each connection, because a push may have been missed before it. */
   onPush(listener: () => void): void {
-    // It may be silent for as long as nothing is pushed. It subscribes again at each `ready`.
+    // This connection has no `socketTimeout`, because it is silent while nothing is pushed. It subscribes again at each `ready`.
     const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
-    subscriber.on('error', () => {}) // The other connection reports the same error.
+    subscriber.on('error', () => {}) // The main connection reports the same error.
     subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))
     subscriber.on('message', (_channel, sender) => sender !== this.#self && listener())
     subscriber.connect().catch(() => {})
@@ -100,7 +100,7 @@ export class Connection {
     this.#endWait()
     for (const each of [this.#client, this.#subscriber]) each?.disconnect()
     const opened = await this.#engine?.catch(() => undefined)
-    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)]) // True: do not wait for running jobs.
+    await Promise.allSettled([opened?.queue.close(), opened?.worker.close(true)]) // `true` means: do not wait for running jobs.
   }
 
   #reportError(error: unknown): void {
@@ -109,9 +109,7 @@ export class Connection {
     if (!this.#isClosed) this.#settings.onError(this.#failed(error))
   }
 
-  /**
-   * Explains an error. A command that failed for lack of a connection does not name the cause, but the last error of the connection does.
-   */
+  /** Explains an error. If a command failed because there was no connection, only the last error of the connection names the cause. */
   #failed(error: unknown): HooklineError {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', 'no answer', PUSH_AGAIN)
@@ -131,7 +129,7 @@ export class Connection {
     this.#ready = undefined
   }
 
-  /** Opens the engine. If that fails, the next call opens another one: BullMQ gives up for good when its first commands fail. */
+  /** Opens the engine. If that fails, the next call opens another one, because BullMQ gives up permanently when its first commands fail. */
   #openEngine(): Promise<Engine> {
     const opened = createEngine(this.#settings, this.#client, (error) => this.#reportError(error))
     opened.catch(() => {
@@ -153,14 +151,14 @@ const PUSH_AGAIN = 'Create a new queue and push again: jobs that were already st
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {
-    lazyConnect: true, // Importing the module, as in a build, must not keep the process alive or need a Redis.
+    lazyConnect: true, // Creating a queue, as a module may do during a build, must not keep the process alive or need a Redis.
     // A command whose caller has given up must not be sent later.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     // A silent connection is closed, which ends all calls that wait for it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    disconnectTimeout: 100, // An ioredis timer keeps the process alive this long.
+    disconnectTimeout: 100, // A disconnect starts an ioredis timer that keeps the process alive this long.
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
     reconnectOnError: comesFromReplica,
     replyMapping: 'legacy', // BullMQ needs replies in this form, but the user's options may ask for another.
@@ -169,7 +167,7 @@ function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   return typeof connection === 'string' ? new Redis(connection, required) : new Redis({ ...connection, ...required })
 }
 
-/** Returns whether the server refused to write because it is a replica, as it is after a planned failover. */
+/** Returns whether the server refused to write because it is a replica, which happens after a planned failover. */
 function comesFromReplica({ message }: Error): boolean {
   return message.includes('READONLY')
 }
@@ -179,20 +177,20 @@ async function createEngine(
   client: Redis,
   onError: (error: unknown) => void,
 ): Promise<Engine> {
-  // Otherwise BullMQ would send INFO, and fail for a Redis user who may not run it. `redis-server.ts` checks the server.
+  // Without `skipVersionCheck`, BullMQ would send INFO, and fail for a Redis user who may not run it. `redis-server.ts` checks the version instead.
   const common = { connection: client, prefix, skipVersionCheck: true }
   const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
     autorun: false,
     name: randomUUID(), // BullMQ stores this name with each job that it claims.
     lockDuration: leaseMs,
-    // BullMQ uses the longest interval of all processes of the queue: a process with a long lease must not delay the others.
+    // BullMQ uses the longest interval of all processes of the queue, so the interval is limited: a process with a long lease must not delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
-    maxStalledCount: 2 ** 31 - 1, // The handler decides how many times are too many.
+    maxStalledCount: 2 ** 31 - 1, // Practically no limit: the handler decides how many times are too many.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
-  // The worker has no processor: the store claims jobs through it. Without the factory, it would open a second connection to wait for jobs.
+  // The worker has no processor, because the store claims jobs through it manually. Without the factory, the worker would open a second connection to wait for jobs.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )
@@ -206,8 +204,8 @@ async function createEngine(
 const MAX_EVENTS = 1_000
 
 /**
- * Turns an error from Redis, BullMQ or the connection into one that users may see: it leaves out commands, which hold passwords and bodies.
- * An `error` that is undefined stands for a timeout.
+ * Turns an error from Redis, BullMQ or the connection into an error that users may see, without the command, which may contain passwords or
+ * bodies. If `error` is undefined, the call timed out.
  */
 function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
   // The message of a SyntaxError quotes the data, so the error is not passed on as the cause.
@@ -226,12 +224,14 @@ const UNREACHABLE = 'Check that `connection` points to a running server, for exa
 const REFUSED = "Check the password of `connection`, the user's rights, and the server's memory and role."
 const UNREADABLE = "Repair or remove the job with BullMQ's tools."
 
-/** Returns whether BullMQ refused because the job is no longer where it was. */
+/** Returns whether BullMQ refused a call because the job is no longer in the expected state. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 
-/** Resolves to undefined if BullMQ refuses because the job is no longer where it was, which means that the claim is over. */
+/**
+ * Resolves to undefined if BullMQ refuses the call because the job is no longer in the expected state, which means that the claim is over.
+ */
 export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -241,7 +241,7 @@ export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Returns whether an error is an answer of Redis itself. */
+/** Returns whether an error is an error reply from Redis. */
 export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
@@ -252,7 +252,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** Returns the error without the command that failed, which holds passwords and bodies. */
+/** Returns the error without the command that failed, because the command may contain passwords or bodies. */
 function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error) || !('command' in error)) return error
   const { name, message, stack = '' } = error

@@ -1,18 +1,21 @@
-/** A job as BullMQ stores it: its data and, in its progress, what is known about claims that have not ended. */
+/** A job as BullMQ stores it: its data, and its progress, which counts the claims since the last outcome. */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
 import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
 
-/** The data of a job. Bytes are in base64, which needs no escapes in JSON. */
+/** The data of a job. Bytes are stored as base64, which needs no escapes in JSON. */
 interface Data {
   readonly body: string
   readonly retryState?: string | undefined
   readonly dueAt?: number | undefined
 }
 
-/** The claims of a job so far. An outcome replaces this progress; a claim that ends without an outcome leaves it to the next claim. */
+/**
+ * The claims of a job so far. An outcome replaces this progress. If a claim ends without an outcome, the next claim goes on from its
+ * progress.
+ */
 interface Progress {
-  /** How many claims have begun that count. */
+  /** How many of the claims that have begun count. */
   readonly claims?: number
   readonly firstAt?: number
   /** When the job was redriven. */
@@ -22,7 +25,7 @@ interface Progress {
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob<Data>
   readonly token: string
-  /** When the job was claimed, by the monotonic clock. */
+  /** When the job was claimed, according to the monotonic clock. */
   readonly claimedAt: number
   /** Whether the progress counts this claim. */
   isCounted: boolean
@@ -33,14 +36,17 @@ export type BulkJob = { readonly name: string; readonly data: Data; readonly opt
 
 const JOB_NAME = 'hookline'
 
-/** Converts a job for BullMQ. While the job exists, its id is taken; once the job is complete, BullMQ's deduplication remembers the id. */
+/**
+ * Converts a job for BullMQ. While the job exists, BullMQ accepts no other job with its id; once the job is complete, BullMQ's
+ * deduplication remembers the id.
+ */
 export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
   const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
   const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs }, ...(delay > 0 && { delay }) }
   return { name: JOB_NAME, data: { body: encode(body) }, opts }
 }
 
-/** Returns a claim; undefined for a job that Hookline did not write. */
+/** Converts a job to a claim; returns undefined for a job that Hookline did not write. */
 export function toClaim(job: StoredJob, token: string, claimedAt: number): BullmqClaim | undefined {
   if (!isOurs(job)) return undefined
   const { id = '', processedOn = 0 } = job
@@ -76,9 +82,9 @@ export function dueAtOf(job: StoredJob): number {
 }
 
 /**
- * Returns the data for an outcome.
+ * Returns the data to store with an outcome.
  *
- * @param dueAt When a retry is due. Undefined for a dead letter, which comes due again once it is redriven.
+ * @param dueAt When a retry is due. Undefined for a dead letter, which comes due only when it is redriven.
  */
 export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
   return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
@@ -94,9 +100,7 @@ export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: bo
   return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
 }
 
-/**
- * Returns the error that makes a job a dead letter. Its stack is empty: BullMQ would store the stack, too, which says nothing useful.
- */
+/** Returns the error that makes a job a dead letter. The stack is empty, because BullMQ would store it, and it says nothing useful. */
 export function failure(reason: string): Error {
   return Object.assign(new UnrecoverableError(reason), { stack: '' })
 }

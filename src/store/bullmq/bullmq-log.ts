@@ -1,4 +1,4 @@
-/** The log of a queue: a Redis stream beside the BullMQ keys. An entry is written before its job is completed. */
+/** The log of a queue: a Redis stream next to the BullMQ keys. An entry is written before its job is completed. */
 
 import { createBatcher } from '../../kit/batcher.ts'
 import type { LogStore } from '../queue-store.ts'
@@ -7,7 +7,8 @@ import { takePage } from '../walk.ts'
 import type { Connection } from './bullmq-connection.ts'
 
 /**
- * Appends entries. A cursor begins with the time, or with that of the latest cursor if the clock was set back, so cursors never decrease.
+ * Appends entries. A cursor begins with the time or, if the clock was set back, with the time of the latest cursor, so cursors never
+ * decrease.
  */
 const APPEND = `
   local last = redis.call('HMGET', KEYS[1], 'ms', 'seq')
@@ -21,7 +22,7 @@ const APPEND = `
     redis.call('XADD', KEYS[2], cursor, 'at', ARGV[1], 'id', ARGV[i], 'body', ARGV[i + 1], 'note', ARGV[i + 2])
   end`
 
-/** Drops the oldest entries. The fields of an entry are at, id, body and note. */
+/** Drops the oldest entries. The fields of an entry are `at`, `id`, `body` and `note`, in this order. */
 const TRIM = `
   local bytes, count = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0), 0
   while count < tonumber(ARGV[3]) do
@@ -57,7 +58,7 @@ export interface BullmqLog extends LogStore {
   append(id: string, body: Uint8Array, note: Uint8Array): Promise<void>
 }
 
-/** @param key The key of the hash that holds the counters. The entries are in a stream beside it. */
+/** @param key The key of the hash that holds the counters. The stream with the entries has a key that begins with this key. */
 export function createLog(connection: Connection, key: string, now: () => number): BullmqLog {
   const stream = `${key}:log`
 

@@ -1,9 +1,9 @@
-/** The marks of a queue: two sorted sets in Redis beside the BullMQ keys, by version and by end. */
+/** The marks of a queue: two sorted sets in Redis, one by version and one by end, next to the BullMQ keys. */
 
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './bullmq-connection.ts'
 
-/** Sets marks. The versions are counted in the hash of the queue. */
+/** Sets marks. The hash of the queue holds the last version. */
 const SET = `
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])) do redis.call('ZREM', KEYS[2], key) end
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])
@@ -21,7 +21,7 @@ const LIST = `
   end
   return found`
 
-/** @param key The key of the hash that counts the versions. The marks are beside it. */
+/** @param key The key of the hash that holds the last version. The keys of the marks begin with this key. */
 export function createMarks(connection: Connection, key: string): MarkStore {
   const keys = [key, `${key}:marks`, `${key}:marks-ended`]
 

@@ -22,44 +22,44 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
-   * Where Redis is: a URL that begins with redis:// or rediss://, ioredis options, or an ioredis instance, of which only the options
-   * are used. The queue opens its own connection, and a second one while it has a handler. The type admits undefined so that
+   * Where Redis is: a URL that begins with redis:// or rediss://, ioredis options, or an ioredis instance, whose options are used but not
+   * its connection. The queue opens its own connection, and a second one while it has a handler. The type admits undefined so that
    * `process.env.X` compiles; a missing connection is a TypeError.
    */
   readonly connection: string | RedisOptions | Redis | undefined
   /**
-   * The prefix of all keys: those of BullMQ begin with `<prefix>:`, those of Hookline with `<prefix>-hookline`. Default `bull`, as in
-   * BullMQ.
+   * The prefix of all keys: BullMQ keys begin with `<prefix>:`, and Hookline keys with `<prefix>-hookline`. Default `bull`, as in BullMQ.
    */
   readonly prefix?: string
   /**
-   * How long a claim lasts after its process dies, in milliseconds. The queue renews the claim while the handler runs. After the end of the
-   * process, the first worker with room for the job claims it again, within 5/4 of this time plus one `pollMs`. Default 20 000.
+   * How long a claim lasts after its process dies, in milliseconds. The queue renews the claim while the handler runs. After the process
+   * has died, the first worker with room for the job claims it again, at the latest after 5/4 of this time plus one `pollMs`. Default 20
+   * 000.
    */
   readonly leaseMs?: number
-  /** How often to look for jobs that are due, in milliseconds. Pushes of other processes are announced at once. Default 100. */
+  /** How often to look for jobs that are due, in milliseconds. Pushes by other processes are announced at once. Default 100. */
   readonly pollMs?: number
-  /** How long an id is remembered, in milliseconds, from its push. Default 24 hours. */
+  /** How long the id of a job is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
   /**
-   * Whether to accept a Redis that deletes keys when its memory is full, and with them jobs or the ids of the dedupe window. Default false:
-   * each call rejects with `queue_unavailable` while the `maxmemory-policy` of Redis is anything but `noeviction`.
+   * Whether to accept a Redis that deletes keys when its memory is full, which may delete jobs or the ids in the dedupe window. Default
+   * false: each call rejects with `queue_unavailable` while the `maxmemory-policy` of Redis is anything but `noeviction`.
    */
   readonly allowEviction?: boolean
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
-   * An observer claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
+   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
+   * running workers. An observer claims and creates nothing, and `work` throws a TypeError. Until the queue exists, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
-   * How long Redis may be silent, in milliseconds, before its connection is closed and calls reject with `queue_unavailable`. Default
-   * 3 000.
+   * How long Redis may be silent, in milliseconds, before the connection is closed and calls reject with `queue_unavailable`. Default 3
+   * 000.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work: a lost connection, or a claim or an outcome that Redis did not accept. The queue retries
-   * automatically. Default: prints a line for each error, see `logger`.
+   * Receives the errors of background work, such as a lost connection, or a claim or an outcome that Redis did not accept. The queue
+   * retries automatically. Default: a line is printed for each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
@@ -89,7 +89,7 @@ const DEFAULTS = {
   timeoutMs: 3_000,
 }
 
-/** Checks the options, and adds the defaults. @throws TypeError that names the option, and never quotes a URL. */
+/** Checks the options, and adds the defaults. @throws TypeError that names the option. It never quotes a URL. */
 export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)
   const { name, connection } = options

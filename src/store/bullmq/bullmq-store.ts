@@ -1,4 +1,4 @@
-/** The store of a queue on BullMQ: jobs in Redis, which are claimed manually, through a worker that does not run by itself. */
+/** The store of a queue on BullMQ: the jobs are in Redis, and are claimed manually through a BullMQ worker that does not run by itself. */
 
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -32,7 +32,9 @@ type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
-/** How long a handler runs before its claim is counted in Redis. From then on, the claim counts even if the process dies. */
+/**
+ * How long a handler runs before its claim is counted in Redis, in milliseconds. From then on, the claim counts even if the process dies.
+ */
 export const COUNT_AFTER_MS = 50
 
 interface Push {
@@ -71,13 +73,16 @@ class BullmqStore implements Store {
   })
   /** The claims whose outcomes are not recorded yet, keyed by the id of the job. */
   readonly #held = new Map<string, BullmqClaim>()
-  /** The tokens of claims that were not answered. */
+  /** The tokens of claims whose answers were lost. */
   readonly #lostTokens = new Set<string>()
   readonly #tokenPrefix = randomUUID()
   #tokens = 0
-  /** Whether the last claim left no due jobs. Undefined once `nextDueAt` has used it. */
+  /** Whether the last claim left no due jobs. Undefined once `nextDueAt` has used this value. */
   #isDrained: boolean | undefined
-  /** How many jobs the next claim asks for: one after a claim that found none, and more while there are many. */
+  /**
+   * The maximum number of jobs that the next claim asks for: small after a claim that found few jobs, and doubled while claims find as many
+   * as they ask for.
+   */
   #nextLimit = 1
   #freedStalledAt = Number.NEGATIVE_INFINITY
   /** The timer that counts long claims. */
@@ -115,7 +120,7 @@ class BullmqStore implements Store {
     })
   }
 
-  /** Redis counts the claims of all processes in windows of a second, each of which begins with its first claim. */
+  /** Redis counts the claims of all processes together. Each window of one second begins with the first claim in it. */
   readonly limit: NonNullable<Store['limit']> = (maxPerSecond) => {
     this.#limiter = { max: maxPerSecond, duration: 1_000 }
   }
@@ -127,10 +132,10 @@ class BullmqStore implements Store {
     const { job, token } = claim
     if ('complete' in outcome) {
       await this.#append(claim, outcome.log)
-      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // False: do not claim the next job.
+      await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // `false` means: do not claim the next job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // Otherwise, the progress counts no claims.
+        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // If neither is true, the progress counts no claims, and need not be reset.
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
       })
@@ -145,14 +150,14 @@ class BullmqStore implements Store {
     this.#held.delete(claim.id)
   }
 
-  /** Works like BullMQ's own workers: the call that completes a job also claims the next one, with the same token. */
+  /** As in BullMQ's own workers, the call that completes a job also claims the next one, with the same token. */
   readonly finishAndClaim: NonNullable<Store['finishAndClaim']> = async (claim, { log: note }) => {
     const { job, token } = claim
     await this.#append(claim, note)
     return this.#call(async ({ worker }) => {
       const result = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
-      const [data, id] = result ?? [] // The next job; none if the claim was over or no job is due.
+      const [data, id] = result ?? [] // The next job; undefined if the claim was over or no job is due.
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
     })
   }
@@ -160,7 +165,7 @@ class BullmqStore implements Store {
   readonly release: Store['release'] = async (claims, { wereHandled }) => {
     const miscounted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
     await Promise.all(miscounted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
-    const lastFirst = claims.toReversed() // Each job goes to the head of the waiting jobs.
+    const lastFirst = claims.toReversed() // Each job goes to the head of the waiting jobs, so the first job goes last.
     await this.#call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
     for (const { id } of claims) this.#held.delete(id)
   }
@@ -169,11 +174,14 @@ class BullmqStore implements Store {
     const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
     await this.#call(async (engine) => {
       await engine.worker.extendJobLocks(ids, locks, this.leaseMs)
-      await this.#freeStalled(engine) // While each completion claims the next job, `claim` is not called.
+      await this.#freeStalled(engine) // This is done here as well as in `claim`, which is not called while each completion claims the next job.
     })
   }
 
-  /** Does not report jobs that come due later: each claim makes BullMQ move them, and the queue claims every `pollMs`. */
+  /**
+   * Does not report jobs that come due later: each claim makes BullMQ move the jobs that have come due, and the queue claims every
+   * `pollMs`.
+   */
   readonly nextDueAt: Store['nextDueAt'] = async () => {
     const wasDrained = this.#isDrained
     this.#isDrained = undefined
@@ -183,7 +191,10 @@ class BullmqStore implements Store {
 
   readonly onChange = (listener: () => void): void => this.#connection.onPush(listener)
 
-  /** Does not count `retrying`: BullMQ delays a retry just like a job for later, and counts a due retry among the waiting jobs. */
+  /**
+   * Does not count `retrying`, because BullMQ does not distinguish a retry from other delayed jobs or, once it is due, from other waiting
+   * jobs.
+   */
   readonly counts = (): Promise<QueueCounts> =>
     this.#call(async ({ queue }) => {
       const [found, waiting, delayed] = await Promise.all([
@@ -231,8 +242,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Releases jobs that were claimed by calls without an answer, so that no handler saw them. Tries every token on every job: BullMQ refuses
-   * the wrong ones.
+   * Releases jobs whose claims were not answered, so that no handler saw the jobs. Tries every token on every job, because BullMQ refuses
+   * the wrong tokens.
    */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
     if (this.#lostTokens.size === 0) return
@@ -245,9 +256,9 @@ class BullmqStore implements Store {
     for (const token of lost) this.#lostTokens.delete(token)
   }
 
-  /** Claims jobs with one command for each, in one round trip. */
+  /** Claims jobs with one command for each job, all in one round trip. */
   async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
-    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // The engine may not be the same as last time.
+    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // Set for each claim, because the engine may not be the same as at the last one.
     const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     this.#isDrained = found.length < limit
@@ -261,13 +272,13 @@ class BullmqStore implements Store {
   async #fetchOne(worker: Worker): Promise<Found | undefined> {
     this.#tokens += 1
     const token = `${this.#tokenPrefix}:${this.#tokens}`
-    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // False: do not wait until there is a job.
+    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // `block: false` means: do not wait until there is a job.
     return job && { job, token }
   }
 
   /**
-   * Remembers the token of a claim that was not answered. An error from Redis or BullMQ is an answer, and so is a SyntaxError: the job
-   * arrived, but its data is not JSON.
+   * Remembers the token of a claim whose answer was lost. An error from Redis or BullMQ is an answer, and so is a SyntaxError, which means
+   * that the job arrived but its data is not JSON.
    */
   async #noteIfLost<T>(token: string, claimed: Promise<T>): Promise<T> {
     try {
@@ -278,16 +289,16 @@ class BullmqStore implements Store {
     }
   }
 
-  /** Turns the jobs that were found into claims, and those that Hookline did not write into dead letters. */
+  /** Converts the jobs that were found to claims. Jobs that Hookline did not write become dead letters. */
   async #readAll(found: readonly Found[]): Promise<readonly BullmqClaim[]> {
     const claims = found.flatMap(({ job, token }) => toClaim(job, token, this.#clock.monotonic()) ?? [])
     for (const claim of claims) this.#held.set(claim.id, claim)
     if (claims.length > 0) this.#countLater()
     if (claims.length < found.length) await Promise.all(found.map((job) => this.#removeForeign(job)))
-    // If an earlier claim ended without an outcome, this one counts from its start: otherwise, a job could end one process after the other without being counted.
+    // If an earlier claim ended without an outcome, this claim is counted at its start. Otherwise, a job could crash one process after the other without being counted.
     const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
     for (const claim of stalled) this.#count(claim)
-    if (stalled.length > 0) await nextTurn() // The commands are sent before the handlers run.
+    if (stalled.length > 0) await nextTurn() // Lets the commands be sent before the handlers run.
     return claims
   }
 
@@ -298,11 +309,14 @@ class BullmqStore implements Store {
       const failedAt = new Date(this.#clock.now())
       this.#reportUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt })
     } catch {
-      // The claim lapses, and the job is claimed again.
+      // The claim will lapse, and the job will then be claimed again.
     }
   }
 
-  /** Counts a claim without waiting: otherwise, a lost answer would reject a claim that counts even though no handler saw it. */
+  /**
+   * Counts a claim without waiting for the answer. Otherwise, if the answer was lost, the claim would be rejected: it would count although
+   * no handler saw the job.
+   */
   #count(claim: BullmqClaim): void {
     this.#call(() => this.#setProgress(claim, true)).catch(() => {})
   }
@@ -325,8 +339,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Acts if the claim is current. BullMQ checks the lock of a job before it moves the job, but not before it stores data, so the lock is
-   * first extended by a full lease.
+   * Calls `act` if the claim is current. The lock is first extended by a full lease, because BullMQ checks the lock before it moves the
+   * job, but not before it stores data.
    */
   async #whileHeld({ job, token }: BullmqClaim, act: () => Promise<unknown>): Promise<void> {
     await this.#call(async () => {
@@ -335,7 +349,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Appends a job to the log before it is completed, so that none is missed. If the process dies in between, the job is in the log twice.
+   * Appends a job to the log. This comes before the job is completed, so that no job is missing in the log. If the process dies in between,
+   * the job is in the log twice.
    */
   async #append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return

@@ -1,4 +1,4 @@
-/** Lists and changes the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. */
+/** Lists and changes the dead letters, which BullMQ calls failed jobs, and the jobs that wait or are claimed. */
 
 import type { Job, Queue } from 'bullmq'
 import type { CheckedPage } from '../queue-store.ts'
@@ -10,7 +10,7 @@ import { bodyOf, isOurs, toData, toDeadLetter } from './bullmq-job.ts'
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const READ_AT_ONCE = 20
-/** How many places a dead letter may have moved since the last page. If it has moved further, all dead letters are searched. */
+/** How many places around its last known place a dead letter is searched for. If it is not there, all dead letters are searched. */
 const NEAR = 100
 
 interface Range {
@@ -21,7 +21,7 @@ interface Range {
 export class StoredJobs {
   readonly #connection: Connection
   readonly #now: () => number
-  /** The last dead letter of the last page, and its place. */
+  /** The last dead letter of the page that was listed last, and its place. */
   #lastListed: { readonly id: string; readonly rank: number } | undefined
 
   constructor(connection: Connection, now: () => number) {
@@ -43,7 +43,7 @@ export class StoredJobs {
     return []
   }
 
-  /** Reads all ids in one step, so that a job that moves in the meantime is not missed. */
+  /** Reads all ids in one step, so that a job that changes its state during the listing is not missed. */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     const ids = await this.#connection.call(({ queue }) => queue.getRanges([...STATES], 0, -1))
     yield* this.#readPages(ids, PAGE, (job) => ({ id: job.id ?? '', body: bodyOf(job) }))
@@ -67,8 +67,8 @@ export class StoredJobs {
   }
 
   /**
-   * BullMQ cannot check the state of a job in the step that changes its data: a dead letter that is redriven at this moment gets the given
-   * retry state.
+   * Replaces bodies and retry states. BullMQ cannot check the state of a job in the step that changes its data, so a dead letter that is
+   * redriven at this moment also gets the new retry state.
    */
   async rewrite(letters: readonly DeadLetter[]): Promise<void> {
     const byId = new Map(letters.map((letter) => [letter.id, letter]))
@@ -80,7 +80,10 @@ export class StoredJobs {
     })
   }
 
-  /** Removes jobs. BullMQ reports a job that is already gone as removed, too, but a handled job has left its id in the dedupe window. */
+  /**
+   * Removes jobs. BullMQ reports a job as removed even if it was already gone, but a job that was handled is recognised by its id in the
+   * dedupe window.
+   */
   remove(ids: readonly string[]): Promise<number> {
     return this.#countEach(
       ids,
@@ -93,8 +96,8 @@ export class StoredJobs {
   }
 
   /**
-   * Finds the ids after a given one. BullMQ does not know the place of an id, so the search begins near the end of the previous page, and
-   * then covers all ids.
+   * Finds the ids that follow a given id. BullMQ does not know the place of an id, so the search begins near the end of the previous page,
+   * and then covers all ids.
    */
   async #findAfter(after: string, limit: number, isAscending: boolean): Promise<Range> {
     const near = this.#lastListed?.id === after ? this.#lastListed.rank : 0
@@ -106,7 +109,7 @@ export class StoredJobs {
     return { first: 0, ids: await this.#failedIds(0, limit - 1, isAscending) }
   }
 
-  /** Reads jobs in pages, leaving out those that are gone. */
+  /** Reads jobs in pages, leaving out jobs that are gone. */
   async *#readPages<Entry extends { readonly body: Uint8Array }>(
     ids: readonly string[],
     bounds: PageBounds,

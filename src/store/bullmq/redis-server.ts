@@ -1,4 +1,7 @@
-/** Checks a Redis before a queue uses it: that it keeps what it acknowledges, and that its queue has the version of this release. */
+/**
+ * Checks a Redis server before a queue uses it: that the server keeps what it acknowledges, and that the queue on it has the version of
+ * this release.
+ */
 
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue-types.ts'

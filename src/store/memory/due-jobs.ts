@@ -1,6 +1,6 @@
 /**
- * The order of the jobs of a queue in memory. Due jobs are first in, first out, one of each group at a time. The others are in a heap by
- * their times.
+ * The order of the jobs of a queue in memory. Due jobs are handled first in, first out, one job of each group at a time. Jobs that are not
+ * due yet are in a heap, ordered by their times.
  */
 
 import type { Clock } from '../../kit/clock.ts'
@@ -10,7 +10,7 @@ import { createTimeHeap } from './time-heap.ts'
 export interface Waiting {
   readonly group: string | undefined
   dueAt: number
-  /** Whether the other jobs of its group wait behind it, while it is due, is claimed, or waits for its retry. */
+  /** Whether the job is the first of its group, for which the others wait: it is due, is claimed, or waits for its retry. */
   isFirst: boolean
   /** The place of the job among the due jobs. */
   place: number
@@ -19,10 +19,13 @@ export interface Waiting {
 export class DueJobs<Entry extends Waiting> {
   readonly #clock: Clock
   readonly #due = createFifo<Entry>()
-  /** The due jobs that were behind others of their groups, by their places: they may belong before jobs in `#due`. */
+  /**
+   * The due jobs that used to wait behind other jobs of their groups, ordered by `place`. They are kept apart, because they may belong
+   * before jobs in `#due`.
+   */
   readonly #advanced = createTimeHeap<Entry>()
   readonly #later = createTimeHeap<Entry>()
-  /** The jobs that wait behind the first job of their group, keyed by group. */
+  /** The jobs that wait behind the first job of each group, keyed by group. */
   readonly #behind = new Map<string, Fifo<Entry>>()
   #places = 0
 
@@ -35,14 +38,14 @@ export class DueJobs<Entry extends Waiting> {
     return this.#due.size + this.#advanced.size
   }
 
-  /** Adds a job, behind those that are already due. */
+  /** Adds a job, behind the jobs that are already due. */
   add(entry: Entry): void {
     this.moveDue()
     if (entry.dueAt <= this.#clock.now()) this.#join(entry)
     else this.#later.push(entry, entry.dueAt)
   }
 
-  /** Makes due the jobs whose time has come. */
+  /** Moves the jobs whose time has come to the due jobs. */
   moveDue(): void {
     const now = this.#clock.now()
     for (let at = this.#later.nextAt(); at !== undefined && at <= now; at = this.#later.nextAt()) {
@@ -58,7 +61,7 @@ export class DueJobs<Entry extends Waiting> {
     return isAdvanced ? this.#advanced.pop() : this.#due.shift()
   }
 
-  /** Takes a job out of its group. If it was the first, the next job of the group becomes due. */
+  /** Takes a job out of its group. If the job was the first of the group, the next job of the group becomes due. */
   leaveGroup(entry: Entry): void {
     const { group } = entry
     if (group === undefined || !entry.isFirst) return
@@ -73,12 +76,12 @@ export class DueJobs<Entry extends Waiting> {
     for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** Returns when the next of the jobs that are not due yet comes due. */
+  /** Returns the time at which the next job comes due, of those that are not due yet. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }
 
-  /** Returns when the job that has been due longest came due; undefined when none is due. */
+  /** Returns the time at which the oldest due job came due; undefined if no job is due. */
   oldestDueAt(): number | undefined {
     const dueAt = [this.#due.peek(), this.#advanced.peek()].flatMap((entry) => entry?.dueAt ?? [])
     return dueAt.length === 0 ? undefined : Math.min(...dueAt)

@@ -1,4 +1,4 @@
-/** A queue in the memory of this process: for destinations and inboxes whose jobs need not outlive it. */
+/** A queue in the memory of this process, for destinations and inboxes whose jobs need not outlive the process. */
 
 import { aClock, checkOptions, type OptionChecks, requireText, whole } from '../../kit/checks.ts'
 import { createQueue } from '../create-queue.ts'
@@ -17,12 +17,12 @@ const CHECKS: OptionChecks<MemoryQueueOptions> = {
 }
 
 /**
- * Creates a queue whose jobs are lost when the process ends. `close()` returns those that are not complete.
+ * Creates a queue whose jobs are lost when the process ends. `close()` returns the jobs that are not complete.
  *
- * - Once the queue has a handler, a job that waits for its time keeps the process alive.
+ * - If the queue has a handler, a job that waits for its time keeps the process alive.
  * - Bodies and retry states are kept as given, not copied: do not write to them afterwards.
  * - Within its grace period, `close()` handles the jobs that are due, and does not wait for jobs that come due later. It also returns the
- *   jobs that are still running when the grace period ends, but no dead letters: those were reported when they failed.
+ *   jobs that are still running when the grace period ends, but no dead letters, which were reported when they failed.
  *
  * @throws TypeError that names the option.
  * @example

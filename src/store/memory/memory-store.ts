@@ -1,4 +1,4 @@
-/** The store of a queue in memory: its jobs, dead letters and log, within bounds. */
+/** The store of a queue in memory: its jobs, dead letters and log, with limits on their number and size. */
 
 import { type Clock, systemClock } from '../../kit/clock.ts'
 import { createFifo } from '../../kit/fifo.ts'
@@ -21,20 +21,20 @@ interface Entry extends Waiting {
 
 /** Options of `memoryQueue`. */
 export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
-  /** Names the queue in its errors. Default `memory`. */
+  /** The name of the queue in error messages. Default `memory`. */
   readonly name?: string
   /** The maximum number of jobs that wait or are claimed. Default 100 000. */
   readonly maxJobs?: number
   /**
-   * The maximum total size of bodies and retry states, in bytes. Default 256 MiB. The log and dead letters count, too, but make way for new
-   * jobs.
+   * The maximum total size of bodies and retry states, in bytes. The log and dead letters also count, but are dropped to make room for new
+   * jobs. Default 256 MiB.
    */
   readonly maxBytes?: number
-  /** The maximum number of dead letters: beyond it, the oldest is forgotten. Default 10 000. */
+  /** The maximum number of dead letters. When it is exceeded, the oldest dead letter is forgotten. Default 10 000. */
   readonly maxDeadLetters?: number
   /**
-   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. Only the latest `maxJobs` ids
-   * are remembered.
+   * How long the id of a completed job is remembered, in milliseconds from its completion. Only the latest `maxJobs` ids are remembered.
+   * Default 24 hours.
    */
   readonly dedupeWindowMs?: number
 }
@@ -47,7 +47,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** Stands for the time at which a due job came due, which would be in the future after the machine's clock was set back. */
+/** Returned as the time of a due job: its own time may be in the future if the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -71,7 +71,7 @@ class MemoryStore implements Store {
   /** The ids in the dedupe window. */
   readonly #completedIds = new Set<string>()
   readonly #completed = createFifo<{ readonly id: string; readonly until: number }>()
-  /** The entries of the log, keyed by their number, which is their cursor. */
+  /** The entries of the log, keyed by their numbers, which are also their cursors. */
   readonly #log = new Map<number, LogEntry>()
   /** The marks, in the order in which they were last set. */
   readonly #marks = new Map<string, Mark & { readonly version: number }>()
@@ -114,7 +114,7 @@ class MemoryStore implements Store {
     return claims
   }
 
-  readonly save = (): void => {} // A claim that has no outcome ends with the process, and the job with it.
+  readonly save = (): void => {} // Nothing to store: if a claim ends without an outcome, the process has ended, and the job is lost with it.
 
   readonly finish: Store['finish'] = ({ entry }, outcome) => {
     this.#active -= 1
@@ -135,7 +135,7 @@ class MemoryStore implements Store {
     this.#addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt, group })
   }
 
-  readonly release = (): void => {} // close() returns what is left.
+  readonly release = (): void => {} // Nothing to do: `close` returns the jobs that are left.
 
   readonly nextDueAt: Store['nextDueAt'] = () => {
     if (this.#due.size > 0) return LONG_AGO
@@ -164,7 +164,7 @@ class MemoryStore implements Store {
 
   readonly redrive: Store['redrive'] = (ids) => {
     const found = this.#findLetters(ids)
-    this.#requireRoom(found.length, 0) // Their bytes are already counted.
+    this.#requireRoom(found.length, 0) // The bytes of dead letters are already counted.
     for (const letter of found) {
       this.#removeLetter(letter)
       this.#addJob(letter, letter.retryState)
@@ -178,7 +178,7 @@ class MemoryStore implements Store {
     return found.length
   }
 
-  /** Lists all jobs in one page, because their bodies are in memory already. */
+  /** Lists all jobs in one page, because their bodies are already in memory. */
   readonly jobs: Store['jobs'] = () => [[...this.#entries.values()]]
 
   readonly remove: Store['remove'] = (ids) => {
@@ -238,7 +238,7 @@ class MemoryStore implements Store {
     return this.#entries.has(id) || this.#letters.has(id) || this.#completedIds.has(id)
   }
 
-  /** Forgets ids whose dedupe window is over, and the oldest ones while there are more than `maxIds`. */
+  /** Forgets ids whose dedupe window is over, and the oldest ids while there are more than `maxIds`. */
   #forgetCompleted(maxIds = Number.POSITIVE_INFINITY): void {
     const now = this.#clock.monotonic()
     for (let oldest = this.#completed.peek(); oldest !== undefined; oldest = this.#completed.peek()) {
@@ -271,7 +271,7 @@ class MemoryStore implements Store {
       group,
       isClaimed: false,
       claimCount: 0,
-      firstAt: LONG_AGO, // Its first claim sets it.
+      firstAt: LONG_AGO, // The first claim sets this.
       isFirst: false,
       place: 0,
     }
@@ -342,7 +342,7 @@ class MemoryStore implements Store {
     }
   }
 
-  /** Drops the oldest entries of the log, and then the oldest dead letters, until this many more bytes fit. */
+  /** Drops the oldest entries of the log, and then the oldest dead letters, until there is room for this many more bytes. */
   #shrink(bytes: number): void {
     const { maxBytes, maxDeadLetters } = this.#settings
     for (const entry of this.#log.values()) {
@@ -362,8 +362,8 @@ function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Ar
 }
 
 /**
- * Copies bytes that are kept for long, unless they have their memory for themselves: a small Buffer is a view of a pool, and keeps all of
- * the pool in memory.
+ * Copies bytes that are kept for a long time, unless they fill their own memory: a small Buffer is a view of a pool, and would keep the
+ * whole pool in memory.
  */
 function unpooled(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)

@@ -1,6 +1,6 @@
 /**
- * Items that wait for their time, in a binary heap: the earliest is on top and, among items with the same time, the one that was pushed
- * first.
+ * Items that wait for their time, in a binary heap. The item with the earliest time is on top; among items with the same time, the one that
+ * was pushed first.
  */
 
 interface Node<T> {
@@ -49,7 +49,7 @@ export function createTimeHeap<T>() {
       }
     },
     filter(keep: (item: T) => boolean): void {
-      nodes = nodes.filter(({ item }) => keep(item)).sort((a, b) => a.at - b.at || a.order - b.order) // A sorted list is a heap.
+      nodes = nodes.filter(({ item }) => keep(item)).sort((a, b) => a.at - b.at || a.order - b.order) // A sorted list is a valid heap.
     },
   }
 }
