@@ -27,7 +27,7 @@ export interface BullmqClaim extends ClaimedJob {
   readonly token: string
   /** When the job was claimed, according to the monotonic clock. */
   readonly claimedAt: number
-  /** Whether the progress counts this claim. */
+  /** Whether the stored progress includes this claim. */
   isCounted: boolean
   isLogged: boolean
 }
@@ -94,7 +94,7 @@ export function toData(body: Uint8Array, retryState: Uint8Array | undefined): Da
   return { body: encode(body), retryState: retryState && encode(retryState) }
 }
 
-/** Returns the progress for a claim. @param isCounted Whether the progress counts this claim. */
+/** Returns the progress for a claim. @param isCounted Whether the progress includes this claim. */
 export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
   const claims = isCounted ? claimCount : claimCount - 1
   return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }
