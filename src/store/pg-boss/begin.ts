@@ -1,4 +1,4 @@
-/** The transactions of handlers. Each has a client of `pg`, and also completes the job. */
+/** The transactions of handlers. Each transaction has its own `pg` client, and also completes the job. */
 
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
@@ -9,9 +9,12 @@ import { type Connection, codeOf, createSockets, limitsOf, survive, unavailable 
 import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
-/** How long a ROLLBACK may take. It waits for the running statement: if that takes longer, its server process is ended. */
+/**
+ * How long a ROLLBACK may take, in milliseconds. It waits for the running statement: if the statement takes longer, its server process is
+ * ended.
+ */
 const ROLLBACK_MS = 500
-/** The longest time limit that PostgreSQL accepts. */
+/** The longest time limit that PostgreSQL accepts, in milliseconds. */
 const MAX_LIMIT_MS = 2 ** 31 - 1
 const ignore = (): void => {}
 
@@ -40,12 +43,12 @@ export class Transactions {
       connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
-    client.on('error', ignore) // If the connection is lost, the next statement fails and says so.
+    client.on('error', ignore) // If the connection is lost, the next statement rejects with the error.
     const complete: CompleteJobs = async (completions, db) =>
       this.#complete(completions, await this.#connection.opened(), db)
     const transaction = new HandlerTransaction(client, this.#connection, this.#settings, complete)
     await transaction.begin(Math.min(limitMs, MAX_LIMIT_MS))
-    const { db } = transaction // The queue spreads the result, so it is a plain object.
+    const { db } = transaction // The result is a plain object, because the queue spreads it.
     return { db, commit: (completions) => transaction.commit(completions), rollback: () => transaction.rollback() }
   }
 
@@ -81,7 +84,8 @@ class HandlerTransaction {
   }
 
   /**
-   * @param limitMs After this time, PostgreSQL ends the transaction itself, because the process may have stopped or lost the connection.
+   * @param limitMs The time in milliseconds after which PostgreSQL itself ends the transaction, in case the process has stopped or lost the
+   *   connection.
    */
   async begin(limitMs: number): Promise<void> {
     try {
@@ -92,7 +96,7 @@ class HandlerTransaction {
     }
   }
 
-  /** Completes the jobs and commits. A rollback in the meantime takes precedence: no later statement runs, and this call rejects. */
+  /** Completes the jobs and commits. If `rollback` is called in the meantime, no further statement runs, and this call rejects. */
   async commit(completions: Completions): Promise<void> {
     const { name, timeoutMs } = this.#settings
     const db: Db = { executeSql: (text, values) => this.#runUnlessEnded(text, values) as never }
@@ -119,7 +123,7 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // The statement uses our own connection. It runs before the client returns to the pool, because the pool would report the lost connection.
+      // Ends the server process over our own connection. This comes before the client returns to the pool, which would report the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -132,8 +136,8 @@ class HandlerTransaction {
   }
 
   /**
-   * Refuses statements after ROLLBACK: they would run outside a transaction, or in the transaction of the next handler that gets the
-   * client.
+   * Runs a statement, but refuses it after ROLLBACK, when it would run outside a transaction, or in the transaction of the next handler
+   * that gets the client.
    */
   #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
     return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
@@ -150,18 +154,21 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
   const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString,
-    max: 1_000, // The concurrency of the inbox limits how many clients are open.
+    max: 1_000, // Practically no limit: the concurrency of the inbox limits how many clients are open.
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
-    allowExitOnIdle: true, // Idle connections do not keep the process alive.
+    allowExitOnIdle: true, // Do not keep the process alive for idle connections.
     stream, // `pg` calls it for each new connection.
   })
   pool.on('connect', survive)
-  pool.on('error', ignore) // An idle connection was lost: the pool opens another one.
+  pool.on('error', ignore) // An idle connection was lost, and the pool opens another one when it is needed.
   return pool as never
 }
 
-/** Without the `try`, a bundler would refuse to build an app that neither has nor needs the package. */
+/**
+ * Imports `pg`. The import is in a `try`, because a bundler would otherwise refuse to build an app that does not have the package and does
+ * not need it.
+ */
 async function loadPg() {
   try {
     return (await import('pg')).default
@@ -174,9 +181,9 @@ async function loadPg() {
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * Returns the client as handlers see it: it is usable for this message only, and stays open when a library releases it. Handlers may send
- * several queries at once, but `pg` takes one at a time, so each query waits here for the one before. Queries with a callback, and cursors,
- * wait in the queue of `pg`.
+ * Returns the client that handlers get: it can be used only for this message, and stays open if a library releases it. Handlers may send
+ * several queries at once, but `pg` should get one at a time, so each query waits here for the previous one. Queries with a callback, and
+ * cursors, go to `pg` directly, and wait in its queue.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query
@@ -207,7 +214,7 @@ function guard(client: PoolClient) {
         return typeof value === 'function' ? value.bind(target) : value
       },
     }),
-    /** From now on, handlers can no longer query; `run` still can. */
+    /** From now on, refuses queries of handlers. `run` still works. */
     refuseHandlers(): void {
       isOpen = false
     },
@@ -227,4 +234,4 @@ function explain(name: string, error: unknown): HooklineError {
   return new HooklineError('handler_failed', message)
 }
 
-const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, including COMMIT, after one that failed.
+const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, including COMMIT, that follows a failed statement in its transaction.

@@ -1,4 +1,4 @@
-/** Keeps what pg-boss cannot keep of a job between its claims, in Hookline's own table: pg-boss does not change a claimed job. */
+/** Keeps data of a job between its claims in Hookline's own table, because pg-boss cannot change the data of a claimed job. */
 
 import type { Db } from 'pg-boss'
 import type { Settings } from './pg-boss-options.ts'
@@ -6,7 +6,7 @@ import type { Settings } from './pg-boss-options.ts'
 export interface Note {
   /** When a handler first saw the job. */
   readonly first: Date | null
-  /** How many claims of the job no handler saw. */
+  /** How many claims of the job ended before a handler saw it, and so do not count. */
   readonly uncounted: number
   readonly state: Uint8Array | null
 }

@@ -11,12 +11,12 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
-/** A start may take this many times as long as a call, because it may create the schema. */
+/** How many times as long as a call a start may take, because it may create the schema. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
-/** PostgreSQL's code for a missing table, as after the schema was dropped. The next call creates it again. */
+/** PostgreSQL's code for a missing table, for example after the schema was dropped. The next call creates the table again. */
 const UNDEFINED_TABLE = '42P01'
-/** PostgreSQL's code for a conflict of transactions, which are serializable by default in some databases. */
+/** PostgreSQL's code for a conflict between transactions, as in a database whose default isolation level is serializable. */
 const SERIALIZATION_FAILURE = '40001'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
@@ -28,7 +28,7 @@ type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
 export class Connection {
   readonly #settings: Settings
   readonly #prepare: Prepare
-  /** The sockets of the pg-boss that this connection starts. */
+  /** The sockets of the pg-boss instance that this connection starts. */
   readonly #sockets = createSockets()
   readonly #pending = createPending()
   readonly #channel: string
@@ -51,10 +51,10 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#opening = undefined // The next call stores the use, or finds that the jobs have the other use.
+    this.#opening = undefined // The next call prepares the queues again, and so stores the use, or finds that the jobs have the other use.
   }
 
-  /** Resolves when pg-boss is ready. */
+  /** Resolves to pg-boss when it has started and its queues are prepared. */
   opened(): Promise<PgBoss> {
     return this.call(async (boss) => boss)
   }
@@ -65,11 +65,11 @@ export class Connection {
   }
 
   /**
-   * Runs statements in a transaction. Half of the time is for the statements, and half for ending the transaction. PostgreSQL itself
-   * cancels a statement that takes longer, so that nothing is changed after the caller has given up. If this rejects, nothing was changed,
-   * unless the answer to COMMIT was lost.
+   * Runs statements in a transaction. Half of the time limit is for the statements, and half for ending the transaction. PostgreSQL itself
+   * cancels a statement that takes longer than half, so that nothing is changed after the caller has given up. If this call rejects,
+   * nothing was changed, unless only the answer to COMMIT was lost.
    *
-   * @param ending With `rollback`, the statements are undone even if they succeed: they only look.
+   * @param ending With `rollback`, the statements are undone even if they succeed, for callers that only need their results.
    */
   transact<T>(
     make: (boss: PgBoss, db: Db) => Promise<T>,
@@ -78,7 +78,7 @@ export class Connection {
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
-      // The first statement awaits the transaction, within the time limit. One that begins later is rolled back. The options require the method.
+      // The first statement waits for the transaction, within the time limit. A transaction that begins later is rolled back. The options require that the method exists.
       const beginning = (boss.getDb() as Required<Db>).beginTransaction()
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
@@ -104,22 +104,22 @@ export class Connection {
     }, limitMs)
   }
 
-  /** Waits for an answer. @throws An error if none arrives in time, or if the queue closes. */
+  /** Waits for an answer. @throws Error if no answer arrives in time, or if the queue closes. */
   async inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
     const result = await this.#pending.wait(answer, limitMs)
     if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
     return result
   }
 
-  /** Calls back soon after another process has pushed. */
+  /** Calls `listener` soon after another process has pushed. */
   onPush(listener: () => void): void {
     this.#onPush = listener
     this.#opening?.then((boss) => this.#listen(boss)).catch(() => {})
   }
 
   /**
-   * Wakes the workers of other processes; with a `db`, once its transaction commits. Rejects if the transaction does not see the queue,
-   * because then pg-boss has stored nothing.
+   * Wakes the workers of other processes; with a `db`, when its transaction commits. Rejects if the transaction does not see the queue,
+   * because pg-boss has then stored nothing.
    */
   async notify(db?: Db): Promise<void> {
     const { name, schema } = this.#settings
@@ -134,7 +134,7 @@ export class Connection {
     return this.#closing
   }
 
-  /** Opens the connection, and makes a call. A failure that a fresh start may repair closes the connection. */
+  /** Opens the connection, and makes a call. Closes the connection if the call fails in a way that a new start may repair. */
   async #attempt<T>(make: (boss: PgBoss) => Promise<T>, limitMs: number): Promise<T> {
     try {
       if (this.#closing !== undefined) throw new Error(CLOSED)
@@ -190,14 +190,15 @@ export class Connection {
   }
 
   /**
-   * Listens over a separate connection, which pg-boss keeps. Whenever the connection is opened, it also wakes the worker, because pushes
-   * may have been missed. If it cannot be opened, polling every `pollMs` finds what other processes push.
+   * Listens for pushes over a separate connection, which pg-boss keeps. Also wakes the worker whenever that connection is opened, because
+   * pushes may have been missed. If the connection cannot be opened, the worker finds the jobs of other processes by polling every
+   * `pollMs`.
    */
   #listen(boss: PgBoss): void {
     const wake = this.#onPush
     if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
     this.#listening = boss.getDb().listen?.(this.#channel, (pusher) => pusher !== this.#self && wake(), wake)
-    this.#listening?.catch(() => {}) // Listening is tried again only at the next start.
+    this.#listening?.catch(() => {}) // After a failure, listening is tried again only at the next start.
   }
 
   /** Reports an error from pg-boss, unless pg-boss retries automatically after it. */
@@ -206,7 +207,10 @@ export class Connection {
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
   }
 
-  /** The `stream` of pg, which calls it for each new connection: a closing queue opens no more, and `#sockets` can destroy all of them. */
+  /**
+   * The `stream` option of `pg`, which calls this method for each new connection. A closing queue opens no more connections, and `#sockets`
+   * can destroy the open ones.
+   */
   #createSocket(): Socket {
     if (this.#closing !== undefined) throw new Error(CLOSED)
     return this.#sockets.create()
@@ -219,8 +223,9 @@ export function codeOf(error: unknown): unknown {
 }
 
 /**
- * Returns the statements that begin each transaction, so that its isolation and time limits do not depend on the defaults of the database.
- * A process that stops in the middle locks its rows no longer than others wait for them.
+ * Returns the statements that begin each transaction, so that its isolation level and time limits do not depend on the defaults of the
+ * database. The time limits also ensure that a process that stops during a transaction does not lock rows for longer than other processes
+ * wait for them.
  */
 export function limitsOf(statementMs: number, idleMs: number): string {
   return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
@@ -228,7 +233,8 @@ export function limitsOf(statementMs: number, idleMs: number): string {
 }
 
 /**
- * Creates the sockets of a pool, so that all of them can be destroyed: a silent one would block later calls, and keep the process alive.
+ * Creates the sockets of a pool, and can destroy all of them. This is needed because a silent socket would block later calls, and keep the
+ * process alive.
  */
 export function createSockets() {
   const openSockets = new Set<Socket>()
@@ -246,30 +252,33 @@ export function createSockets() {
 
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
   return new PgBoss({
-    connectionString: connectionString as string, // The options require either this or a boss.
+    connectionString: connectionString as string, // Without a `boss`, the options require this.
     schema,
     max,
     application_name: 'hookline',
     connectionTimeoutMillis: timeoutMs,
     schedule: false,
-    migrate: !observe, // If false, pg-boss checks the version of its tables.
+    migrate: !observe, // If false, pg-boss only checks the version of its tables.
     supervise: !observe,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: 60,
-    ...{ stream, onConnect: survive }, // Options of pg: pg-boss passes its own options on to it.
+    ...{ stream, onConnect: survive }, // Options of `pg`, which gets all options of pg-boss.
   })
 }
 
 /**
- * Ignores errors of a client: if PostgreSQL closed it just after it was opened, the error would end the process. The next statement fails
- * in any case.
+ * Ignores the `error` events of a client. Otherwise, the process would end if PostgreSQL closed a connection just after it was opened. The
+ * next statement on the connection fails in any case.
  */
 export function survive(client: Pick<EventEmitter, 'on'>): void {
   client.on('error', () => {})
 }
 
-/** Turns an error from PostgreSQL, pg-boss or the connection into one for users, without the rows, bodies and passwords that it may hold. */
+/**
+ * Turns an error from PostgreSQL, pg-boss or the connection into an error for users, without the rows, bodies or passwords that it may
+ * contain.
+ */
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
@@ -279,13 +288,13 @@ export function unavailable(name: string, error: unknown): HooklineError {
   return new HooklineError('queue_unavailable', text, { cause })
 }
 
-/** Advice for an observer, which creates and migrates nothing, keyed by the pg-boss message. */
+/** Advice for users of an observer, which creates and migrates nothing, keyed by the pg-boss error message. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
   ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
   ['pg-boss database requires migrations', 'Install the pg-boss version that the workers use.'],
 ])
 
-/** Returns whether one of the jobs of a batch is at fault, so that the others can be tried without it. */
+/** Returns whether a batch failed because of one of its jobs, so that the other jobs should be tried without it. */
 export function isFaultOfItems(error: unknown): boolean {
   return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
@@ -307,7 +316,7 @@ export function lapsed(name: string): HooklineError {
 }
 
 function redact(error: unknown): Error {
-  // If several addresses all refuse, they are reported as one error without a message.
+  // If a host has several addresses and all of them refuse, the error that is reported has no message of its own.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return new Error(describeError(first))
   const code = codeOf(first)

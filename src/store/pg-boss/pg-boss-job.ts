@@ -7,18 +7,18 @@ import type { ClaimedJob, Job } from '../queue-types.ts'
 import type { Note } from './notes.ts'
 import { lanesOf } from './pg-boss-tables.ts'
 
-/** The `data` of a job. Bytes are base64, because U+0000 in JSON fails an insert. */
+/** The `data` of a job. Bytes are stored as base64, because PostgreSQL accepts no U+0000 in JSON. */
 interface Data {
-  /** When the job was pushed, in microseconds since the epoch. It orders jobs that are claimed together. */
+  /** When the job was pushed, in microseconds since the epoch. Jobs that are claimed together are handled in this order. */
   readonly at: number
   readonly body: string
-  /** The first digit of the job's id: `findJobs` lists the jobs of one digit at a time. */
+  /** The first digit of the id of the job, because `findJobs` lists the jobs with one first digit at a time. */
   readonly part: string
   /** The retry state of a job that was redriven. */
   readonly state?: string | undefined
 }
 
-/** A claimed job. pg-boss gets the `retryCount` with each call, and changes nothing once this attempt is over. */
+/** A claimed job. The `retryCount` is passed to pg-boss with each call, so that pg-boss changes nothing once this attempt is over. */
 export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
   readonly lane: string
@@ -27,7 +27,7 @@ export interface PgBossClaim extends ClaimedJob {
   /** Whether a handler of Hookline can read the job. */
   readonly isOurs: boolean
   note: Note
-  /** Whether the table of notes has the note. */
+  /** Whether the note is in the table of notes. */
   isNoted: boolean
 }
 
@@ -50,12 +50,12 @@ export function toInsert(id: string, body: Uint8Array, at: number, state?: Uint8
   return { id, data: { at, body: encode(body), part: id.charAt(0), state: state ? encode(state) : undefined } }
 }
 
-/** Puts a job into a group. pg-boss orders jobs by their keys, and returns the group with the job. */
+/** Puts a job into a group. pg-boss handles jobs with the same `singletonKey` in order, and returns the group with a claimed job. */
 export function inGroup(job: Pushed, digest: string): Pushed {
   return { ...job, singletonKey: digest, group: { id: digest } }
 }
 
-/** Returns the pg-boss queue that a job is in: the one for jobs without a group, or the one for groups. */
+/** Returns the name of the pg-boss queue for a job: the one for jobs without a group, or the one for jobs with a group. */
 export function laneOf(name: string, { singletonKey }: Pushed): string {
   const [alone, grouped] = lanesOf(name)
   return singletonKey === undefined ? alone : grouped
@@ -67,7 +67,7 @@ export function isOurs(job: FetchedJob<unknown>): job is FetchedJob<Data> {
 }
 
 /**
- * @param stored The note of earlier claims. A claim that lapsed has left none; the time of the first claim is then estimated from the
+ * @param stored The note of earlier claims. If all of them lapsed, there is no note, and the time of the first claim is estimated from the
  *   leases.
  */
 export function toClaim(
@@ -96,15 +96,15 @@ export function toClaim(
     note: { first: firstAt, uncounted, state },
     isNoted: stored !== undefined,
   }
-  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // pg-boss does not report when a retry came due.
+  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // The time at which a retry came due is unknown, because pg-boss does not report it.
 }
 
-/** Returns how many seconds are left until a time. PostgreSQL adds them to its own time, so the clocks need not agree. */
+/** Returns how many seconds are left until a time. PostgreSQL adds the seconds to its own time, so the two clocks need not agree. */
 export function secondsUntil(at: Date, clock: Clock): number {
   return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
 }
 
-/** A hundred years. PostgreSQL's range of dates ends earlier than that of JavaScript. */
+/** The longest delay: a hundred years. A limit is needed because PostgreSQL's range of dates ends earlier than JavaScript's. */
 const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {

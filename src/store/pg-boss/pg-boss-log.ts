@@ -1,4 +1,4 @@
-/** The log of a queue: Hookline's own table, which is written in the transaction that completes the jobs. */
+/** The log of a queue: a table of Hookline, which is written in the transaction that completes the jobs. */
 
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../queue-store.ts'
@@ -9,8 +9,8 @@ import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting } from './pg-boss-tables.ts'
 
 /**
- * Appends the completed jobs that have a note. Entries get their numbers under a lock that writers share until their transactions end:
- * whoever holds the lock exclusively knows that no number below the highest one can still appear.
+ * Appends the completed jobs that have a note. Entries get their numbers under a lock that writers share until their transactions end. A
+ * reader that holds the lock exclusively can therefore be sure that no number below the highest one will still appear.
  */
 export async function append(
   db: Db,
@@ -28,7 +28,7 @@ export async function append(
   )
 }
 
-/** Returns the lock of the log of a queue, whose name is the parameter `$1`. */
+/** Returns the SQL arguments that identify the lock of the log of a queue. The name of the queue is the parameter `$1`. */
 function lockOf(schema: string): string {
   return `hashtext('${schema}.hookline_log'), hashtext($1)`
 }
@@ -38,7 +38,10 @@ const MAX_SEQ = '9223372036854775807'
 
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
-  /** The number of the newest entry that does not fit. It is found once, and kept while calls of `trim` drop all entries up to it. */
+  /**
+   * The number of the newest entry that exceeds `maxBytes`. It is looked up once, and kept until calls of `trim` have dropped all entries
+   * up to it.
+   */
   let lastSeqOverSize: string | undefined
 
   async function runStatement<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
@@ -48,7 +51,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     )
   }
 
-  /** Returns the number of the newest entry that does not fit; 0 if all fit. Reads only the index. */
+  /** Returns the number of the newest entry that exceeds `maxBytes`; 0 if all entries fit. Reads only the index. */
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
     const statement = `SELECT seq::text FROM (${newest}) AS entry WHERE total > $2 ORDER BY entry.seq DESC LIMIT 1`
@@ -56,7 +59,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     return entry?.seq ?? '0'
   }
 
-  /** Returns the highest number, once no lower one can still appear. */
+  /** Waits until no number below the highest one can still appear, and returns the highest number. */
   function findEnd(): Promise<string> {
     return connection.transact(async (_boss, db) => {
       await db.executeSql(`SELECT pg_advisory_xact_lock(${lockOf(schema)})`, [name])
@@ -79,12 +82,12 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     },
     async trim({ before, maxBytes, limit }) {
       if (maxBytes !== UNLIMITED) lastSeqOverSize ??= await findExcess(maxBytes)
-      // The first entry that stays ends the search: looking for older ones after it would read the whole index.
+      // Only the entries before the first one that stays are dropped, because looking for old entries after it would read the whole index.
       const firstKept = `SELECT seq FROM ${table} WHERE queue = $1 AND handled_at >= $2 AND seq > $3 ORDER BY seq LIMIT 1`
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await runStatement(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
-      if (length < limit) lastSeqOverSize = undefined // This was the last call of a run; the next run looks again.
+      if (length < limit) lastSeqOverSize = undefined // This was the last call of a run. The next run looks up the number again.
       return length
     },
     async rewrite(entries) {
@@ -103,7 +106,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]
 
-/** Returns a time for PostgreSQL. Times whose years do not have four digits are written as infinite. */
+/** Returns a time for PostgreSQL. A time whose year does not have four digits becomes `infinity` or `-infinity`. */
 function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
   if (date === undefined) return null
   if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'

@@ -1,4 +1,4 @@
-/** The marks of a queue: Hookline's own table. */
+/** The marks of a queue, in a table of Hookline. */
 
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './pg-boss-connection.ts'
@@ -10,7 +10,7 @@ export function createMarks(connection: Connection, { name, schema }: Settings):
     set: (marks, endedBefore) =>
       connection.transact(async (_boss, db) => {
         const rows = marks.map(({ key, until }) => ({ key, until: until.getTime() }))
-        // Only one process sets marks at a time, so that versions appear in order.
+        // This lock lets only one process at a time set marks, so that versions appear in order.
         await db.executeSql(`SELECT pg_advisory_xact_lock(hashtext('${table}'), hashtext($1))`, [name])
         await db.executeSql(`DELETE FROM ${table} WHERE queue = $1 AND until < $2`, [name, endedBefore.getTime()])
         await db.executeSql(
@@ -20,7 +20,7 @@ export function createMarks(connection: Connection, { name, schema }: Settings):
         )
       }),
     async list(after, limit) {
-      // A float8 arrives as a number, and is exact for these values.
+      // A float8 arrives as a JavaScript number, and is exact for these values.
       const statement = `SELECT key, until::float8, version::float8 FROM ${table}
         WHERE queue = $1 AND ${table}.version > $2 ORDER BY ${table}.version LIMIT $3`
       const { rows } = await connection.call((boss) => boss.getDb().executeSql(statement, [name, after, limit]))

@@ -1,4 +1,4 @@
-/** The options of a queue on PostgreSQL. */
+/** The options of a queue in PostgreSQL. */
 
 import type { PgBoss } from 'pg-boss'
 import {
@@ -18,10 +18,10 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** A client of `pg`, as far as it is used here. */
+/** The part of a `pg` client that is used here. */
 export interface PoolClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly command?: string }>
-  /** @param destroy Closes the connection instead of returning it to the pool. */
+  /** @param destroy Whether to close the connection instead of returning it to the pool. */
   release(destroy?: boolean): void
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
@@ -30,7 +30,7 @@ export interface PoolClient {
   readonly processID?: number | null
 }
 
-/** A pool of `pg`, as far as it is used here. */
+/** The part of a `pg` pool that is used here. */
 export interface Pool {
   connect(): Promise<PoolClient>
 }
@@ -38,67 +38,67 @@ export interface Pool {
 /** Options of `pgBossQueue`. Either `connectionString` or `boss` is required. */
 export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * The name of the queue: letters, digits and `_ . - /`. It is also the name in pg-boss, where a second queue with `-groups` at the end of
-   * its name holds the jobs that have a group. Processes that use the same name, schema and database share the jobs.
+   * The name of the queue: letters, digits and `_ . - /`. The queue has the same name in pg-boss, where a second queue, with `-groups`
+   * added to the name, holds the jobs that have a group. Processes that use the same name, schema and database share the jobs.
    */
   readonly name: string
   /**
-   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X` compiles; a
-   * missing string is a TypeError.
+   * Where PostgreSQL is, as a URL: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
+   * compiles; a missing string is a TypeError.
    */
   readonly connectionString?: string | undefined
   /**
-   * A pg-boss instance in place of a connection string. You start it before the first use, listen to its errors, and stop it after the
-   * queue is closed. It must supervise its queues, as it does by default, and its database adapter must have `beginTransaction`, as the
-   * default one does.
+   * A pg-boss instance in place of a connection string. Start the instance before the first use, listen to its errors, and stop it after
+   * the queue is closed. The instance must supervise its queues, and its database adapter must have `beginTransaction`; by default, both
+   * are the case.
    */
   readonly boss?: PgBoss
   /**
-   * A pool of `pg` on the same database, whose clients are passed to the handlers of an inbox with `transactional`. It must have a client
-   * for each message that is handled at the same time. Default: the queue opens its own pool, which needs the package `pg`; with a `boss`,
-   * there is no pool.
+   * A `pg` pool on the same database, whose clients are passed to the handlers of an inbox with the `transactional` option. The pool must
+   * allow a client for each message that is handled at the same time. Default: the queue opens its own pool, which needs the package `pg`;
+   * with a `boss`, there is no pool.
    */
   readonly db?: Pool
-  /** The pg-boss schema in the database. Default `pgboss`. With a `boss`, pass the schema that it was created with. */
+  /** The pg-boss schema in the database. With a `boss`, pass the schema that the `boss` was created with. Default `pgboss`. */
   readonly schema?: string
   /**
-   * How often to look for jobs that are due, in milliseconds. PostgreSQL also announces a push at once (`LISTEN`), except with a `boss`.
+   * How often to look for jobs that are due, in milliseconds. Except with a `boss`, PostgreSQL also announces a push at once (`LISTEN`).
    * Default 1000.
    */
   readonly pollMs?: number
   /**
-   * How long the jobs of a killed worker stay claimed, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They wait again
-   * after the next pg-boss check, which runs every 10 seconds: by default within 30 seconds. A `boss` checks as often as its
-   * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If several processes open the queue with
-   * different values, that of the last one applies to the jobs pushed from then on. Default 15 000.
+   * How long the jobs of a killed worker stay claimed, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. The jobs wait
+   * again after the next pg-boss check, which runs every 10 seconds; by default, this takes at most 30 seconds in all. A `boss` checks as
+   * often as its `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If several processes open the queue
+   * with different values, the value of the process that opened it last applies to the jobs that are pushed from then on. Default 15 000.
    */
   readonly leaseMs?: number
   /**
-   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. The body stays in PostgreSQL
-   * for as long. pg-boss deletes both in its next maintenance: within a minute; with a `boss`, after its `maintenanceIntervalSeconds`, by
-   * default within a day. If several processes open the queue with different values, that of the last one applies to the jobs pushed from
-   * then on.
+   * How long the id of a completed job is remembered, in milliseconds from its completion. The body stays in PostgreSQL for the same time.
+   * Afterwards, the next pg-boss maintenance deletes both: within a minute or, with a `boss`, within its `maintenanceIntervalSeconds`, by
+   * default a day. If several processes open the queue with different values, the value of the process that opened it last applies to the
+   * jobs that are pushed from then on. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, alongside running workers.
-   * An observer claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until the schema and the queue exist, each
-   * call rejects with `queue_unavailable`. Default false.
+   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
+   * running workers. An observer claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until the schema and the
+   * queue exist, each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
-   * The maximum number of connections, in addition to the one that listens for pushes. Default 5. It cannot be set with a `boss`, which has
-   * its own.
+   * The maximum number of connections, in addition to the one that listens for pushes. It cannot be set with a `boss`, which has its own
+   * connections. Default 5.
    */
   readonly max?: number
   /**
-   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. A single statement may take half of that, after which
-   * PostgreSQL itself cancels it. Default 3000. A push that waits behind others may take longer, until those have ended. Counting jobs,
-   * listing, redriving or dropping dead letters, and reading the log may take ten times as long.
+   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. A single statement may take half of this time, after
+   * which PostgreSQL itself cancels the statement. A push that waits behind other pushes may take longer, until those have ended. Counting
+   * jobs, listing, redriving or dropping dead letters, and reading the log may take ten times as long. Default 3000.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work, and those that pg-boss reports. The queue retries automatically. Default: prints a line for
+   * Receives the errors of background work, and those that pg-boss reports. The queue retries automatically. Default: a line is printed for
    * each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
@@ -106,9 +106,9 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
 
 export type Settings = ReturnType<typeof readOptions>
 
-/** Listing, counting or changing dead letters may take this many times `timeoutMs`. */
+/** Listing, counting or changing dead letters may take `timeoutMs` times this factor. */
 export const LISTING_FACTOR = 10
-/** pg-boss accepts no shorter lease. */
+/** The shortest lease that pg-boss accepts, in milliseconds. */
 export const MIN_LEASE_MS = 10_000
 const DAY_MS = 24 * 60 * 60_000
 const CHECKS: OptionChecks<PgBossQueueOptions> = {
@@ -144,7 +144,7 @@ export function readOptions(options: PgBossQueueOptions) {
   return { ...settings, onError: readOnError(options, settings.clock) }
 }
 
-/** Errors never show the string: it may hold a password. */
+/** Its errors never show the string, which may contain a password. */
 function requireConnectionString(value: unknown): void {
   const advice = "Pass the PostgreSQL address, for example 'postgres://user:password@host:5432/database', or a `boss`."
   if (value === undefined || value === '') {
@@ -178,12 +178,12 @@ function requireName(_option: string, name: unknown): void {
   requireText('name', name)
   const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass a name such as 'orders'.")
   if (!/^[\w.\-/]+$/.test(name)) throw refuse('must consist of letters, digits and _ . - / only')
-  if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks names up in a plain object.
+  if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks up names in a plain object.
   if (name.endsWith('-groups'))
     throw refuse('must not end in -groups, which is kept for the queue of jobs with a group')
 }
 
-/** Requires what pg-boss accepts: a bare name, or one in double quotes. */
+/** Requires a name that pg-boss accepts: without quotes, or in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
   const rule = 'must be at most 50 letters, digits and _, or a name in double quotes'

@@ -1,4 +1,4 @@
-/** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when their leases expire. */
+/** The store of a queue in PostgreSQL. pg-boss keeps the jobs, claims them, and makes them wait again when their leases expire. */
 
 import type { Db, Job as FetchedJob, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../kit/batcher.ts'
@@ -22,12 +22,12 @@ interface Push {
   readonly since: number
 }
 
-/** The end of a claim that does not complete its job. */
+/** The end of a claim without completion of its job. */
 interface End {
   readonly claim: PgBossClaim
   readonly note: Note
   readonly retryAt?: Date
-  /** Why the job becomes a dead letter; undefined for a job that waits again. */
+  /** Why the job becomes a dead letter; undefined if the job waits again. */
   readonly reason?: string
 }
 
@@ -35,11 +35,11 @@ interface End {
 const ROW_BYTES = 100
 const BATCH_BYTES = 4 * 1024 * 1024
 const FOREIGN_REASON = 'the job was not written by Hookline'
-/** How often to look for jobs of groups while this process has seen none. */
+/** How often to look for jobs with a group while this process has seen none, in milliseconds. */
 const LOOK_FOR_GROUPS_MS = 1_000
 const EPOCH = new Date(0)
 
-/** Changes all claims of a batch in a transaction, or none. */
+/** Changes either all claims of a batch or none, in a transaction. */
 type Change<Item> = (batch: readonly Item[], boss: PgBoss, db: Db) => Promise<void>
 
 export class PgBossStore implements QueueStore<PgBossClaim> {
@@ -47,7 +47,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly hasTransactions = true
   readonly hasGroups = true
   readonly leaseMs: number
-  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Another process may have set a shorter lease for the job.
+  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Based on the shortest possible lease, because another process may have set a shorter lease for the job.
   readonly place?: string
   readonly begin?: Transactions['begin']
   readonly log: LogStore
@@ -74,17 +74,17 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   })
   readonly #ends = createBatcher<End>({
     send: (batch) => this.#unlessLapsed(batch, this.#endAll),
-    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // The round trips that each end takes: those of a batch must all be done in time.
+    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // How many round trips an end takes. All round trips of a batch must fit in the time limit.
     maxWeight: 20,
     concurrency: 2,
     isFaultOfItems,
   })
-  /** The two pg-boss queues, in the order in which they are looked at next. */
+  /** The names of the two pg-boss queues, in the order in which the next claim looks at them. */
   #lanes: readonly string[]
-  /** Whether this process has seen a job of a group. */
+  /** Whether this process has seen a job with a group. */
   #sawGroups = false
   #lookedForGroupsAt = Number.NEGATIVE_INFINITY
-  /** The claims for which the answer to COMMIT was lost: they may have been made. */
+  /** The claims for which the answer to COMMIT was lost. They may or may not have been made. */
   #lostClaims: readonly PgBossClaim[] = []
   /** Whether the last claim took all jobs that were due. */
   #claimedAllDue = false
@@ -116,7 +116,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#sawGroups ||= jobs.some(({ group }) => group !== undefined)
     if (options?.db !== undefined) {
       const db = readTransaction(options.db)
-      await insert(name, rows, await this.#connection.opened(), db) // Our own connection creates the queue first.
+      await insert(name, rows, await this.#connection.opened(), db) // `opened` first creates the queue over our own connection.
       await this.#connection.notify(db)
     } else {
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -158,7 +158,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     claim.note = { ...claim.note, state: retryState }
     claim.isNoted = true
     return this.#unlessLapsed([claim], async (_claims, boss, db) => {
-      await this.#change('touch', [{ claim }], boss, db) // This checks that the claim is current, and locks its row.
+      await this.#change('touch', [{ claim }], boss, db) // Checks that the claim is current, and locks its row.
       await this.#notes.write(new Map([[claim.id, claim.note]]), db)
     })
   }
@@ -178,12 +178,12 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   async nextDueAt(): Promise<Date | undefined> {
     const isNoneDue = this.#claimedAllDue
-    this.#claimedAllDue = false // This saves one query right after the claim. Polling every `pollMs` finds later jobs.
+    this.#claimedAllDue = false // The value is used once, to save a query right after the claim. Polling every `pollMs` finds later jobs.
     return isNoneDue ? undefined : this.#firstDue()
   }
 
   async counts(): Promise<QueueCounts> {
-    // With `force`, pg-boss counts again when its statistics are older than a minute, instead of an hour.
+    // With `force`, pg-boss counts again if its statistics are older than a minute, instead of an hour.
     const readStats = (boss: PgBoss) =>
       Promise.all(this.#lanes.map((lane) => boss.getQueueStats(lane, { force: true })))
     const [stats, deadLetters, oldestDueAt] = await Promise.all([
@@ -233,7 +233,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Stores pushed jobs. A push that has spent all of its time waiting behind others is refused instead, because its caller has given up.
+   * Stores the jobs of a batch of pushes. If a push has spent all of its time waiting behind other pushes, the batch is refused, because
+   * the caller has given up.
    */
   async #pushAll(batch: readonly Push[]): Promise<void> {
     const { name, timeoutMs } = this.#settings
@@ -243,12 +244,12 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
     const rounds = roundsOf(batch.flatMap(({ jobs }) => jobs))
     for (const round of rounds) await this.#connection.transact((boss, db) => insert(name, round, boss, db))
-    this.#connection.notify().catch(() => {}) // Other processes find the jobs at their next poll.
+    this.#connection.notify().catch(() => {}) // If this fails, other processes find the jobs at their next poll.
   }
 
   /**
-   * Claims jobs. Once there has been a job of a group, it claims from both lanes, which take turns in coming first. Until then, it looks
-   * for one only now and then, because a look takes PostgreSQL a millisecond.
+   * Claims jobs. Once this process has seen a job with a group, it claims from both queues, which take turns at being first. Until then, it
+   * looks at the queue for groups only every {@link LOOK_FOR_GROUPS_MS}, because a look takes PostgreSQL a millisecond.
    */
   async #fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
     const { name, leaseMs, clock } = this.#settings
@@ -269,7 +270,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     return found.map(({ lane, job }) => toClaim(job, { lane, leaseMs, stored: noted.get(job.id), now }))
   }
 
-  /** Changes claims in pg-boss, which skips claims that are over. If it skips any, this throws, so that the transaction changes none. */
+  /**
+   * Changes claims in pg-boss, which skips claims that are over. If pg-boss skips any claim, this method throws, so that the transaction
+   * changes no claims.
+   */
   async #change(
     how: 'complete' | 'fail' | 'touch',
     batch: readonly { readonly claim: PgBossClaim }[],
@@ -310,8 +314,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Changes claims; does nothing for a single claim that is over. With several claims, this rejects if one is over, and the batcher tries
-   * each alone.
+   * Changes claims. A single claim that is over is left alone. If one of several claims is over, this rejects, and the batcher then tries
+   * each claim alone.
    */
   async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {
@@ -327,8 +331,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Makes a job that another program wrote a dead letter, with its data as the body. If that fails, the claim lapses and the job is claimed
-   * again.
+   * Turns a job that another program wrote into a dead letter with the data of the job as its body. If this fails, the claim lapses and the
+   * job is claimed again.
    */
   async #refuse(claim: PgBossClaim, report: ((letter: DeadLetter) => void) | undefined): Promise<void> {
     const { id, body, note } = claim
@@ -339,7 +343,10 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     )
   }
 
-  /** Returns when the first of the due jobs came due. Only `fetch` knows which job is due, so this fetches one, and rolls back. */
+  /**
+   * Returns the time at which the first of the due jobs came due. Only `fetch` knows which jobs are due, so this fetches one from each
+   * queue, and rolls back.
+   */
   async #firstDue(): Promise<Date | undefined> {
     const find = async (boss: PgBoss, db: Db): Promise<number[]> => {
       const found = []
@@ -351,7 +358,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 }
 
-/** How many jobs pg-boss changed. The field is documented, but missing from the pg-boss types. */
+/** A pg-boss result that says how many jobs were changed. The field is documented, but missing from the pg-boss types. */
 interface Affected {
   readonly affected: number
 }
@@ -364,14 +371,14 @@ function isLetter(end: End): end is End & { readonly reason: string } {
   return end.reason !== undefined
 }
 
-/** Returns the note for a claim that no handler saw, which does not count, even as the first one. */
+/** Returns the note to store after a claim whose job no handler saw: the claim does not count, not even as the first one. */
 function noteOfUncounted({ note, claimCount }: PgBossClaim): Note {
   return { ...note, uncounted: note.uncounted + 1, first: claimCount === 1 ? null : note.first }
 }
 
 /**
- * Splits jobs so that each part has at most one job of each group and of each id. Each part needs its own transaction: pg-boss orders the
- * jobs of a group by the time of their transactions, and those of one transaction by their ids.
+ * Splits jobs into rounds with at most one job of each group and each id. Each round needs its own transaction, because pg-boss orders the
+ * jobs of a group by the times of their transactions, and jobs of one transaction by their ids.
  */
 function roundsOf(jobs: readonly Pushed[]): Iterable<readonly Pushed[]> {
   const counts = new Map<string, number>()

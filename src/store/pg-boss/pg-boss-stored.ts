@@ -1,4 +1,4 @@
-/** Lists, counts and changes the dead letters, which are in Hookline's own table, and the jobs that wait. */
+/** Lists, counts and changes the jobs that wait, and the dead letters, which are in a table of Hookline. */
 
 import type { Db, PgBoss } from 'pg-boss'
 import type { CheckedPage } from '../queue-store.ts'
@@ -20,12 +20,12 @@ import {
 import { LISTING_FACTOR, type Settings } from './pg-boss-options.ts'
 import { fitting, lanesOf } from './pg-boss-tables.ts'
 
-/** The maximum number of jobs that one transaction changes: each job takes several round trips, and a transaction has to end in time. */
+/** The maximum number of jobs that one transaction changes. Each job takes several round trips, and a transaction has to end in time. */
 const BATCH = 50
 
 /**
- * Makes a job a dead letter, after `fail` has made it wait in this transaction. The row of the job stays, without its data, so that the id
- * stays known.
+ * Makes a job a dead letter, after `fail` has made the job wait in the same transaction. The row of the job stays, without its data, so
+ * that its id is still known.
  */
 export async function addLetter(
   { id, lane, group, body }: PgBossClaim,
@@ -109,8 +109,8 @@ export class StoredJobs {
   }
 
   /**
-   * Lists this process's claimed jobs first, and again at the end, because jobs may be claimed or wait again in the meantime. Does not see
-   * jobs that other processes have claimed.
+   * Lists the jobs that this process has claimed both first and last, because jobs may be claimed or wait again in the meantime. Does not
+   * list jobs that other processes have claimed.
    */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     yield [...this.#held]
@@ -139,7 +139,8 @@ export class StoredJobs {
   }
 
   /**
-   * Deletes letters, and the pg-boss rows that kept their ids known. Skips letters that another process is deleting at the same time.
+   * Deletes dead letters, and the pg-boss rows that keep their ids known. Skips dead letters that another process is deleting at the same
+   * time.
    */
   async #removeLetters(ids: readonly string[], boss: PgBoss, db: Db): Promise<readonly RemovedLetter[]> {
     const { name } = this.#settings
@@ -170,8 +171,8 @@ export class StoredJobs {
   }
 
   /**
-   * Deletes waiting jobs. An update that changes nothing locks each job, so that no worker claims it before the transaction ends. The ids
-   * are sorted, because two transactions that lock the same jobs in different orders would wait for each other.
+   * Deletes waiting jobs. Each job is first locked by an update that changes nothing, so that no worker claims the job before the
+   * transaction ends. The ids are sorted, because two transactions that lock the same jobs in different orders would wait for each other.
    */
   async #removeSome(ids: readonly string[], boss: PgBoss, db: Db): Promise<number> {
     let count = 0

@@ -1,4 +1,4 @@
-/** Hookline's tables beside those of pg-boss, in the same schema, and the two pg-boss queues that Hookline uses. */
+/** The tables of Hookline, which are in the schema of pg-boss, and the two pg-boss queues that Hookline uses. */
 
 import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'
@@ -12,8 +12,8 @@ const MAX_CLAIM_SECONDS = 24 * 60 * 60
 const FOREVER_SECONDS: number = 2 ** 31 - 1
 
 /**
- * Returns the names of the two queues in pg-boss: one for jobs without a group, and one for jobs with a group, whose policy keeps each
- * group in order.
+ * Returns the names of the two queues in pg-boss. One is for jobs without a group. The other is for jobs with a group; its policy keeps the
+ * jobs of each group in order.
  */
 export function lanesOf(name: string): readonly [alone: string, grouped: string] {
   return [name, `${name}-groups`]
@@ -26,10 +26,10 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   await boss.createQueue(grouped, { policy: 'key_strict_fifo' })
   for (const lane of [alone, grouped]) {
     await boss.updateQueue(lane, {
-      heartbeatSeconds: secondsOf(leaseMs), // pg-boss takes back a claimed job that was not touched for this long.
+      heartbeatSeconds: secondsOf(leaseMs), // pg-boss makes a claimed job wait again if it was not touched for this long.
       expireInSeconds: MAX_CLAIM_SECONDS,
       deleteAfterSeconds: secondsOf(dedupeWindowMs),
-      // pg-boss itself must not give up jobs, or delete any that wait.
+      // pg-boss itself must never give up on a job, or delete a job that waits.
       retryLimit: 1_000_000_000,
       retryDelay: 0,
       retentionSeconds: FOREVER_SECONDS,
@@ -46,14 +46,14 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   requireNote(name, VERSION, rows[0], use)
 }
 
-/** Makes pg-boss cache the queue: in a transaction, it would need a second connection to look the queue up. */
+/** Makes pg-boss cache the queue, because in a transaction, pg-boss would need a second connection to look up the queue. */
 async function makeBossRemember(boss: PgBoss, lane: string): Promise<void> {
   await boss.findJobs(lane, { id: randomUUID() })
 }
 
 async function createTables(db: Db, schema: string): Promise<void> {
   if (await hasTables(db, schema)) return
-  // Several statements in one string are one transaction.
+  // PostgreSQL runs several statements in one string as one transaction.
   await db.executeSql(`
     SELECT pg_advisory_xact_lock(hashtext('${schema}.hookline'));
     CREATE TABLE IF NOT EXISTS ${schema}.hookline_queue (name text PRIMARY KEY, version int NOT NULL, use text);
@@ -71,7 +71,7 @@ async function createTables(db: Db, schema: string): Promise<void> {
       PRIMARY KEY (queue, key), UNIQUE (queue, version))`)
 }
 
-/** Looks for only one of the tables, because they are created together. */
+/** Returns whether the tables exist. Looks for only one of them, because they are created together. */
 async function hasTables(db: Db, schema: string): Promise<boolean> {
   const { rows } = await db.executeSql('SELECT to_regclass($1) IS NOT NULL AS found', [`${schema}.hookline_mark`])
   return rows[0].found
@@ -80,7 +80,7 @@ async function hasTables(db: Db, schema: string): Promise<boolean> {
 /**
  * Checks that the queues of an observer exist, because an observer creates nothing.
  *
- * @throws HooklineError for a name that does not exist.
+ * @throws HooklineError if there is no queue with the name.
  */
 export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   const names = await findNames(boss, schema)
@@ -115,7 +115,7 @@ export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'obs
 /**
  * Returns a statement that selects the `seq` of the rows of a page. The page ends before it exceeds `maxBytes`, but has at least one row.
  *
- * @param rows A statement that selects the `seq` and `bytes` of the rows, with their `place` in the order, from 1 up.
+ * @param rows A statement that selects the `seq` and the `bytes` of each row, and its `place` in the order, from 1 up.
  */
 export function fitting(rows: string, maxBytes: string): string {
   return `SELECT seq FROM (SELECT seq, place, sum(bytes) OVER (ORDER BY place) AS total FROM (${rows}) AS page) AS summed

@@ -1,15 +1,15 @@
-/** The caller's transaction in which jobs are pushed, and in which pg-boss runs its statements. */
+/** Reads the transaction of a caller, in which jobs are pushed, and in which pg-boss runs its statements. */
 
 import type { Db } from 'pg-boss'
 import { invalidOption, kindOf } from '../../kit/checks.ts'
 
-/** A client of pg, as far as it is used here. Older versions do not know whether they are in a transaction. */
+/** The part of a `pg` client that is used here. Clients of older versions of `pg` do not know whether they are in a transaction. */
 interface Client {
   query: Db['executeSql']
   getTransactionStatus?(): 'I' | 'T' | 'E' | null
 }
 
-/** Returns a `db` in the form that pg-boss uses. @throws TypeError for a value that is not a transaction. */
+/** Returns the `db` of a push in the form that pg-boss uses. @throws TypeError for a value that is not a transaction. */
 export function readTransaction(db: object): Db {
   const runStatement = readRun(db)
   return {
