@@ -1,4 +1,4 @@
-/** Errors for a SQLite file that cannot be used. */
+/** Creates the errors for a SQLite file that cannot be used. */
 
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'

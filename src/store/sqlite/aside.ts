@@ -1,4 +1,4 @@
-/** Runs statements on a SQLite file that wait for the disk, such as checkpoints and copies, in a separate thread. */
+/** Runs statements that wait for the disk, such as checkpoints and copies, on a SQLite file in a separate thread. */
 
 import { Worker } from 'node:worker_threads'
 import { connectTo } from './database.ts'
@@ -14,7 +14,7 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
-/** The program is a string, because a bundler would not find a file. */
+/** The program of the thread. It is a string, because a bundler would not include a separate file. */
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { DatabaseSync } = require('node:sqlite')
@@ -29,8 +29,9 @@ const PROGRAM = `
   })`
 
 /**
- * Starts the thread, which keeps the process alive while statements run. The thread prints no warnings, because node:sqlite is experimental
- * in some releases. If no thread may be started, as under Node's permission model, statements run in the thread of the caller.
+ * Starts the thread, which keeps the process alive while statements run. Warnings are turned off in the thread, because some Node.js
+ * releases warn that node:sqlite is experimental. If no thread may be started, as under the Node.js permission model, statements run in the
+ * thread of the caller.
  */
 export function createAside(path: string): Aside {
   let worker: Worker
@@ -39,7 +40,7 @@ export function createAside(path: string): Aside {
   } catch {
     return runHere(path)
   }
-  const pending: Pending[] = [] // The thread answers in the order of the statements.
+  const pending: Pending[] = [] // A list, because the thread answers in the order of the statements.
   worker.on('message', ({ row, failure }) => {
     const { resolve, reject } = pending.shift() as Pending
     if (pending.length === 0) worker.unref()

@@ -4,7 +4,10 @@ import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, st
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Says why a file cannot be used, and what to do. The errors of Hookline add the path of the file. */
+/**
+ * An error whose message says why a file cannot be used, and what to do. The HooklineError that is created from it adds the path of the
+ * file.
+ */
 export class UnusableFile extends Error {}
 
 export function connectTo(path: string): DatabaseSync {
@@ -18,17 +21,17 @@ export function connectTo(path: string): DatabaseSync {
     )
   }
   if (path !== ':memory:') createForThisUser(path)
-  return new DatabaseSync(path, { timeout: 0 }) // SQLite does not wait for locks, which would block the thread: the callers retry, for the `timeoutMs` of the options.
+  return new DatabaseSync(path, { timeout: 0 }) // SQLite must not wait for locks, because that would block the thread. Callers retry instead, for the `timeoutMs` of their options.
 }
 
 /**
- * Creates a file that only this user may read; SQLite gives the files beside it the same mode. Does not open an existing file, because
- * closing it would drop the locks of this process.
+ * Creates a file that only this user may read. SQLite gives the files that belong to it the same mode. Does not open an existing file,
+ * because closing the file would drop the locks of this process on it.
  */
 function createForThisUser(path: string): void {
   if (existsSync(path)) return
   try {
-    closeSync(openSync(path, 'a', 0o600)) // The path may be a symbolic link to a file that does not exist.
+    closeSync(openSync(path, 'a', 0o600)) // The mode `a` also works if the path is a symbolic link to a file that does not exist.
   } catch {
     // SQLite will say what is wrong with the path.
   }
@@ -39,27 +42,28 @@ function isMountPoint(file: string): boolean {
   try {
     mounts = readFileSync('/proc/self/mountinfo', 'utf8')
   } catch {
-    return statSync(file).dev !== statSync(dirname(file)).dev // Only Linux lists its mounts.
+    return statSync(file).dev !== statSync(dirname(file)).dev // Systems other than Linux do not list their mounts here.
   }
-  // The list has spaces and backslashes in octal.
+  // The list writes spaces and backslashes as octal escapes.
   const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
 /**
- * Returns the canonical path of an existing file, whichever path is given: links are resolved, and so is case, if the file system ignores
- * it.
+ * Returns the canonical path of an existing file, which is the same for all paths of the file: symbolic links are resolved and, if the file
+ * system ignores case, the stored case is used.
  */
 export function realPathOf(path: string): string {
   try {
     return realpathSync.native(path)
   } catch {
-    return realpathSync(path) // The native call fails for a disk in memory on Windows.
+    return realpathSync(path) // On Windows, the native call fails for a disk in memory.
   }
 }
 
 /**
- * Identifies the file at a path; undefined if it does not exist. Reads big integers, because inodes on Windows do not fit into a double.
+ * Returns a text that identifies the file at a path; undefined if the file does not exist. Uses big integers, because inodes on Windows do
+ * not fit into a double.
  */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -70,14 +74,14 @@ export function removeIfPossible(file: string): void {
   try {
     rmSync(file, { force: true })
   } catch {
-    // Windows does not remove a file that a process has open.
+    // On Windows, a file that a process has open cannot be removed.
   }
 }
 
 export function requireSqlite(): typeof import('node:sqlite') {
-  // An import would make Node 22 print a warning in every process that loads this module, even without a queue.
+  // Not an import, because that would make Node.js 22 print a warning in every process that loads this module, even without a queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // In workerd, the classes have no methods.
+  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // Checks a method, because workerd has the classes without their methods.
   throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
 }
 
@@ -92,7 +96,7 @@ export function closeIfFails(database: DatabaseSync, prepare: (database: Databas
   }
 }
 
-/** How long opening waits for other processes, in milliseconds. */
+/** How long opening a file waits for other processes, in milliseconds. */
 export const OPENING_MS = 5_000
 
 export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
@@ -114,22 +118,22 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
       return step()
     } catch (error) {
       if (resultOf(error) !== BUSY || performance.now() >= end) throw error
-      // Random, because two connections that collided would collide again.
+      // The delay is random, because two connections that collided would otherwise collide again.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.5 + Math.random())
     }
   }
 }
 
 /**
- * Writes the WAL into the file, in this thread.
+ * Writes the content of the WAL to the database file, in this thread.
  *
- * @throws Error from SQLite; one with the code BUSY if another user of the file is in the way.
+ * @throws Error from SQLite: with the code BUSY if another connection to the file prevents the checkpoint.
  */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED
 }
 
-/** Returns the result code of a SQLite error: the lowest byte of its extended code. Undefined for other errors. */
+/** Returns the result code of a SQLite error, which is the lowest byte of the extended code. Returns undefined for other errors. */
 export function resultOf(error: unknown): number | undefined {
   const { errcode }: { readonly errcode?: unknown } = error ?? {}
   return typeof errcode === 'number' ? errcode & 0xff : undefined

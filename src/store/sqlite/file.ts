@@ -1,10 +1,10 @@
 /**
- * A file of queues that this process has open: one connection for all of its queues, in the thread of the caller. All calls of a turn of
- * the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk;
- * the system writes it there off the thread. The frames of the WAL are written in order, so one sync covers all commits before it.
+ * A file of queues that this process has open, with one connection for all of its queues, in the thread of the caller. All calls of a turn
+ * of the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk,
+ * to which the system writes it outside this thread. The frames of the WAL are written in order, so one sync covers all commits before it.
  *
- * The path of a push: `call` of the file → `addCall` → `#schedule` → `#flush`, at the end of the turn → `#makeCalls`, which makes all calls
- * of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
+ * A push takes this path: `call` of the file → `addCall` → `#schedule` → `#flush` at the end of the turn → `#makeCalls`, which makes all
+ * calls of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
  */
 
 import { existsSync } from 'node:fs'
@@ -20,9 +20,9 @@ import type { Settings } from './sqlite-options.ts'
 import type { QueueFile } from './sqlite-store.ts'
 import { openTables, type QueueAndUse } from './sqlite-tables.ts'
 
-/** A call that is not answered yet. */
+/** A call that has not been answered yet. */
 interface PendingCall extends Call {
-  /** When the call is refused if another process is still writing. */
+  /** The time at which the call is refused if another process is still writing. */
   readonly endsAt: number
   resolve(value: unknown): void
   reject(error: HooklineError): void
@@ -33,7 +33,7 @@ const files = new Map<string, SharedFile>()
 /** @throws Error from SQLite; UnusableFile; HooklineError. */
 export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'name' | 'timeoutMs'>): QueueFile {
   const known = existsSync(given) ? files.get(realPathOf(given)) : undefined
-  if (known === undefined) openTables(given).close() // A file that cannot be used is refused before anything else is created.
+  if (known === undefined) openTables(given).close() // This refuses a file that cannot be used before anything else is created.
   const path = realPathOf(given)
   const file = known ?? new SharedFile(path)
   try {
@@ -66,10 +66,10 @@ export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'nam
   }
 }
 
-/** How long closing a file waits for other processes. */
+/** How long closing a file waits for other processes, in milliseconds. */
 const END_MS = 200
 const ERASE_EVERY_MS = 20
-/** About how large the WAL gets before it is written into the file. */
+/** The approximate size in bytes at which the content of the WAL is written to the database file. */
 const WAL_BYTES = 16 * 1024 * 1024
 
 class SharedFile {
@@ -80,14 +80,14 @@ class SharedFile {
   #lock: OwnerLock | undefined
   #connection: Connection | undefined
   #calls: PendingCall[] = []
-  /** Releases that failed: each later turn retries them before its other calls. */
+  /** Releases that failed. The next turn retries them before its other calls. */
   #failedReleases: PendingCall[] = []
   #isScheduled = false
   /** How many turns are waiting for the disk. */
   #syncs = 0
-  /** How many running checkpoints hold up all calls. */
+  /** How many of the running checkpoints hold up all calls. */
   #holds = 0
-  /** Whether the WAL is free of copies of what was deleted. */
+  /** Whether the WAL contains no copies of deleted data. */
   #isErased = true
   #nextErase: NodeJS.Timeout | undefined
 
@@ -101,8 +101,8 @@ class SharedFile {
   }
 
   /**
-   * Adds a queue to the table of queues, and remembers it, so that a later connection adds it again: by then, the file may be a different
-   * one.
+   * Adds a queue to the table of queues. Remembers the queue, so that a later connection adds it again, because the path may then lead to a
+   * different file.
    */
   addQueue(queue: QueueAndUse): void {
     this.#connection ??= this.#connect()
@@ -110,7 +110,7 @@ class SharedFile {
     this.#queues.set(queue.name, queue)
   }
 
-  /** Closes the file once its calls are answered. Refuses calls that another process keeps waiting for longer than {@link END_MS}. */
+  /** Closes the file when its calls have been answered. Calls that still wait for another process after {@link END_MS} are refused. */
   async closeWhenDone(): Promise<void> {
     await withTimeout(this.#answerAll(), END_MS, systemClock)
     this.close()
@@ -127,7 +127,7 @@ class SharedFile {
   #connect(): Connection {
     if (!this.#lock?.isHeld()) {
       this.#lock?.release()
-      this.#lock = undefined // It stays undefined if no new lock can be taken.
+      this.#lock = undefined // The field stays undefined if `lockOwner` throws.
       this.#lock = lockOwner(this.#path)
     }
     const opened = new Connection(this.#path, this.#lock.owner, () => {
@@ -167,7 +167,7 @@ class SharedFile {
     this.#makeCalls(calls, this.#connection)
   }
 
-  /** Makes calls together. If that fails, makes each alone, so that only the one at fault fails. */
+  /** Makes calls together. If that fails, makes each call alone, so that only the call at fault fails. */
   #makeCalls(calls: readonly PendingCall[], connection: Connection): void {
     const unsynced: MadeCall<PendingCall>[] = []
     try {
@@ -195,13 +195,16 @@ class SharedFile {
       if (erases.length > 0) await this.#erase(Math.max(...erases.map(({ endsAt }) => endsAt)))
       for (const { call, value } of unsynced) call.resolve(value)
     } catch (error) {
-      if (connection === this.#connection) this.#reset(error) // Another call may have reset the connection already.
+      if (connection === this.#connection) this.#reset(error) // Unless another call has already reset the connection.
       this.#refuse(calls, error)
     }
     this.#syncs -= 1
   }
 
-  /** Rejects calls, but keeps releases for a later turn: their jobs would stay claimed while this process lives. */
+  /**
+   * Rejects calls, except releases, which a later turn makes again: otherwise, their jobs would stay claimed for as long as this process
+   * lives.
+   */
   #refuse(calls: readonly PendingCall[], error: unknown): void {
     for (const call of calls) {
       if (call.kind !== 'release') call.reject(unavailable(`Queue ${call.name}`, this.#path, error))
@@ -212,18 +215,22 @@ class SharedFile {
     }
   }
 
-  /** Retries calls soon, because another process is writing. SQLite does not wait for that process, so that this thread is not blocked. */
+  /**
+   * Retries calls soon, because another process is writing. SQLite itself does not wait for that process, because this would block the
+   * thread.
+   */
   #tryLater(calls: readonly PendingCall[], error: unknown): void {
     const now = performance.now()
     const late = calls.filter(({ endsAt }) => endsAt <= now)
     this.#calls.push(...calls.filter(({ endsAt }) => endsAt > now))
-    // Random, because two processes that collided would collide again.
+    // The delay is random, because two processes that collided would otherwise collide again.
     if (this.#calls.length > 0) setTimeout(() => this.#schedule(), 0.5 + Math.random())
     this.#refuse(late, error)
   }
 
   /**
-   * Writes the WAL into the file, off the thread, and then the rest while calls wait: the WAL starts anew only once the file has all of it.
+   * Writes the content of the WAL to the database file, outside this thread, and then writes the rest while all calls wait. The WAL is
+   * reused from its start only after all of it has been written to the file.
    */
   async #shorten(): Promise<void> {
     await this.#connection?.checkpoint('PASSIVE')
@@ -239,8 +246,8 @@ class SharedFile {
   }
 
   /**
-   * Empties the WAL, which holds older copies of what was deleted. While another process is reading, retries until `endsAt`; after that, a
-   * later checkpoint overwrites the rest.
+   * Empties the WAL, which contains older copies of deleted data. While another process is reading, this is retried until `endsAt`; after
+   * that, a later checkpoint overwrites the copies.
    */
   async #erase(endsAt: number): Promise<void> {
     this.#isErased = await this.#checkpointAlone('TRUNCATE')
@@ -260,7 +267,7 @@ class SharedFile {
     while (this.#calls.length + this.#syncs > 0) await delay(1)
     const connection = this.#connection
     if (!this.#isErased) await connection?.checkpoint('TRUNCATE')
-    // When the connection closes, SQLite writes the rest in the thread of the caller.
+    // Closing the connection writes what is left in the WAL in this thread, so most of it is written first in the other thread.
     if (connection !== undefined && connection.walBytes > WAL_BYTES / 16) await connection.checkpoint('PASSIVE')
     await connection?.endAside()
   }

@@ -1,6 +1,6 @@
 /**
- * Owners are the processes that claim jobs of a file. Each keeps a lock on its own side file. The operating system frees the lock when the
- * process ends, however it ends, and never before: an owner whose lock is free is dead.
+ * Owners are the processes that claim jobs of a file. Each owner keeps a lock on a side file of its own. The operating system frees the
+ * lock when the process ends, for whatever reason, and never before. An owner whose lock is free is therefore dead.
  */
 
 import { randomInt } from 'node:crypto'
@@ -17,28 +17,28 @@ import {
   UnusableFile,
 } from './database.ts'
 
-/** Stands for an owner where nothing is claimed: in the transactions of callers and in observers. */
+/** Stands for an owner where no jobs are claimed: in the transactions of callers and in observers. */
 export const NO_OWNER = 0
 
 export interface OwnerLock {
   readonly owner: number
-  /** @throws UnusableFile if another process could take this one for dead. */
+  /** @throws UnusableFile if other processes might treat this process as dead. */
   requireHeld(): void
   /**
-   * Returns whether the lock is held for the file at the path. Takes the lock again if this process dropped it and no other process took
-   * it.
+   * Returns whether this process holds the lock for the file that is now at the path. Takes the lock again if this process dropped the lock
+   * and no other process took it.
    */
   isHeld(): boolean
   release(): void
 }
 
-/** Takes the lock of a new owner, and removes the files of dead ones. @throws Error from SQLite. */
+/** Creates an owner and takes its lock, and removes the side files of dead owners. @throws Error from SQLite. */
 export function lockOwner(path: string): OwnerLock {
   const owner = randomInt(1, 2 ** 48 - 1)
   const file = sideFileOf(path, owner)
   const connection = lock(file, OPENING_MS)
   if (!existsSync(file)) {
-    connection.close() // Another process removed the file in a cleanup before it was locked.
+    connection.close() // Before the file was locked, another process removed it as the side file of a dead owner.
     return lockOwner(path)
   }
   const inode = inodeOf(path)
@@ -54,7 +54,7 @@ export function lockOwner(path: string): OwnerLock {
       )
     },
     isHeld() {
-      if (inodeOf(path) !== inode) return false // A backup was restored there: its claims are treated as those of a dead process.
+      if (inodeOf(path) !== inode) return false // A backup was restored at the path: claims in it are treated as claims of a dead process.
       try {
         if (wasLocked && hasLockOn(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
       } catch {
@@ -64,14 +64,14 @@ export function lockOwner(path: string): OwnerLock {
     },
     release() {
       connection.close()
-      removeIfPossible(file) // On Windows, another process that is looking at the file keeps it open, and then removes it.
+      removeIfPossible(file) // On Windows, this fails if another process is checking the file, but that process then removes the file.
     },
   }
 }
 
 function lock(file: string, timeoutMs: number): DatabaseSync {
   return closeIfFails(connectTo(file), (connection) => {
-    // The journal is kept in memory, because a journal file would stay behind when the process dies.
+    // The journal is in memory, because a journal file would be left behind when the process dies.
     retryWhileBusy(() => connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'), timeoutMs)
   })
 }
@@ -86,16 +86,16 @@ export function isDead(path: string, owner: number): boolean {
   if (!existsSync(file)) return true
   try {
     const connection = lock(file, 0)
-    removeIfPossible(file) // The file is locked now: an owner that waits for the lock will see that the file is gone.
+    removeIfPossible(file) // This is safe while the file is locked: an owner that waits for the lock will see that the file is gone.
     connection.close()
-    removeIfPossible(file) // Windows does not remove an open file.
+    removeIfPossible(file) // Again, because on Windows an open file cannot be removed.
     return true
   } catch {
-    return false // The file is locked, or this process may not open it.
+    return false // The file is locked by its owner, or this process may not open it.
   }
 }
 
-/** Removes the side files of other owners that are dead. */
+/** Removes the side files of dead owners other than `self`. */
 function removeSideFilesOfDead(path: string, self: number): void {
   const prefix = `${basename(path)}-owner-`
   for (const name of readdirSync(dirname(path))) {
@@ -107,7 +107,8 @@ function removeSideFilesOfDead(path: string, self: number): void {
 const LOOK_EVERY_MS = 1_000
 
 /**
- * Returns a function that says whether this process has lost its lock on a file. It checks once a second, and only where locks can be seen.
+ * Returns a function that tells whether this process has lost its lock on a file. The function checks at most once a second, and only on
+ * systems that list their locks.
  */
 export function watchLock(file: string): () => boolean {
   let lookedAt = hasLockOn(file) ? performance.now() : Number.POSITIVE_INFINITY
@@ -120,8 +121,8 @@ export function watchLock(file: string): () => boolean {
 }
 
 /**
- * Returns whether this process has a lock on a file. Undefined if that cannot be seen: if no file descriptor is left, or the system is not
- * Linux.
+ * Returns whether this process has a lock on a file. Returns undefined if this cannot be determined, because no file descriptor is left or
+ * the system is not Linux.
  */
 function hasLockOn(file: string): boolean | undefined {
   try {

@@ -1,6 +1,6 @@
 /**
- * The file as an observer uses it: an observer reads and changes jobs, but claims none and creates no file. Each call opens the file, and
- * each commit waits for the disk.
+ * The file as an observer uses it. An observer reads and changes jobs, but claims no jobs and creates no file. Each call opens the file,
+ * and each commit waits for the disk.
  */
 
 import type { DatabaseSync } from 'node:sqlite'
@@ -26,7 +26,7 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
         database.exec('COMMIT')
         return value
       })
-      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // A later checkpoint does the same.
+      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // If this fails, a later checkpoint does the same.
       return value
     },
     reserve() {},
@@ -39,7 +39,7 @@ export function listNames(path: string, timeoutMs: number): Promise<string[]> {
   return observe('An observer', path, timeoutMs, (database) => createQueueRows(database).names())
 }
 
-/** Opens the file for one step. While another process is writing, retries in later turns of the event loop. */
+/** Opens the file for one step, and retries in later turns of the event loop while another process is writing. */
 async function observe<T>(
   subject: string,
   path: string,

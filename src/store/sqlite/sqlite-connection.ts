@@ -1,4 +1,4 @@
-/** A connection to a file of queues. It makes the calls of a turn in one transaction. */
+/** A connection to a file of queues, which makes all calls of a turn in one transaction. */
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { HooklineError } from '../../protocol/error.ts'
@@ -17,14 +17,14 @@ export interface Call {
   readonly step: Step<unknown>
 }
 
-/** A call with the value that its step returned, or with the error with which Hookline refused only this call. */
+/** A call, with the value that its step returned or the error with which Hookline refused this call alone. */
 export interface MadeCall<Called> {
   readonly call: Called
   readonly value?: unknown
   readonly failure?: HooklineError
 }
 
-/** How often to look for dead owners. */
+/** How often to look for dead owners, in milliseconds. */
 const LOOK_EVERY_MS = 500
 
 export class Connection {
@@ -63,7 +63,7 @@ export class Connection {
     this.#wal.requireUnchanged()
   }
 
-  /** Resolves when the disk has all earlier commits. */
+  /** Resolves when all earlier commits are on the disk. */
   sync(): Promise<void> {
     return this.#wal.sync()
   }
@@ -77,7 +77,7 @@ export class Connection {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
     if (this.#hasFailed) {
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After the disk was full, the WAL can grow again only once it has been emptied.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After an error such as a full disk, the WAL must be emptied before it can grow again.
       this.#hasFailed = false
     }
     const begin = isWrite ? this.#beginWrite : this.#begin
@@ -97,7 +97,10 @@ export class Connection {
     }
   }
 
-  /** Writes the WAL into the file, in a separate thread. Resolves to false if another user of the file was in the way. */
+  /**
+   * Writes the content of the WAL to the database file, in a separate thread. Resolves to false if this fails, or another connection to the
+   * file prevents it.
+   */
   async checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): Promise<boolean> {
     this.walBytes = 0
     try {
@@ -118,7 +121,7 @@ export class Connection {
     this.#wal.close(reason)
   }
 
-  /** Finds the owners that have died. Runs outside a transaction, because it touches other files. */
+  /** Finds the owners that have died. Must run outside a transaction, because it opens other files. */
   #findDead(): number[] {
     if (performance.now() - this.#lookedAt < LOOK_EVERY_MS) return []
     this.#lookedAt = performance.now()
@@ -133,7 +136,7 @@ export class Connection {
       this.walBytes += transaction.walBytes
       return { call, value }
     } catch (failure) {
-      // Such a call, for example a push to a full queue, has changed no jobs: at most, it forgot ids whose dedupe window is over.
+      // The transaction can go on, because a call that Hookline refuses, such as a push to a full queue, has changed no jobs. At most, it has deleted ids whose dedupe window is over.
       if (failure instanceof HooklineError) return { call, failure }
       throw failure
     }

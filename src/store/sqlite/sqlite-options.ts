@@ -18,40 +18,41 @@ import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../argument
 /** Options of `sqliteQueue`. */
 export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * The file, which is created if it does not exist. SQLite keeps two more files beside it, and each process that uses it keeps one. It
-   * must be on a local disk, not on a network drive.
+   * The file, which is created if it does not exist. SQLite keeps two more files next to it, and each process that uses the file keeps one
+   * more. The file must be on a local disk, not on a network drive.
    */
   readonly path: string
   /**
-   * The name of the queue. One file can hold many queues; processes that use the same file and name share the jobs. Default `default`.
+   * The name of the queue. One file can hold many queues. Processes that use the same file and the same name share the jobs. Default
+   * `default`.
    */
   readonly name?: string
   /**
-   * How often to look for jobs that other processes pushed, and for processes that died, in milliseconds. Where the operating system can,
-   * it reports pushes at once. Default 500.
+   * How often to look for jobs that other processes pushed, and for processes that died, in milliseconds. If the operating system can
+   * report writes to the file, pushes are found at once. Default 500.
    */
   readonly pollMs?: number
   /**
-   * How long the id of a completed job is remembered, in milliseconds, from its completion. Each id takes about 80 bytes of the file. If
-   * processes that share the queue set different times, the shortest applies. Default 24 hours.
+   * How long the id of a completed job is remembered, in milliseconds from its completion. Each id takes about 80 bytes in the file. If
+   * processes that share the queue set different times, the shortest one applies. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
-  /** The maximum number of jobs that wait or are claimed. Default: as many as fit on the disk. */
+  /** The maximum number of jobs that wait or are claimed. Default: no maximum. */
   readonly maxJobs?: number
   /**
-   * Opens the queue as an observer: to count its jobs, to list, redrive and drop its dead letters, and to replay, beside running workers.
-   * An observer claims and creates nothing, and `work` throws a TypeError. Until the file and the queue exist, each call rejects with
-   * `queue_unavailable`. Default false.
+   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
+   * running workers. An observer claims and creates nothing, and `work` throws a TypeError. Until the file and the queue exist, each call
+   * rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
-   * How long a call waits while another process writes to the file, in milliseconds, before it rejects with `queue_unavailable`. When
-   * several queues of a file are called together, all of these calls wait as long as the longest `timeoutMs`. Default 2000.
+   * How long a call waits while another process writes to the file, in milliseconds, before it rejects with `queue_unavailable`. If several
+   * queues of a file are called together, all of these calls wait for up to the longest `timeoutMs` among them. Default 2000.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work: a claim or an outcome that could not be written to the file. The queue retries automatically.
-   * Default: prints a line for each error, see `logger`.
+   * Receives the errors of background work, such as a claim or an outcome that could not be written to the file. The queue retries
+   * automatically. Default: a line is printed for each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

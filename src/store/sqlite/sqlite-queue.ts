@@ -1,4 +1,6 @@
-/** A queue in a SQLite file: its jobs survive the end of the process and a power cut, and the processes of one machine can share it. */
+/**
+ * A queue in a SQLite file. Its jobs survive the end of the process and a power cut, and the processes of one machine can share the queue.
+ */
 
 import { existsSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
@@ -20,11 +22,12 @@ import { CHECK_PATH } from './sqlite-tables.ts'
 /** A queue in a SQLite file. */
 export interface SqliteQueue extends Queue {
   /**
-   * Writes a copy of the file, with all of its queues, while they are in use (`VACUUM INTO`). The copy holds what was pushed before the
-   * call, and only this user may read it. To restore the copy, stop all processes that use the file, and put the copy in its place.
+   * Writes a copy of the file, with all of its queues, while they are in use (`VACUUM INTO`). The copy contains everything that was pushed
+   * before the call, and only this user may read it. To restore the copy, stop all processes that use the file, and replace the file with
+   * the copy.
    *
-   * @param path A file that does not exist yet.
-   * @throws TypeError if `path` is not a path; HooklineError `queue_unavailable` if the backup cannot be written, in which case no file is
+   * @param path The path of the copy, where no file may exist yet.
+   * @throws TypeError if `path` is not a path; HooklineError `queue_unavailable` if the copy cannot be written, in which case no file is
    *   left behind.
    */
   backup(path: string): Promise<void>
@@ -33,15 +36,15 @@ export interface SqliteQueue extends Queue {
 /**
  * Opens a queue in a file.
  *
- * - A push resolves when it is on the disk. All queues of a file in this process share one connection: calls that are made together are
- *   written together, and the event loop does not wait for the disk.
- * - A process keeps the jobs that it claimed for as long as it lives. When it dies, another process that uses the file claims them within a
- *   second; if there is none, the next process that opens the file claims them. After a power failure, jobs that were claimed or finished
- *   just before may be handled again; none is lost.
- * - A job whose row or body cannot be read becomes a dead letter with a reason that begins with `unreadable`.
+ * - A push resolves when its jobs are on the disk. In a process, all queues of a file share one connection. Calls that are made together
+ *   are written together, and the event loop does not wait for the disk.
+ * - A process keeps the jobs that it has claimed for as long as it lives. When it dies, another process that uses the file claims the jobs
+ *   within a second; if there is no such process, the next process that opens the file claims them. After a power failure, jobs that were
+ *   claimed or completed just before may be handled again; no job is lost.
+ * - A job whose row or body cannot be read becomes a dead letter, with a reason that begins with `unreadable`.
  * - An idle queue does not keep the process alive. Closing the last queue of a file releases the file.
- * - Do not delete, replace or copy the files of a queue that is in use: see docs/queues.md and {@link SqliteQueue.backup}.
- * - A file that was written by a release before 1.0 is refused.
+ * - Do not delete, replace or copy the files of a queue that is in use: see docs/queues.md. To copy them, use {@link SqliteQueue.backup}.
+ * - A file that a release before 1.0 wrote is refused.
  *
  * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
  * @example

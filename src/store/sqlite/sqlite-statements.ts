@@ -1,12 +1,12 @@
-/** The statements of a store. Each finds its rows through an index, however many rows there are. */
+/** The statements of a store. Each statement finds its rows through an index, so it stays fast however many rows there are. */
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { IS_LATER, STATE } from './sqlite-tables.ts'
 
-/** A digest of the name of a group; null for a job without a group. */
+/** The digest of the name of a group; null for a job without a group. */
 export type Group = number | null
 
-/** A row of a job. It is an array, because reading an object takes twice as long. */
+/** A row of a job. The row is an array, because reading an object takes twice as long. */
 export type JobRow = readonly [
   seq: number,
   group: Group,
@@ -23,21 +23,21 @@ type Numbers =
   | ('seq' | 'state' | 'place' | 'at' | 'bytes' | 'job' | 'owner' | 'queue' | 'count' | 'later' | 'retrying')
   | ('until' | 'version')
 
-/** The columns that statements read as objects. */
+/** The columns of the rows that statements read as objects. */
 type Columns = Readonly<Record<Numbers, number> & Record<'id' | 'body' | 'reason' | 'note', Uint8Array>> & {
   readonly group: Group
   readonly retryState: Uint8Array | null
   readonly key: string
 }
 
-/** A statement that returns rows. The tables are STRICT, so SQLite ensures the types of the columns. */
+/** A statement that returns rows. The types of the columns are correct, because the tables are STRICT. */
 interface Query<Row> {
   get(...values: SQLInputValue[]): Row | undefined
   all(...values: SQLInputValue[]): Row[]
   iterate(...values: SQLInputValue[]): Iterable<Row>
 }
 
-/** The maximum number of jobs that wait for their time to count one by one. */
+/** The maximum number of jobs that come due later to count one by one. */
 export const MAX_COUNTED = 10_000
 
 const JOBS = 'hookline_queue_jobs'
@@ -48,7 +48,7 @@ const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at
 const DUE = `WHERE queue = ? AND state = ${STATE.due} ORDER BY place`
 const LATER = `WHERE queue = ? AND ${IS_LATER}`
 const NOW_DUE = `${LATER} AND at <= ? ORDER BY at, seq`
-const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Every statement that changes a claimed job names the claim.
+const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Each statement that changes a claimed job has this condition, so that it changes nothing once the claim has ended.
 const OF_OWNER = `WHERE state = ${STATE.claimed} AND owner = ?`
 const RELEASE = `UPDATE ${JOBS} SET state = ${STATE.due}, owner = NULL, claim = NULL`
 const LETTER = `
@@ -101,7 +101,7 @@ function prepareQueries(database: DatabaseSync) {
   }
 }
 
-/** Prepares the statements that change rows. sqlite-tables.ts explains the columns and states. */
+/** Prepares the statements that change rows. `sqlite-tables.ts` explains the columns and the states. */
 function prepareChanges(database: DatabaseSync) {
   const change = (sql: string) => database.prepare(sql)
   return {
@@ -128,13 +128,13 @@ function prepareChanges(database: DatabaseSync) {
     removeBodies: change(`
       DELETE FROM ${BODIES} AS b WHERE seq BETWEEN ? AND ?
         AND EXISTS (SELECT 1 FROM ${JOBS} AS j WHERE j.seq = b.seq AND ${CLAIMED})`),
-    // The second value says whether the job keeps its place in the line of its group: a retry does.
+    // The second parameter is 1 if the job keeps its place in the line of its group, as a retry does.
     retryOrFail: change(`
       UPDATE ${JOBS} SET state = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), at = ?, retry_state = ?, reason = ?,
         owner = NULL, claim = NULL
       WHERE seq = ? AND ${CLAIMED}`),
     save: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
-    // Each of the first two values is the number of claims that do not count: 1 or 0.
+    // The first two parameters are both the number of claims that do not count: 1 or 0.
     release: change(`
       ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
       WHERE seq = ? AND ${CLAIMED}`),

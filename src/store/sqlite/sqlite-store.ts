@@ -1,6 +1,6 @@
 /**
- * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction that `file.ts` begins and commits. The calls
- * come first in this file, then the steps.
+ * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction that `file.ts` begins and commits. In this
+ * file, the calls come first, then the steps.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -44,9 +44,9 @@ import {
   STATE,
 } from './sqlite-tables.ts'
 
-/** The file of a queue, which makes the transactions of its store. */
+/** The file of a queue, which runs the steps of the store in transactions. */
 export interface QueueFile {
-  /** The real path, which is the same whichever path the file was opened by. */
+  /** The canonical path, which is the same for all paths by which the file can be opened. */
   readonly path: string
   call<T>(kind: Kind, step: Step<T>): Promise<T>
   reserve(use: QueueUse): void
@@ -59,10 +59,10 @@ export interface QueueFile {
  * The kinds of calls:
  * - `read` changes nothing;
  * - `claim` comes after the other calls of its turn, and often finds nothing, so its transaction begins as a read;
- * - `write` may be lost in a power cut: its job is then handled again;
- * - `release` never fails: a later turn retries it, because claims last for as long as their process lives;
+ * - `write` may be lost in a power cut, after which its job is handled again;
+ * - `release` never fails, because a later turn retries it: otherwise, its jobs would stay claimed for as long as their process lives;
  * - `promise` is answered once its commit is on the disk;
- * - `erase` is a promise that also empties the WAL of what it deletes.
+ * - `erase` is like `promise`, and also removes the deleted data from the WAL.
  */
 export type Kind = 'read' | 'claim' | 'write' | 'release' | 'promise' | 'erase'
 
@@ -73,16 +73,16 @@ export type Step<T> = (transaction: Transaction) => T
 export interface Transaction {
   readonly sql: Statements
   readonly row: QueueRow
-  /** The owner that stands for this process: see locks.ts. */
+  /** The owner that stands for this process: see `locks.ts`. */
   readonly owner: number
   /**
-   * About how many bytes the step adds to the WAL: its pages, the bodies that it adds, and those that it deletes, which `secure_delete`
-   * overwrites with zeros.
+   * About how many bytes the step adds to the WAL: the pages that it changes, the bodies that it adds, and the bodies that it deletes,
+   * because `secure_delete` overwrites them with zeros.
    */
   walBytes: number
 }
 
-/** Names a job and one claim on it. A statement that names a claim which has ended changes nothing. */
+/** Identifies a job and one claim on it. A statement with the claim as a condition changes nothing if the claim has ended. */
 export interface ClaimRef {
   readonly seq: number
   readonly claimNumber: number
@@ -91,12 +91,12 @@ export interface ClaimRef {
 
 export type SqliteClaim = ClaimedJob & ClaimRef
 
-/** A claim whose job is complete, with the note for the log. */
+/** A claim whose job is complete, with the note for the log, if any. */
 type Completed = ClaimRef & Pick<ClaimedJob, 'body'> & { readonly log: Uint8Array | undefined }
 
 /**
- * The completions of one turn, which are one call. Their jobs were often claimed together, and then one statement completes them all. With
- * a separate call for each of a hundred jobs, a job takes twice as long.
+ * The completions of one turn, which are made in one call. One statement can then complete all jobs that were claimed together. With a
+ * separate call for each job, a job takes twice as long.
  */
 interface Batch {
   readonly claims: Completed[]
@@ -114,7 +114,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   readonly #settings: Settings
   readonly #file: QueueFile
   #use: QueueUse | undefined
-  /** When the next job is due, as the last claim found in its own transaction. The worker asks once after each claim. */
+  /** When the next job is due, as the last claim found in its transaction. Kept because the worker asks for this once after each claim. */
   #nextDue: { readonly at: number | undefined } | undefined
   #batch: Batch | undefined
   #forgottenTo = 0
@@ -170,7 +170,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
   }
 
-  /** Returns the time that the last claim found; reads it again if it has already been returned. */
+  /** Returns the time that the last claim found. If that time has already been returned, reads the time from the file. */
   async nextDueAt(): Promise<Date | undefined> {
     const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
     this.#nextDue = undefined
@@ -225,7 +225,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#batch.isDone
   }
 
-  /** Begins a batch, which takes completions until its step runs. If the step runs again, the batch is the same as before. */
+  /** Begins a batch, to which completions are added until its step runs. If the step is retried, it runs with the same completions. */
   #beginBatch(): Batch {
     const claims: Completed[] = []
     const endBatch = (): void => {
@@ -236,7 +236,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
-      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Twice as many as the batch adds, to catch up.
+      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Looks at twice as many jobs as the batch completes, to catch up.
     })
     isDone.catch(endBatch) // The call may fail before its step runs.
     return { claims, isDone }
@@ -247,13 +247,13 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   }
 }
 
-/** The prepared statements, keyed by the connection of a caller: preparing them takes longer than a push. */
+/** The prepared statements for each connection of a caller, which are kept because preparing them takes longer than a push. */
 const prepared = new WeakMap<DatabaseSync, { readonly sql: Statements; readonly queues: Queues }>()
 
 /**
  * Runs a step in a transaction of the caller, over the caller's own connection to the file, in this thread.
  *
- * @throws TypeError for a `db` that is not such a transaction; errors from SQLite, unchanged.
+ * @throws TypeError for a `db` that is not a transaction on the file; errors from SQLite, unchanged.
  */
 function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, step: Step<T>): T {
   requireTransaction(db, path)
@@ -269,7 +269,7 @@ function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, st
 
 function requireTransaction(db: object, path: string): asserts db is DatabaseSync {
   const { DatabaseSync } = requireSqlite()
-  // Two SQLite libraries in one process do not see each other's locks, and would overwrite each other's data.
+  // Only node:sqlite is accepted, because two SQLite libraries in one process do not see each other's locks, and would overwrite each other's data.
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
   const [main] = db.prepare('PRAGMA database_list').all()
   if (typeof main?.file !== 'string') throw noTransaction('a connection that reads rows as arrays')
@@ -289,12 +289,12 @@ type Limits = Pick<Settings, 'name' | 'dedupeWindowMs' | 'maxJobs'>
 
 const PAGE_BYTES = 4 * 1024
 /**
- * About how many bytes a call adds to the WAL in addition to bodies. So does each pushed job, because its random id is on a page of its
- * own.
+ * About how many bytes a call adds to the WAL in addition to bodies. A push adds as much for each job, because the random id of each job is
+ * on a different page.
  */
 const CALL_BYTES = 2 * PAGE_BYTES
 
-/** Adds jobs. Returns the ids that were already known, whose jobs are not added. */
+/** Adds jobs. Returns the ids that were already known, whose jobs were not added. */
 export function push(transaction: Transaction, limits: Limits, jobs: readonly Job[], now: number): readonly string[] {
   const { sql, row } = transaction
   const { queue } = row
@@ -329,19 +329,19 @@ function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: Limits, m
   throw new HooklineError('queue_full', message)
 }
 
-/** Returns the state of a job that is due now and joins the line of its group. */
+/** Returns the state that a job gets when it is due and joins the line of its group. */
 function stateInLine(sql: Statements, queue: number, group: Group): number {
   return group === null || sql.firstInLine.get(queue, group) === undefined ? STATE.due : STATE.behind
 }
 
-/** Makes the first job in the line of a group due, if it was behind a job that has left the line. */
+/** Makes the first job in the line of a group due if the job was behind another one, which has left the line. */
 function advanceLine({ sql, row }: Transaction, group: Group): void {
   if (group === null) return
   const next = sql.firstInLine.get(row.queue, group)
   if (next?.state === STATE.behind) sql.setDue.run(next.seq)
 }
 
-/** Each claim of this process has its own number, which identifies the claim together with its owner. */
+/** The number of the last claim of this process. The owner and the number together identify a claim. */
 let lastClaimNumber = 0
 
 export function claim(transaction: Transaction, limit: number, now: number) {
@@ -375,7 +375,7 @@ export function claim(transaction: Transaction, limit: number, now: number) {
   return { jobs, unreadable, nextDueAt: findNextDue(transaction) }
 }
 
-/** Finds due jobs, in their order. Before that, jobs of groups whose time has come join the lines of their groups. */
+/** Finds due jobs, in their order. First, jobs with a group whose time has come join the lines of their groups. */
 function findDue({ sql, row }: Transaction, limit: number, now: number): readonly JobRow[] {
   const nowDue = sql.nowDue.all(row.queue, now, limit)
   for (const [seq, group, state] of nowDue) {
@@ -393,10 +393,10 @@ function dueAtOf([, , , , , at]: JobRow): number {
   return at
 }
 
-/** Makes a job that cannot be read a dead letter. */
+/** Turns a job that cannot be read into a dead letter. */
 function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: JobRow, now: number): DeadLetter {
   const { sql, row } = transaction
-  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // The dead letter can be redriven and dropped by this id.
+  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // A job with a broken id gets a new id, by which its dead letter can be redriven and dropped.
   const reason = `unreadable: ${body === null ? 'its body is missing' : 'its id is not a UUID of 16 bytes'}`
   sql.failUnreadable.run(bytesOfId(id), row.next++, now, Buffer.from(reason), seq)
   advanceLine(transaction, group)
@@ -405,12 +405,14 @@ function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: J
   return { id, reason, body: new Uint8Array(), retryState: undefined, failedAt: new Date(now) }
 }
 
-/** Returns when the next job is due: 0 if one is already due, even if the clock was set back since then. */
+/**
+ * Returns the time at which the next job is due; 0 if a job is already due, so that the time is in the past even if the clock was set back.
+ */
 function findNextDue({ sql, row: { queue } }: Transaction): number | undefined {
   return sql.firstDue.get(queue) === undefined ? sql.firstLater.get(queue)?.at : 0
 }
 
-/** Completes jobs. Those with a note are appended to the log, which keeps their bodies. */
+/** Completes jobs. Jobs with a note are appended to the log, and keep their bodies there. */
 export function complete(transaction: Transaction, claims: readonly Completed[], now: number): void {
   const { sql, row, owner } = transaction
   for (const { seq, claimNumber, log } of claims) {
@@ -429,7 +431,9 @@ export function complete(transaction: Transaction, claims: readonly Completed[],
   transaction.walBytes += claims.reduce((sum, { body }) => sum + body.byteLength, CALL_BYTES)
 }
 
-/** Returns the ranges of jobs that were claimed together and have consecutive `seq` numbers: one statement changes a whole range. */
+/**
+ * Splits jobs into ranges that were claimed together and have consecutive `seq` numbers, because one statement can change a whole range.
+ */
 function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first: Job, last: Job][] {
   const ranges: [first: Job, last: Job][] = []
   for (const job of jobs.toSorted((a, b) => a.claimNumber - b.claimNumber || a.seq - b.seq)) {
@@ -441,12 +445,13 @@ function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first
 }
 
 /**
- * Looks at the next `limit` jobs after `after`, and forgets those that were done before `until`. Returns where to go on, or 0 at the end.
+ * Looks at the next `limit` jobs after the job `after`, and deletes those that were done before `until`. Returns the `after` of the next
+ * call, which is 0 at the end of the jobs.
  */
 function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
   const { sql, row } = transaction
   const [from, stop] = [Math.max(after, row.queue * SEQS_PER_QUEUE), (row.queue + 1) * SEQS_PER_QUEUE]
-  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq // Undefined if fewer than `limit` are left.
+  const last = sql.nextSeq.get(from, stop, limit - 1)?.seq // Undefined if fewer than `limit` jobs are left.
   transaction.walBytes += PAGE_BYTES * Number(sql.forgetMany.run(from, last ?? stop, until).changes)
   return last ?? 0
 }
@@ -470,8 +475,8 @@ export function retryOrFail(
   const staysFirst = group !== null && isRetry
   const { changes } = sql.retryOrFail.run(
     isRetry ? stateOfRetry(group, at, now) : STATE.dead,
-    Number(staysFirst), // Whether it stays in the line of its group.
-    staysFirst ? null : row.next, // Null keeps its place.
+    Number(staysFirst), // Whether the job stays in the line of its group.
+    staysFirst ? null : row.next, // With null, the job keeps its place.
     at,
     outcome.retryState ?? null,
     isRetry ? null : Buffer.from(outcome.deadLetter),
@@ -495,7 +500,7 @@ function stateOfRetry(group: Group, at: number, now: number): number {
 /** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
 export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
   const { sql, row, owner } = transaction
-  const uncounted = Number(!wereHandled) // This is subtracted from the claim count. When the count reaches 0, the time of the first claim is cleared.
+  const uncounted = Number(!wereHandled) // The number to subtract from the claim count. If the count becomes 0, the time of the first claim is cleared.
   for (const { seq, claimNumber } of claims) {
     const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes
@@ -504,7 +509,9 @@ export function release(transaction: Transaction, claims: readonly ClaimRef[], w
   transaction.walBytes += CALL_BYTES
 }
 
-/** Releases all claims of a process that has died. Runs before the rows of queues are read, because it changes their counts. */
+/**
+ * Releases all claims of a process that has died. Must run before the rows of the queues are read, because it changes the counts in them.
+ */
 export function releaseAllOf(sql: Statements, dead: number): void {
   for (const { queue, count } of sql.countOf.all(dead)) {
     sql.countReleased.run(count, count, queue)
@@ -514,7 +521,7 @@ export function releaseAllOf(sql: Statements, dead: number): void {
 
 export function count({ sql, row }: Transaction, now: number): QueueCounts {
   const { queue, waiting, active, deadLetters } = row
-  // Jobs whose time has come are due, even if no claim has moved them to the other due jobs yet.
+  // A job whose time has come is due, even if no claim has moved it to the due jobs yet.
   const dueAt = [sql.firstDue.get(queue), sql.firstNowDue.get(queue, now)].flatMap((first) => first?.at ?? [])
   const oldestDueAt = dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt))
   const counts = { waiting, active, deadLetters, oldestDueAt, asOf: new Date(now) }
@@ -527,7 +534,7 @@ function findIn({ sql, row }: Transaction, ids: readonly string[], states: reado
   return found.filter(({ state }) => states.includes(state))
 }
 
-/** Lists a page of dead letters. Reads their rows one by one, and stops at the end of the page. */
+/** Lists a page of dead letters. Reads the rows one by one, so that none is read after the end of the page. */
 function listLetters(transaction: Transaction, { after, newestFirst, ...bounds }: CheckedPage): DeadLetter[] {
   const { sql, row } = transaction
   const [last] = after === undefined ? [] : findIn(transaction, [after], [STATE.dead])
@@ -565,7 +572,7 @@ function rewriteLetters(transaction: Transaction, letters: readonly DeadLetter[]
 
 const WAITING = [STATE.due, STATE.later, STATE.behind, STATE.held]
 
-/** Deletes the waiting jobs, or the dead letters, among these ids. Returns how many it deleted. */
+/** Deletes the waiting jobs or the dead letters with these ids. Returns how many of them it deleted. */
 function removeJobs(transaction: Transaction, ids: readonly string[], which: 'waiting' | 'deadLetters'): number {
   const { sql, row } = transaction
   const found = findIn(transaction, ids, which === 'waiting' ? WAITING : [STATE.dead])
@@ -578,10 +585,10 @@ function removeJobs(transaction: Transaction, ids: readonly string[], which: 'wa
   return found.length
 }
 
-/** The maximum number of rows that one step looks at, most of which may be done. */
+/** The maximum number of rows that one step looks at. Most of them may be jobs that are done. */
 const ROWS_AT_ONCE = 5_000
 
-/** Lists the jobs among the next rows, and returns the last row to go on from, or undefined at the end. */
+/** Lists the jobs among the next rows. Also returns the `seq` of the last row, from which the next call goes on; undefined at the end. */
 function listJobs({ sql, row: { queue } }: Transaction, after: number) {
   const [from, stop] = [Math.max(after, queue * SEQS_PER_QUEUE), (queue + 1) * SEQS_PER_QUEUE]
   const bound = sql.nextSeq.get(from, stop, ROWS_AT_ONCE - 1)?.seq
@@ -615,7 +622,7 @@ function removeFromLog(transaction: Transaction, cursors: readonly string[]): nu
   return ours.filter((seq) => removeLogEntry(transaction, seq)).length
 }
 
-/** Removes an entry, and the body of its completed job, which the entry owns. Returns whether the entry existed. */
+/** Removes a log entry, and the body of its completed job, which is kept only for the entry. Returns whether the entry existed. */
 function removeLogEntry(transaction: Transaction, seq: number): boolean {
   const { sql, row } = transaction
   const removed = sql.removeLogged.get(seq)
@@ -637,7 +644,10 @@ function listMarks({ sql, row }: Transaction, version: number, limit: number) {
   return sql.marks.all(row.queue, version, limit).map((mark) => ({ ...mark, until: new Date(mark.until) }))
 }
 
-/** Leaves `bytes` unchanged: when an entry is removed, the total of the log must shrink by what was added for it. */
+/**
+ * Replaces bodies and notes. Leaves the `bytes` of an entry unchanged, because when the entry is removed, the total size must shrink by the
+ * number that was added for it.
+ */
 function rewriteLog(transaction: Transaction, entries: readonly LogEntry[]): void {
   for (const { cursor, body, note } of entries) {
     const found = transaction.sql.setNote.get(note, Number(cursor))
@@ -651,7 +661,10 @@ function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** Writes an id as a UUID. A broken id, which does not have 16 bytes, gets a distinct text from which {@link bytesOfId} restores it. */
+/**
+ * Converts an id to a UUID. A broken id, which does not have 16 bytes, is converted to a different form of text, from which {@link
+ * bytesOfId} restores the bytes.
+ */
 function textOfId(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

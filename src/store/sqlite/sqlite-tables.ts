@@ -1,4 +1,4 @@
-/** The tables of a file of queues, and the rows of its queues: their counts and their next numbers. */
+/** The tables of a file of queues, and a row for each queue, with its counts and its next number. */
 
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
@@ -8,16 +8,16 @@ import { closeIfFails, connectTo, inTransaction, OPENING_MS, retryWhileBusy, Unu
 import { MAY_SYNC } from './wal.ts'
 
 /**
- * The states of a job. In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits
- * for its retry.
+ * The states of a job. In each group, at most one job is `due`, `claimed` or `held`, and all other jobs whose time has come are `behind`
+ * it. A `held` job waits for its retry, and a `later` job for its time.
  */
 export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5, done: 6 } as const
-/** Selects the jobs that wait for their time. */
+/** The condition that selects the jobs that come due later. */
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
 /**
- * How many numbers each queue has for its jobs, their places and its log. The `seq` of a job or an entry is `queue * SEQS_PER_QUEUE` plus
- * its number.
+ * How many numbers each queue has for its jobs, their places and its log entries. The `seq` of a job or an entry is `queue *
+ * SEQS_PER_QUEUE` plus its number.
  */
 export const SEQS_PER_QUEUE: number = 2 ** 40
 
@@ -81,15 +81,15 @@ const TABLES = `
   INSERT INTO hookline_queue_schema VALUES (${VERSION})`
 
 /**
- * A commit does not wait for the disk: a call that promises something waits for it afterwards. Checkpoints run off the thread, and wait for
- * the disk; `fullfsync` makes macOS wait for the disk itself, not just for its cache.
+ * A commit does not wait for the disk, because calls of the kind `promise` wait for it after the commit. Checkpoints run in a separate
+ * thread, and wait for the disk. `fullfsync` makes macOS wait until data is on the disk itself, not just in its cache.
  */
 const PRAGMAS = `PRAGMA synchronous = ${MAY_SYNC ? 'NORMAL' : 'FULL'}; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 0`
 
 /** Opens a file of queues, creating it if it does not exist. */
 export function openTables(path: string): DatabaseSync {
   return closeIfFails(connectTo(path), (database) => {
-    // SQLite never waits to change to WAL mode: if two processes try at once, one of them has to retry.
+    // SQLite does not wait for locks when it changes to WAL mode: if two processes try this at once, one of them has to retry.
     const mode = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = WAL').get(), OPENING_MS)?.journal_mode
     if (mode !== 'wal') {
       const rule = `SQLite cannot keep a WAL beside it, and uses the journal mode '${mode}' instead`
@@ -102,7 +102,7 @@ export function openTables(path: string): DatabaseSync {
   })
 }
 
-/** Connects to an existing file of queues, for one call. Each commit waits for the disk. */
+/** Connects to an existing file of queues for one call of an observer. Each commit waits for the disk. */
 export function connectToTables(path: string): DatabaseSync {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. ${CHECK_PATH}`)
   return closeIfFails(connectTo(path), (database) => {
@@ -113,7 +113,7 @@ export function connectToTables(path: string): DatabaseSync {
 
 export const CHECK_PATH = 'Check the path, or start the app that pushes to the queue first.'
 
-/** Returns whether the file has the tables. @throws UnusableFile for tables of another version, and for a trigger on one of them. */
+/** Returns whether the file has the tables. @throws UnusableFile if the tables have another version, or one of them has a trigger. */
 function hasTables(database: DatabaseSync): boolean {
   const ours = "lower(tbl_name) LIKE 'hookline_queue%' OR lower(tbl_name) = 'hookline_log'"
   const found = database.prepare(`SELECT type, name FROM sqlite_schema WHERE ${ours}`).all()
@@ -132,7 +132,7 @@ function hasTables(database: DatabaseSync): boolean {
   )
 }
 
-/** The row of a queue in `hookline_queues`: the columns that transactions change. */
+/** The columns of a queue in `hookline_queues` that transactions change. */
 export interface QueueRow {
   readonly queue: number
   next: number
@@ -144,7 +144,7 @@ export interface QueueRow {
 
 const COLUMNS = ['next', 'waiting', 'active', 'deadLetters', 'logBytes'] as const
 
-/** A queue of the file, and what it is reserved for. */
+/** A queue of the file, and the use for which the queue is reserved. */
 export interface QueueAndUse {
   readonly name: string
   readonly use?: QueueUse | undefined
@@ -152,7 +152,7 @@ export interface QueueAndUse {
 
 export type Queues = ReturnType<typeof createQueueRows>
 
-/** The rows of the queues, which are read once per transaction: another process may have changed them since the last one. */
+/** Reads the rows of the queues, once in each transaction, because another process may have changed them since the last transaction. */
 export function createQueueRows(database: DatabaseSync) {
   const insertRow = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
@@ -176,9 +176,9 @@ export function createQueueRows(database: DatabaseSync) {
       const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
-    /** Forgets the rows of the last transaction when another one begins. */
+    /** Must be called when a transaction begins, to forget the rows of the previous one. */
     forgetRows: () => rows.clear(),
-    /** Returns the row of a queue, to be changed in place: `save` writes what has changed. */
+    /** Returns the row of a queue. The caller changes the row in place, and `save` writes the changes. */
     rowOf(name: string): QueueRow {
       const loaded = rows.get(name)
       if (loaded !== undefined) return loaded.row

@@ -1,6 +1,6 @@
 /**
- * The WAL of an open SQLite file, `-wal` beside it: synced off the thread, and guarded. If the locks of this process are dropped, or one of
- * the files is deleted or truncated, what is written from then on is lost, without an error from SQLite.
+ * The WAL of an open SQLite file, which is the file with `-wal` added to the path. Syncs the WAL outside this thread, and guards it: if the
+ * locks of this process are dropped, or one of the files is deleted or truncated, later writes would be lost without an error from SQLite.
  */
 
 import {
@@ -19,10 +19,10 @@ import { promisify } from 'node:util'
 import { checkpoint, inodeOf, removeIfPossible, retryWhileBusy, UnusableFile } from './database.ts'
 import { watchLock } from './locks.ts'
 
-/** Whether this process may sync: Node's permission model does not allow it. */
+/** Whether this process may sync files, which the Node.js permission model does not allow. */
 export const MAY_SYNC: boolean = process.permission === undefined
 
-/** The first bytes of each WAL. The lowest bit of the last byte says which byte order the checksums have. */
+/** The first bytes of every WAL, except for the lowest bit of the last byte, which tells the byte order of the checksums. */
 const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 const SAVE_MS = 1_000
 const CALL_AGAIN = 'Call again: the next call reopens it.'
@@ -42,7 +42,7 @@ export class WalGuard {
     this.#database = database
     this.#path = path
     this.#openedFiles = identifyFiles(path)
-    this.#wal = openSync(`${path}-wal`, 'r+') // SQLite has no locks on the WAL that closing it would drop.
+    this.#wal = openSync(`${path}-wal`, 'r+') // Opening and closing the WAL is safe, because SQLite has no locks on it that this could drop.
     this.#isLockGone = watchLock(path)
   }
 
@@ -55,8 +55,7 @@ export class WalGuard {
   }
 
   /**
-   * Resolves when the disk has all earlier commits, in a WAL that other processes will find. Calls that arrive during a sync share the next
-   * one.
+   * Resolves when all earlier commits are on the disk, in a WAL that other processes will find. Calls during a sync share the next sync.
    */
   sync(): Promise<void> {
     this.#nextSync ??= Promise.allSettled([this.#syncing]).then(() => {
@@ -67,10 +66,10 @@ export class WalGuard {
     return this.#nextSync
   }
 
-  /** @param reason The error with which the unfinished syncs reject. */
+  /** @param reason The error with which unfinished syncs reject. */
   close(reason: unknown): void {
     if (this.#isTruncated()) {
-      ftruncateSync(this.#wal) // Otherwise, SQLite would write the hole in the WAL into the file. Other processes will notice that the WAL is gone.
+      ftruncateSync(this.#wal) // Without this, SQLite would write the missing part of the WAL to the database file as zeros. Other processes will notice that the WAL is gone.
       for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
     } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) saveRemovedWal(this.#database, this.#path)
     this.#database.close()
@@ -90,7 +89,10 @@ export class WalGuard {
     throw new UnusableFile(`its WAL was truncated while it was in use, and the data in the WAL is lost. ${CALL_AGAIN}`)
   }
 
-  /** A file that cannot be inspected counts as unchanged, because perhaps no file descriptor is left. */
+  /**
+   * Returns whether one of the files was removed or replaced. False if the files cannot be inspected, which may only mean that no file
+   * descriptor is left.
+   */
   #isReplaced(): boolean {
     try {
       return identifyFiles(this.#path) !== this.#openedFiles
@@ -100,8 +102,8 @@ export class WalGuard {
   }
 
   /**
-   * Returns whether the WAL has lost its header, without which the next process that opens the file ignores the whole WAL. An empty WAL is
-   * intact.
+   * Returns whether the WAL has lost its header. Without the header, the next process that opens the file would ignore the whole WAL. An
+   * empty WAL counts as intact.
    */
   #isTruncated(): boolean {
     const header = this.#header
@@ -111,35 +113,38 @@ export class WalGuard {
   }
 }
 
-/** Returns the inodes of the file, its WAL and its index. The system reuses no inode while this process has its file open. */
+/** Returns the inodes of the file, its WAL and its index. The system does not reuse an inode while this process has the file open. */
 function identifyFiles(path: string): string {
   return ['', '-wal', '-shm'].map((end) => inodeOf(path + end)).join(' ')
 }
 
-/** Writes the removed WAL into the file. The caller has checked that there is no new WAL, whose content would be overwritten. */
+/**
+ * Writes the content of a removed WAL to the database file. The caller has checked that there is no new WAL, because its content would be
+ * overwritten.
+ */
 function saveRemovedWal(database: DatabaseSync, path: string): void {
   try {
     retryWhileBusy(() => checkpoint(database, 'FULL'), SAVE_MS)
-    removeIfPossible(`${path}-shm`) // This file describes the WAL that is gone.
+    removeIfPossible(`${path}-shm`) // The index describes the WAL that is gone.
   } catch {
-    // Closing the last connection also saves the WAL.
+    // Closing the last connection also writes the WAL to the file.
   }
 }
 
 /**
- * When to look for a commit after a write to the WAL. A commit consists of several writes, and is visible only after the last one, which
- * may wait for the disk, so one look is not enough.
+ * The delays in milliseconds after which to look for a commit once the WAL was written to. One look is not enough, because a commit
+ * consists of several writes and is visible only after the last one, which may wait for the disk.
  */
 const LOOK_AFTER_MS = [1, 2, 5, 20, 100] as const
 
 /**
- * Calls back soon after another connection has committed. It relies on the system to report writes to the WAL; if the system reports none,
- * this never calls back.
+ * Calls `onCommit` soon after another connection has committed. Relies on the operating system to report writes to the WAL; if it reports
+ * none, `onCommit` is never called.
  *
  * @returns A function that stops watching.
  */
 export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
-  const versionQuery = database.prepare('PRAGMA data_version') // The version does not change with the commits of this connection.
+  const versionQuery = database.prepare('PRAGMA data_version') // `data_version` changes only with the commits of other connections.
   let version = versionQuery.get()?.data_version
   let looks = 0 // The number of looks since the last write.
   let timer: NodeJS.Timeout | undefined
@@ -167,7 +172,7 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   try {
     watcher = watch(`${path}-wal`, { persistent: false }, noteWrite).on('error', () => watcher?.close())
   } catch {
-    // For example, the system has no watches left.
+    // The system cannot watch the file, for example because it has no watches left.
   }
   return () => {
     clearTimeout(timer)
