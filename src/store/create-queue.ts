@@ -163,7 +163,8 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
-    this.#worker.start(AsyncLocalStorage.bind(handle), options) // Without this, the handler would run in the async context of the push that wakes the worker.
+    // Without this, the handler would run in the async context of the push that wakes the worker.
+    this.#worker.start(AsyncLocalStorage.bind(handle), options)
     return this.#worker.wake
   }
 

@@ -279,7 +279,8 @@ function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: ()
  * its bytes unchanged.
  */
 function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
-  const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>() // All calls share this map, because a transaction can also complete the jobs of other calls.
+  // All calls share this map, because a transaction can also complete the jobs of other calls.
+  const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>()
   return async (job, signal, save, begin) => {
     if (!seals.canOpen()) await seals.waitToOpen()
     const { id, body, retryState } = job

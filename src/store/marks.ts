@@ -57,7 +57,8 @@ export class Marks implements QueueMarks {
     if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass ['user-1'].")
     for (const key of keys) requireText('keys', key, 'user-1')
     requireTime('until', until)
-    const end = new Date(Math.max(until.getTime(), this.#options.clock.now())) // A mark that is unset ends now, not earlier, so that its end stays in the store until all processes have read it.
+    // A mark that is unset ends now, not earlier, so that its end stays in the store until all processes have read it.
+    const end = new Date(Math.max(until.getTime(), this.#options.clock.now()))
     const marks = [...new Set(keys)].map((key): Mark => ({ key: this.#digestOf(key), until: end }))
     for (let start = 0; start < marks.length; start += PAGE.limit) {
       await this.#store.set(marks.slice(start, start + PAGE.limit), this.#endedBefore())

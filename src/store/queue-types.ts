@@ -229,7 +229,7 @@ export interface HistoryOptions {
   readonly maxBytes?: number
 }
 
-/** The log of a queue: its completed jobs, which are kept for a limited time. */
+/** The log of a queue: the completed jobs that it keeps. */
 export interface QueueLog {
   /**
    * Lists entries in the order in which they were appended. An empty page means that there are no more entries. An entry that is appended
@@ -311,7 +311,7 @@ export interface Queue {
   /** Whether the jobs survive the end of the process. */
   readonly isDurable?: boolean
   /**
-   * Adds jobs: all of them or none. Resolves when the jobs are stored as safely as the engine allows or, with a `db`, are part of its
+   * Adds jobs: all of them or none. Resolves when the jobs are stored as safely as the engine allows or, with a `db`, are part of the
    * transaction. Resolves to the ids that the queue already knew, whose jobs were not added; to undefined if the engine does not report
    * these ids.
    *
@@ -333,7 +333,7 @@ export interface Queue {
   pause(): Promise<void>
   resume(): void
   /**
-   * Waits until the queue has no more work, for tests. For the queue of an inbox or a destination, it resolves when every message,
+   * For tests: waits until the queue has no more work. For the queue of an inbox or a destination, it resolves when every message,
    * including messages to retry, is complete or a dead letter. Retries come due by the clock of the queue: if the clock is manual, advance
    * it. For a queue with your own worker, it resolves when no job is due and this process has none claimed; jobs that come due later are
    * not waited for. In both cases, it also resolves when the queue is closed.
@@ -378,8 +378,8 @@ export interface Queue {
   /**
    * Stops claiming jobs, and gives running jobs and calls in progress the grace period to end. A queue that is not durable also handles the
    * jobs that are due during the grace period. Afterwards, the signals abort, later outcomes change nothing, and a durable queue releases
-   * the jobs that have not ended for other workers. Takes at most a second longer than the grace period. Resolves to the jobs that would be
-   * lost when this process ends, the oldest first; a durable queue loses none. A second call waits for the same close.
+   * the remaining jobs, so that other workers can claim them. Takes at most a second longer than the grace period. Resolves to the jobs
+   * that would be lost when this process ends, the oldest first; a durable queue loses none. A second call waits for the same close.
    */
   close(options?: CloseOptions): Promise<readonly Job[]>
 }

@@ -246,7 +246,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #nextLookAt(nextAt: number | undefined): number | undefined {
     if (this.#hasRoom) return this.#orNextPoll(nextAt)
     const roomAt = this.#nextRoomAt()
-    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt // A drain also waits for jobs that other processes hold, so the worker looks at each poll.
+    // A drain also waits for jobs that other processes hold, so the worker looks at each poll.
+    return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt
   }
 
   /** Returns the time at which there will be room again even if no job ends; undefined if a job has to end first. */

@@ -177,20 +177,23 @@ async function createEngine(
   client: Redis,
   onError: (error: unknown) => void,
 ): Promise<Engine> {
-  // Without `skipVersionCheck`, BullMQ would send INFO, and fail for a Redis user who may not run it. `redis-server.ts` checks the version instead.
+  // Without `skipVersionCheck`, BullMQ would send INFO, and fail for a Redis user who may not run it. `redis-server.ts` checks the version
+  // instead.
   const common = { connection: client, prefix, skipVersionCheck: true }
   const creating = observe ? { skipMetasUpdate: true } : { streams: { events: { maxLen: MAX_EVENTS } } } // An observer writes nothing.
   const claiming = {
     autorun: false,
     name: randomUUID(), // BullMQ stores this name with each job that it claims.
     lockDuration: leaseMs,
-    // BullMQ uses the longest interval of all processes of the queue, so the interval is limited: a process with a long lease must not delay the others.
+    // BullMQ uses the longest interval of all processes of the queue, so the interval is limited: a process with a long lease must not
+    // delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
     maxStalledCount: 2 ** 31 - 1, // Practically no limit: the handler decides how many times are too many.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
-  // The worker has no processor, because the store claims jobs through it manually. Without the factory, the worker would open a second connection to wait for jobs.
+  // The worker has no processor, because the store claims jobs through it manually. Without the factory, the worker would open a second
+  // connection to wait for jobs.
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )

@@ -135,7 +135,8 @@ class BullmqStore implements Store {
       await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // `false` means: do not claim the next job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined // If neither is true, the progress counts no claims, and need not be reset.
+        // If neither is true, the progress counts no claims, and need not be reset.
+        const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
       })
@@ -258,7 +259,8 @@ class BullmqStore implements Store {
 
   /** Claims jobs with one command for each job, all in one round trip. */
   async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
-    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter // Set for each claim, because the engine may not be the same as at the last one.
+    // Set for each claim, because the engine may not be the same as at the last one.
+    if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter
     const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     this.#isDrained = found.length < limit
@@ -295,7 +297,8 @@ class BullmqStore implements Store {
     for (const claim of claims) this.#held.set(claim.id, claim)
     if (claims.length > 0) this.#countLater()
     if (claims.length < found.length) await Promise.all(found.map((job) => this.#removeForeign(job)))
-    // If an earlier claim ended without an outcome, this claim is counted at its start. Otherwise, a job could crash one process after the other without being counted.
+    // If an earlier claim ended without an outcome, this claim is counted at its start. Otherwise, a job could crash one process after the
+    // other without being counted.
     const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
     for (const claim of stalled) this.#count(claim)
     if (stalled.length > 0) await nextTurn() // Lets the commands be sent before the handlers run.

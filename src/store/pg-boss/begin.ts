@@ -123,7 +123,8 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // Ends the server process over our own connection. This comes before the client returns to the pool, which would report the lost connection.
+      // Ends the server process over our own connection. This comes before the client returns to the pool, which would report the lost
+      // connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)

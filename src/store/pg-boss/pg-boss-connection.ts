@@ -78,7 +78,8 @@ export class Connection {
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
-      // The first statement waits for the transaction, within the time limit. A transaction that begins later is rolled back. The options require that the method exists.
+      // The first statement waits for the transaction, within the time limit. A transaction that begins later is rolled back. The options
+      // require that the method exists.
       const beginning = (boss.getDb() as Required<Db>).beginTransaction()
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {

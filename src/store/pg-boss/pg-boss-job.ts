@@ -96,7 +96,8 @@ export function toClaim(
     note: { first: firstAt, uncounted, state },
     isNoted: stored !== undefined,
   }
-  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim // The time at which a retry came due is unknown, because pg-boss does not report it.
+  // The time at which a retry came due is unknown, because pg-boss does not report it.
+  return retryCount === 0 ? { ...claim, dueAt: new Date(pushedAt) } : claim
 }
 
 /** Returns how many seconds are left until a time. PostgreSQL adds the seconds to its own time, so the two clocks need not agree. */

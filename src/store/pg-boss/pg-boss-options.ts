@@ -82,8 +82,8 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly dedupeWindowMs?: number
   /**
    * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
-   * running workers. An observer claims, creates, migrates and supervises nothing, and `work` throws a TypeError. Until the schema and the
-   * queue exist, each call rejects with `queue_unavailable`. Default false.
+   * running workers. An observer does not claim, create, migrate or supervise anything, and its `work` throws a TypeError. Until the schema
+   * and the queue exist, each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**

@@ -47,7 +47,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly hasTransactions = true
   readonly hasGroups = true
   readonly leaseMs: number
-  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3) // Based on the shortest possible lease, because another process may have set a shorter lease for the job.
+  // Based on the shortest possible lease, because another process may have set a shorter lease for the job.
+  readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3)
   readonly place?: string
   readonly begin?: Transactions['begin']
   readonly log: LogStore
@@ -74,7 +75,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   })
   readonly #ends = createBatcher<End>({
     send: (batch) => this.#unlessLapsed(batch, this.#endAll),
-    weigh: ({ reason }) => (reason === undefined ? 1 : 3), // How many round trips an end takes. All round trips of a batch must fit in the time limit.
+    // How many round trips an end takes. All round trips of a batch must fit in the time limit.
+    weigh: ({ reason }) => (reason === undefined ? 1 : 3),
     maxWeight: 20,
     concurrency: 2,
     isFaultOfItems,

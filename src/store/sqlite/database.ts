@@ -21,7 +21,8 @@ export function connectTo(path: string): DatabaseSync {
     )
   }
   if (path !== ':memory:') createForThisUser(path)
-  return new DatabaseSync(path, { timeout: 0 }) // SQLite must not wait for locks, because that would block the thread. Callers retry instead, for the `timeoutMs` of their options.
+  // SQLite must not wait for locks, because that would block the thread. Callers retry instead, for the `timeoutMs` of their options.
+  return new DatabaseSync(path, { timeout: 0 })
 }
 
 /**
@@ -81,7 +82,8 @@ export function removeIfPossible(file: string): void {
 export function requireSqlite(): typeof import('node:sqlite') {
   // Not an import, because that would make Node.js 22 print a warning in every process that loads this module, even without a queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // Checks a method, because workerd has the classes without their methods.
+  // Checks a method, because workerd has the classes without their methods.
+  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite
   throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
 }
 

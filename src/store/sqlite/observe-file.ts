@@ -26,7 +26,8 @@ export function observeFile(path: string, { name, timeoutMs }: Settings): QueueF
         database.exec('COMMIT')
         return value
       })
-      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {}) // If this fails, a later checkpoint does the same.
+      // If this fails, a later checkpoint does the same.
+      if (kind === 'erase') await observeQueue((database) => checkpoint(database, 'TRUNCATE')).catch(() => {})
       return value
     },
     reserve() {},

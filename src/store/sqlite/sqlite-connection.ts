@@ -136,7 +136,8 @@ export class Connection {
       this.walBytes += transaction.walBytes
       return { call, value }
     } catch (failure) {
-      // The transaction can go on, because a call that Hookline refuses, such as a push to a full queue, has changed no jobs. At most, it has deleted ids whose dedupe window is over.
+      // The transaction can go on, because a call that Hookline refuses, such as a push to a full queue, has changed no jobs. At most, it
+      // has deleted ids whose dedupe window is over.
       if (failure instanceof HooklineError) return { call, failure }
       throw failure
     }

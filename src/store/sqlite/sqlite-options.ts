@@ -41,8 +41,8 @@ export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly maxJobs?: number
   /**
    * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
-   * running workers. An observer claims and creates nothing, and `work` throws a TypeError. Until the file and the queue exist, each call
-   * rejects with `queue_unavailable`. Default false.
+   * running workers. An observer does not claim or create anything, and its `work` throws a TypeError. Until the file and the queue exist,
+   * each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**

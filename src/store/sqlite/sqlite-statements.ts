@@ -48,7 +48,8 @@ const JOB = `SELECT seq, in_group, state, id, ${BODY}, at, claim_count, first_at
 const DUE = `WHERE queue = ? AND state = ${STATE.due} ORDER BY place`
 const LATER = `WHERE queue = ? AND ${IS_LATER}`
 const NOW_DUE = `${LATER} AND at <= ? ORDER BY at, seq`
-const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?` // Each statement that changes a claimed job has this condition, so that it changes nothing once the claim has ended.
+// Each statement that changes a claimed job has this condition, so that it changes nothing once the claim has ended.
+const CLAIMED = `state = ${STATE.claimed} AND owner = ? AND claim = ?`
 const OF_OWNER = `WHERE state = ${STATE.claimed} AND owner = ?`
 const RELEASE = `UPDATE ${JOBS} SET state = ${STATE.due}, owner = NULL, claim = NULL`
 const LETTER = `

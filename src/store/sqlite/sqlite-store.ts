@@ -236,7 +236,8 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
-      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until) // Looks at twice as many jobs as the batch completes, to catch up.
+      // Looks at twice as many jobs as the batch completes, to catch up.
+      this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until)
     })
     isDone.catch(endBatch) // The call may fail before its step runs.
     return { claims, isDone }
@@ -269,7 +270,8 @@ function makeInTransactionOf<T>(db: object, path: string, queue: QueueAndUse, st
 
 function requireTransaction(db: object, path: string): asserts db is DatabaseSync {
   const { DatabaseSync } = requireSqlite()
-  // Only node:sqlite is accepted, because two SQLite libraries in one process do not see each other's locks, and would overwrite each other's data.
+  // Only node:sqlite is accepted, because two SQLite libraries in one process do not see each other's locks, and would overwrite each
+  // other's data.
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
   const [main] = db.prepare('PRAGMA database_list').all()
   if (typeof main?.file !== 'string') throw noTransaction('a connection that reads rows as arrays')
@@ -396,7 +398,8 @@ function dueAtOf([, , , , , at]: JobRow): number {
 /** Turns a job that cannot be read into a dead letter. */
 function failUnreadable(transaction: Transaction, [seq, group, , bytes, body]: JobRow, now: number): DeadLetter {
   const { sql, row } = transaction
-  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID() // A job with a broken id gets a new id, by which its dead letter can be redriven and dropped.
+  // A job with a broken id gets a new id, by which its dead letter can be redriven and dropped.
+  const id = bytes.byteLength === 16 ? textOfId(bytes) : randomUUID()
   const reason = `unreadable: ${body === null ? 'its body is missing' : 'its id is not a UUID of 16 bytes'}`
   sql.failUnreadable.run(bytesOfId(id), row.next++, now, Buffer.from(reason), seq)
   advanceLine(transaction, group)
@@ -500,7 +503,8 @@ function stateOfRetry(group: Group, at: number, now: number): number {
 /** @param wereHandled Whether a handler saw the jobs. If not, these claims do not count. */
 export function release(transaction: Transaction, claims: readonly ClaimRef[], wereHandled: boolean): void {
   const { sql, row, owner } = transaction
-  const uncounted = Number(!wereHandled) // The number to subtract from the claim count. If the count becomes 0, the time of the first claim is cleared.
+  // The number to subtract from the claim count. If the count becomes 0, the time of the first claim is cleared.
+  const uncounted = Number(!wereHandled)
   for (const { seq, claimNumber } of claims) {
     const changes = Number(sql.release.run(uncounted, uncounted, seq, owner, claimNumber).changes)
     row.active -= changes

@@ -69,7 +69,9 @@ export class WalGuard {
   /** @param reason The error with which unfinished syncs reject. */
   close(reason: unknown): void {
     if (this.#isTruncated()) {
-      ftruncateSync(this.#wal) // Without this, SQLite would write the missing part of the WAL to the database file as zeros. Other processes will notice that the WAL is gone.
+      // Without this, SQLite would write the missing part of the WAL to the database file as zeros. Other processes will notice that the
+      // WAL is gone.
+      ftruncateSync(this.#wal)
       for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
     } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) saveRemovedWal(this.#database, this.#path)
     this.#database.close()
