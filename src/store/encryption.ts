@@ -275,8 +275,8 @@ function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: ()
 }
 
 /**
- * Wraps a handler: opens the values that it gets, and seals those that it stores. A job that cannot be opened becomes a dead letter, with
- * its bytes unchanged.
+ * Wraps a handler: opens the values that the handler gets, and seals the values that it stores. A job that cannot be opened becomes a dead
+ * letter, with its bytes unchanged.
  */
 function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
   // All calls share this map, because a transaction can also complete the jobs of other calls.

@@ -148,8 +148,8 @@ export interface LogStore {
    */
   list(page: PageBounds & Pick<LogPage, 'since' | 'until' | 'after'>): Answer<readonly LogEntry[]>
   /**
-   * Drops at most `limit` of the oldest entries: those that were handled before the time `before`, and more while the bodies of the log
-   * exceed `maxBytes`. Returns how many entries it dropped.
+   * Drops the oldest entries, at most `limit`: first all entries that were handled before the time `before`, and then more while the bodies
+   * of the log exceed `maxBytes`. Returns how many entries it dropped.
    */
   trim(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
   /** Deletes the entries with these cursors. Returns how many entries it deleted. */

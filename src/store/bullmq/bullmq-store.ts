@@ -135,7 +135,7 @@ class BullmqStore implements Store {
       await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // `false` means: do not claim the next job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        // If neither is true, the progress counts no claims, and need not be reset.
+        // Otherwise, the stored progress counts no claims, and need not be reset.
         const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)

@@ -76,7 +76,7 @@ export class DueJobs<Entry extends Waiting> {
     for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** Returns the time at which the next job comes due, of those that are not due yet. */
+  /** Returns the earliest time at which a job that is not due yet comes due. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }

@@ -93,13 +93,13 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly max?: number
   /**
    * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. A single statement may take half of this time, after
-   * which PostgreSQL itself cancels the statement. A push that waits behind other pushes may take longer, until those have ended. Counting
-   * jobs, listing, redriving or dropping dead letters, and reading the log may take ten times as long. Default 3000.
+   * which PostgreSQL itself cancels the statement. A push that waits behind other pushes may take longer, until the others have ended.
+   * Counting jobs, listing, redriving or dropping dead letters, and reading the log may take ten times as long. Default 3000.
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work, and those that pg-boss reports. The queue retries automatically. Default: a line is printed for
-   * each error, see `logger`.
+   * Receives the errors of background work, and the errors that pg-boss reports. The queue retries automatically. Default: a line is
+   * printed for each error, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

@@ -18,8 +18,8 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
  *   of PostgreSQL or of its machine may lose the jobs that were pushed just before.
  * - The jobs of a killed worker wait again within 30 seconds by default: see `leaseMs`. A claim has no effect if the answer to it is lost.
  * - Jobs are claimed about the oldest first, in the pg-boss order, in which a retry keeps its place.
- * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first ones may have been stored.
- *   Jobs of one group that are pushed in one transaction of yours are handled in no particular order.
+ * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first of the jobs may have been
+ *   stored. Jobs of one group that are pushed in one transaction of yours are handled in no particular order.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
  * - `counts()` reads the pg-boss statistics, which are up to 10 seconds old, or up to a minute with a `boss` or an observer: see `asOf`.
  * - The log is a table in the pg-boss schema, which is written in the transaction that completes the jobs.

@@ -1,4 +1,4 @@
-/** The tables of Hookline, which are in the schema of pg-boss, and the two pg-boss queues that Hookline uses. */
+/** The tables of Hookline, which are in the pg-boss schema, and the two pg-boss queues that Hookline uses. */
 
 import { randomUUID } from 'node:crypto'
 import type { Db, PgBoss } from 'pg-boss'

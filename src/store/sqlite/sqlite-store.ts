@@ -448,8 +448,8 @@ function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first
 }
 
 /**
- * Looks at the next `limit` jobs after the job `after`, and deletes those that were done before `until`. Returns the `after` of the next
- * call, which is 0 at the end of the jobs.
+ * Looks at the next `limit` jobs after the job `after`, and deletes the jobs among them that were done before `until`. Returns the `after`
+ * of the next call, which is 0 at the end of the jobs.
  */
 function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
   const { sql, row } = transaction
