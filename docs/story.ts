@@ -32,15 +32,15 @@ const USERS = ['ada', 'grace', 'alan', 'katherine', 'edsger', 'barbara', 'donald
 export interface Story {
   /** The URL of the app, without a path. */
   readonly origin: string
-  /** The same of the endpoint that the destination `crm` posts to. */
+  /** The origin of the endpoint that the destination `crm` posts to. */
   readonly crmOrigin: string
-  /** Opens the inspector: its token is in it. */
+  /** The URL that opens the inspector, with its token. */
   readonly url: string
   /** The end of the two hours, at which the clock stands. */
   readonly now: number
 }
 
-/** Runs the app on these ports of this machine, until the two hours are over. Its clock stands still then, and nothing ends it but the process. */
+/** Runs the app on these ports of this machine, until the two hours are over. Then its clock stands still, and the app runs until its process ends. */
 export async function tellStory(port: number, crmPort: number): Promise<Story> {
   const clock = manualClock(Date.UTC(2026, 0, 15, 7, 30))
   const logger = { error() {}, warn() {}, info() {} }
