@@ -27,7 +27,7 @@ export interface Line {
 
 /** Writes lines. Never throws. */
 export interface Log {
-  /** Whether lines go nowhere, because a callback receives the errors. */
+  /** Whether lines are discarded, because a callback receives the errors instead. */
   readonly isSilent: boolean
   write(line: Line): void
   /** Writes how many lines have been left out so far. The log also does this at the end of each minute. */

@@ -95,8 +95,8 @@ export interface ReceiverOptions<
    */
   readonly inbox?: Queue | InboxOptions
   /**
-   * Handles a message once, however often it arrives, without an inbox. A copy of a handled message is answered 200. A copy of a
-   * message that is being handled is answered 503 `duplicate_in_progress`.
+   * Handles a message only once, however often it arrives, in a receiver without an inbox. A copy of a message that was handled is
+   * answered with 200, a copy of one that is still being handled with 503 `duplicate_in_progress`.
    */
   readonly dedupe?: Dedupe | ReceiverDedupeOptions
   /**

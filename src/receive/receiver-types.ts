@@ -44,7 +44,7 @@ export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnsw
 
 /** The parts of a request besides its body and headers. */
 export interface ReceiveOptions {
-  /** The path of the request, from which `secret.source` may name the source. Default `/`. */
+  /** The path of the request. `secret.source` may use it to determine the source. Default `/`. */
   readonly path?: string | undefined
   /** The query of the request, without `?`. Default: none. */
   readonly query?: string | undefined

@@ -31,7 +31,7 @@ export interface StoredMessage {
 
 /** Selects the dead letters of an inbox that match every given field. */
 export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
-  /** Selects the dead letters in whose last attempt this named handler failed. */
+  /** Selects the dead letters for which the handler with this name failed in the last attempt. */
   readonly handler?: string
 }
 

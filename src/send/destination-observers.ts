@@ -122,8 +122,8 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
 }
 
 /**
- * Describes a URL that misses a message: it failed, and another URL accepted the message, so it is not retried ("Outbound event delivery",
- * Errors).
+ * Describes a URL that will not get a message: the attempt at this URL failed, but another URL accepted the message, so this URL is not
+ * tried again ("Outbound event delivery", Errors).
  */
 function missedLine(attempt: Attempt): Line {
   const { url } = attempt

@@ -81,7 +81,7 @@ export interface Sender extends CallMethods<Round> {
   /**
    * Creates the request for a message without sending it.
    *
-   * @throws TypeError that names the field or the option.
+   * @throws TypeError if a field of the message or an option is invalid. The error names it.
    */
   request(message: Message, options?: RequestOptions): SenderRequest
   /** Waits for the rounds under way and closes the connections. Later calls reject with `shutting_down`. */

@@ -173,7 +173,7 @@ function toKeyObject(name: string, key: unknown): KeyObject {
     name,
     `must be ${KEY_BYTES} bytes`,
     found,
-    "Pass Buffer.from(text, 'base64') of what `openssl rand -base64 32` prints.",
+    "Pass Buffer.from(text, 'base64'), where text is the output of `openssl rand -base64 32`.",
   )
 }
 

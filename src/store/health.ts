@@ -70,7 +70,9 @@ export async function checkHealth(
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
-    return error instanceof HooklineError ? error : new Error('The queue failed.') // The message of any other error may quote secrets or bodies.
+    return error instanceof HooklineError
+      ? error
+      : new Error('The jobs of the queue could not be counted. Check its server or its disk.') // The message of any other error may quote secrets or bodies.
   })
   const result = counted === TIMED_OUT ? new Error('The queue did not respond within a second.') : counted
   const error = result instanceof Error ? result : undefined

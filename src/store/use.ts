@@ -1,6 +1,6 @@
 /**
- * The use of a queue: by an inbox or by a destination. The use is checked because a destination on the queue of an inbox would post the
- * messages that the inbox received. An observer has no use.
+ * What a queue is used for: an inbox or a destination. This is checked because a destination that opened the queue of an inbox would post
+ * the messages that the inbox received. An observer declares no use.
  */
 
 import { show } from '../kit/checks.ts'

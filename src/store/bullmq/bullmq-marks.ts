@@ -3,7 +3,7 @@
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './bullmq-connection.ts'
 
-/** Sets marks. The hash of the queue holds the last version. */
+/** Sets marks. The Redis hash of the queue holds the version number that was assigned last. */
 const SET = `
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])) do redis.call('ZREM', KEYS[2], key) end
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. ARGV[1])

@@ -81,7 +81,7 @@ export class StoredJobs {
   }
 
   /**
-   * Removes jobs. BullMQ reports a job as removed even if it was already gone, but a job that was handled is recognised by its id in the
+   * Removes jobs. BullMQ reports a job as removed even if it was already gone. A job that was handled is not counted: its id is in the
    * dedupe window.
    */
   remove(ids: readonly string[]): Promise<number> {

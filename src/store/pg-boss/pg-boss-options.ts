@@ -81,9 +81,9 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly dedupeWindowMs?: number
   /**
-   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
-   * running workers. An observer does not claim, create, migrate or supervise anything, and its `work` throws a TypeError. Until the schema
-   * and the queue exist, each call rejects with `queue_unavailable`. Default false.
+   * Whether to open the queue as an observer. While workers run, an observer can count the jobs of the queue; list, redrive and drop its
+   * dead letters; and replay messages. It does not claim, create, migrate or supervise anything, and its `work` throws a TypeError. Until the
+   * schema and the queue exist, each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
@@ -98,8 +98,8 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work, and the errors that pg-boss reports. The queue retries automatically. Default: a line is
-   * printed for each error, see `logger`.
+   * Receives errors from background work, and errors that pg-boss reports. The queue retries the failed work automatically. Default:
+   * prints a line for each error; see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

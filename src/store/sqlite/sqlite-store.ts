@@ -282,8 +282,8 @@ function requireTransaction(db: object, path: string): asserts db is DatabaseSyn
 }
 
 function noTransaction(found: string): TypeError {
-  const rule = 'must be a connection of node:sqlite in a transaction on the file of the queue'
-  const advice = 'Pass a DatabaseSync of node:sqlite on the file of the queue, after BEGIN IMMEDIATE.'
+  const rule = 'must be a node:sqlite connection to the file of the queue, with an open transaction'
+  const advice = 'Open the file with DatabaseSync, run BEGIN IMMEDIATE, then pass the connection.'
   return invalidOption('db', rule, found, advice)
 }
 

@@ -257,7 +257,7 @@ function requireFitting(action: Action, options: Options): void {
   for (const [option, actions] of Object.entries(USES)) {
     if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
     const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-    throw new UsageError(`--${name} applies only to ${LIST.format(actions)}. Got ${action}.`)
+    throw new UsageError(`--${name} applies only to ${LIST.format(actions)}, not to ${action}. Omit it.`)
   }
   if (action === 'history' && options.limit === 0) {
     throw new UsageError('`history --limit` must be 1 or more. Got 0. Pass a higher limit.')

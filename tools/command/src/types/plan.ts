@@ -52,7 +52,9 @@ function parse({ name, text: given, isFound }: PlanFile): unknown[] {
     if (isFound) return []
     if (error instanceof UsageError) throw error
     const [fault] = (error as Error).message.split('\n')
-    throw new UsageError(`${name} must be JSON, YAML or HCL: ${fault}. Pass a plan, or messages.`)
+    throw new UsageError(
+      `${name} could not be read as JSON, YAML or HCL: ${fault}. Correct the file, or pass another one.`,
+    )
   }
 }
 

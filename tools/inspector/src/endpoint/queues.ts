@@ -218,7 +218,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
       return version
     },
     snapshot: (): readonly QueueStatus[] => statuses,
-    /** Samples soon, and then repeatedly. */
+    /** Takes a sample of the queues soon, and then repeatedly. */
     look(): void {
       if (!isSampling) schedule(sampledAt + OPEN_MS)
     },
