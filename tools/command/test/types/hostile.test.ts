@@ -284,7 +284,7 @@ describe('a plan', () => {
   ])('that is too large, deep or none ends without a stack: %s', async (_what, plan) => {
     const ran = await types(plan)
 
-    if (ran.code !== 0) expectUsage(ran, 'plan')
+    if (ran.code !== 0) expectUsage(ran)
   })
 })
 
