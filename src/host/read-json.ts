@@ -49,7 +49,7 @@ export function readCoding({ 'content-encoding': coding }: EndpointHeaders): str
   return coding ? String(coding).trim().toLowerCase() : 'identity'
 }
 
-/** Returns the media type in lower case, without parameters; an empty string if there is none. */
+/** Returns the media type in lower case, without parameters; an empty string without a media type. */
 function readMediaType(headers: EndpointHeaders): string {
   const type = headers['content-type']
   if (typeof type !== 'string') return ''

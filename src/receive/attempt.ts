@@ -30,7 +30,7 @@ interface Batching {
   readonly isAlone: boolean
   /** The size of the message as stored, in bytes. */
   readonly bytes: number
-  /** What a transaction needs to complete the message; undefined without a transaction. */
+  /** The values that a transaction needs to complete the message; undefined without a transaction. */
   readonly member: Member | undefined
   /** Lets another message take the place of this one. Called when the handlers that get single messages have ended. */
   leavePlace(): void
@@ -54,7 +54,7 @@ export interface Attempt {
   readonly progress?: Progress | undefined
   /** Whether the message is in the inbox. */
   readonly isStored: boolean
-  /** What batch handlers need; undefined when the inbox started without a batch handler. */
+  /** The values that batch handlers need; undefined when the inbox started without a batch handler. */
   readonly batching?: Batching | undefined
   /** Whether no handler matched the message. */
   isIgnored: boolean

@@ -4,7 +4,7 @@ import { isThenable } from '../kit/callbacks.ts'
 import type { Deadlines, Deadline as Timer } from '../kit/deadlines.ts'
 import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 
-/** For each stage of handling a message, the code and the text of the error if the deadline passes during that stage. */
+/** The code and the text of the error if the deadline passes, by the stage of handling a message. */
 const STAGES = {
   body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
   secret: ['secret_unavailable', 'The secret provider did not respond in time. Make it respond or fail sooner.'],

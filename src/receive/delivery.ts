@@ -31,7 +31,7 @@ export interface Delivery {
   readonly method: DeliveryMethod
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** What was verified: the signature of the request, or the header that the option `header` names. False with `allowUnsigned`. */
+  /** The proof that was verified: the signature of the request, or the header that the option `header` names. False with `allowUnsigned`. */
   readonly verified: 'signature' | 'header' | false
   /** The source whose secret made the signature, when the receiver has several; undefined otherwise. */
   readonly source: string | undefined

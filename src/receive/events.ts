@@ -111,7 +111,7 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
    */
   readonly attempt: number
   readonly error: HooklineError
-  /** What happens next: a retry by the inbox, a dead letter, or, without an inbox, another delivery by the sender. */
+  /** The next step: a retry by the inbox, a dead letter, or, without an inbox, another delivery by the sender. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
   /** The handlers that are done, and those that failed; undefined without named handlers, and without an inbox. */
   readonly handlers?: HandlerNames | undefined

@@ -60,7 +60,7 @@ interface ClaimedMessage {
   attempt?: Attempt
   /** The progress of the handlers; undefined when no handler may see the message. */
   progress?: Progress
-  /** What a transaction needs to complete the message; undefined without a transaction. */
+  /** The values that a transaction needs to complete the message; undefined without a transaction. */
   member?: Member
 }
 

@@ -95,7 +95,7 @@ export interface Replay {
   readonly types: Readonly<Record<string, number>>
   /** How many track messages of each event `count` includes. */
   readonly events: Readonly<Record<string, number>>
-  /** For each named handler, how many of these messages it had handled. */
+  /** The number of these messages that each named handler had handled. */
   readonly handlers: Readonly<Record<string, number>>
 }
 

@@ -45,7 +45,7 @@ export interface HeaderKey {
 export interface SourceRequest {
   /** The path as the adapter sees it: relative to where a router mounted the adapter, without the query. */
   readonly path: string
-  /** The query as it was sent, without its `?`; empty when there is none. */
+  /** The query as it was sent, without its `?`; empty for a request without a query. */
   readonly query: string
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders

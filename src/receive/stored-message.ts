@@ -21,7 +21,7 @@ export interface StoredMessage {
   readonly headers: EndpointHeaders
   /** The source of the message, when the receiver has several. */
   readonly source: string | undefined
-  /** What was verified: see {@link Delivery.verified}. */
+  /** The proof that was verified: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when the message is unreadable. */
   readonly receivedAt: Date | undefined

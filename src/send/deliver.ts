@@ -204,7 +204,7 @@ export class JobHandler {
   }
 }
 
-/** Reads the message that is posted for a job: the result of `transform` or, if there is none, the message as it was submitted. */
+/** Reads the message that is posted for a job: the result of `transform` or, without `transform`, the message as it was submitted. */
 function readSent({ id, body }: ClaimedJob, { body: transformed }: RetryState): StoredJob {
   return { id, body: transformed === undefined ? messageBytes(body) : Buffer.from(transformed) }
 }

@@ -33,7 +33,7 @@ export function tamper(bytes: Uint8Array, signature: string | undefined, way: Ta
   return { ...correct, ...WAYS[way](bytes, signature) }
 }
 
-/** For each way, the parts of a request that it changes. */
+/** The parts of a request that each way changes. */
 const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | undefined) => Partial<Tampered>>> = {
   'bad-signature': (_bytes, signature) => ({ signature: flipLastDigit(requireSignature(signature)) }),
   'wrong-secret': (bytes, signature) => ({ signature: sign(bytes, `not the secret ${requireSignature(signature)}`) }),

@@ -91,7 +91,7 @@ function requireJob(job: Job): void {
 
 export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
-/** Returns the transaction that was passed to a push; undefined if there is none. */
+/** Returns the transaction that was passed to a push; undefined for a push without one. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])

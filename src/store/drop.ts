@@ -1,4 +1,4 @@
-/** For every engine: deletes dead letters that match, deletes everything that is stored about a user, and changes stored bytes. */
+/** Deletes dead letters that match and everything that is stored about a user, and changes stored bytes, on every engine. */
 
 import type {
   ChangeBytes,

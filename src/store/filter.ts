@@ -108,7 +108,7 @@ function namesIn(where: object): string[] {
   return Object.keys(where).flatMap((path) => path.split('.').filter((name) => !/^\d+$/.test(name)))
 }
 
-/** Returns the value at a path; undefined if there is none. A key that equals the whole path takes precedence. */
+/** Returns the value at a path; undefined if the path leads to no value. A key that equals the whole path takes precedence. */
 function fieldAt(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   const whole = ownField(value, path)

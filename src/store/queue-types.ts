@@ -2,7 +2,7 @@
 
 import type { QueueCounts } from './health.ts'
 
-/** What a queue is used for: the part of Hookline that pushes its jobs and handles them. */
+/** The purpose of a queue: the part of Hookline that pushes its jobs and handles them. */
 export type QueueUse = 'inbox' | 'destination'
 
 /** A unit of durable work, as it is pushed. */
@@ -65,7 +65,7 @@ export interface Complete {
   readonly log?: Uint8Array
 }
 
-/** What a handler decides about a job. */
+/** The decision of a handler about a job. */
 export type Outcome =
   | Complete
   /** Handle the job again at this time. A time in the past means now. The other jobs of the group wait behind this job. */

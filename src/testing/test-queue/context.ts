@@ -8,7 +8,7 @@ import { withTimeout } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
-/** What the tested queue supports. Tests of anything else are left out. */
+/** The features of the tested queue. Tests of anything else are left out. */
 export interface TestQueueOptions {
   /** Whether jobs outlive the process. Default true. With false, the tests named `durable: …` are left out. */
   readonly isDurable?: boolean
@@ -162,7 +162,7 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'The promise 
   }
 }
 
-/** What each test works with. Its functions are fields, not methods, because tests destructure them. */
+/** The tools of each test. Its functions are fields, not methods, because tests destructure them. */
 export class TestContext {
   readonly queue: Queue
   readonly now: TestedQueue['now']

@@ -163,7 +163,7 @@ export interface EventLine {
 export interface FieldLine {
   /** The path of the field, such as `properties.items[].sku`. */
   readonly path: string
-  /** The schema library's code for the fault; empty if there is none. */
+  /** The schema library's code for the fault; empty if it gives no code. */
   readonly code: string
   /** The number of messages with this fault. */
   readonly count: number
@@ -349,7 +349,7 @@ export type Step = { readonly at: number } & (
       readonly durationMs: number
       readonly runs: readonly RunLine[]
       readonly error?: ErrorLine
-      /** What follows a failure: a retry by the sender, a dead letter, or an attempt at this time. */
+      /** The next step after a failure: a retry by the sender, a dead letter, or an attempt at this time. */
       readonly next?: 'sender' | 'dead_letter' | number
     }
   | { readonly what: 'ignored' }

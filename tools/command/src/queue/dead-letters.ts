@@ -47,7 +47,7 @@ interface Group {
   readonly letters: Summary[]
 }
 
-/** What one line shows about a dead letter. */
+/** The parts of a dead letter that one line shows. */
 interface Summary extends Identity {
   readonly id: string
   readonly reason: string

@@ -30,7 +30,7 @@ export interface KeptRequest extends KeptSummary {
   readonly answerBody: Uint8Array
 }
 
-/** What a line shows of a message. The fields are untrusted: escape them. */
+/** The parts of a message that a line shows. The fields are untrusted: escape them. */
 export interface MessageFields {
   readonly type?: string | undefined
   readonly name?: string | undefined

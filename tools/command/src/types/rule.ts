@@ -11,7 +11,7 @@ export interface Rule {
   readonly event: string | undefined
   /** The schema of `properties` or `traits`: JSON Schema 2020-12 without references. */
   readonly schema: JsonSchema
-  /** The version in the plan; undefined when there is none. */
+  /** The version in the plan; undefined for a rule without a version. */
   readonly version: number | undefined
 }
 

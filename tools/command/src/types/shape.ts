@@ -33,7 +33,7 @@ export interface NumberShape {
 export interface ObjectShape {
   readonly kind: 'object'
   readonly properties: readonly Property[]
-  /** What happens to other properties: they are dropped, refused, or must have this shape. */
+  /** The treatment of other properties: they are dropped, refused, or must have this shape. */
   readonly rest: 'dropped' | 'refused' | Shape
 }
 
@@ -47,7 +47,7 @@ export interface Property {
 
 type Literal = string | number | boolean
 
-/** What a schema library can express. */
+/** The features that a schema library can express. */
 export interface Limits {
   /** Whether the library has a union of which exactly one part may match. */
   readonly hasXor: boolean

@@ -15,7 +15,7 @@ export type View = keyof typeof VIEWS
 
 export interface Route {
   readonly view: View
-  /** What follows the name of the view, decoded: the id of a message, or the name of a part such as a receiver. */
+  /** The decoded text after the name of the view: the id of a message, or the name of a part such as a receiver. */
   readonly rest: string
   readonly query: URLSearchParams
 }

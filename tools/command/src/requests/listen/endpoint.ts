@@ -176,7 +176,7 @@ function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
-/** What `--fail` does to one request. With a delay, the request gets its normal answer late. */
+/** The effect of `--fail` on one request. With a delay, the request gets its normal answer late. */
 interface FailStep {
   readonly name: string
   readonly delayMs?: number
