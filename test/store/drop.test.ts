@@ -127,11 +127,11 @@ describe('the retention of dead letters', () => {
 
 describe('dead letters that are dropped by what they are', () => {
   it('are found on every page, and the list is read to its end once', async () => {
-    const { queue, work, fail, left, clock } = setUp()
+    const { queue, work, fail, left } = setUp()
     work()
     const bodies = Array.from({ length: 1_300 }, (_, index) => (index % 2 === 0 ? `ada ${index}` : `bob ${index}`))
     await fail(...bodies)
-    await clock.advance(1)
+    await queue.drain() // More turns than `advance` waits for on a busy machine.
     const { deleted } = await queue.forget(({ body }) => String(Buffer.from(body)).startsWith('ada'))
     expect(deleted).toBe(650)
     expect((await left()).every((body) => body.startsWith('bob'))).toBe(true)
