@@ -128,7 +128,12 @@ interface VitestReport {
   readonly testResults: readonly {
     readonly name: string
     readonly status: string
-    readonly assertionResults: readonly { readonly status: string }[]
+    readonly message: string
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly fullName: string
+      readonly failureMessages: readonly string[]
+    }[]
   }[]
 }
 
@@ -146,8 +151,10 @@ function checkScript(block: Block, result: BlockResult = { error: 'it did not ru
 function checkSuite(block: Block, { testResults }: VitestReport): void {
   const suite = testResults.find(({ name }) => name.endsWith(fileName(block)))
   const tests = suite?.assertionResults ?? []
-  if (tests.length > 0 && tests.every(({ status }) => status === 'passed') && suite?.status === 'passed') return
-  refuse(block, [JSON.stringify(suite ?? 'its tests did not run', undefined, 2)])
+  const failed = tests.filter(({ status }) => status !== 'passed')
+  const faults = failed.map(({ fullName, failureMessages }) => `${fullName}\n${failureMessages.join('\n')}`)
+  const passed = tests.length > 0 && suite?.status === 'passed'
+  refuse(block, passed || faults.length > 0 ? faults : [suite?.message || 'its tests did not run'])
 }
 
 function refuse({ place }: Block, faults: readonly string[]): void {
