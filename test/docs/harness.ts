@@ -64,13 +64,13 @@ export function createHarness(blocks: readonly Block[], files: ReadonlySet<strin
     },
   }
 
-  /** Starts everything, so that the compiler and the blocks share the time. */
+  /** Runs one after the other: beside a compiler, the waits of a suite may end too early on a busy machine. */
   function start() {
     const types = run([typeCheck, ...pathsOf('script', 'vitest', 'node:test', 'json')]).then(
       (json) => JSON.parse(json) as Types,
     )
-    const scripts = runScripts(pathsOf('script'))
-    const suites = runSuites()
+    const scripts = types.then(() => runScripts(pathsOf('script')))
+    const suites = scripts.then(runSuites)
     for (const each of [types, scripts, suites]) each.catch(() => {}) // Whoever checks hears of it.
     return { types, scripts, suites }
   }
