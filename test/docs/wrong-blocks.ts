@@ -37,7 +37,11 @@ createServer((_request, response) => void response.end()).listen(3000)`),
   ['a folder that is not exported', ts("import 'hookline/message'\nexport const POST = 1"), /Cannot find module/],
   ['JavaScript with a wrong type', block('js', "import { sign } from 'hookline'\nsign(1, 2)"), /type 'number'/],
   ['a rejection that is not handled', ts("Promise.reject(new Error('left alone'))"), /Error: left alone/],
-  ['a test that fails', ts("import { expect, test } from 'vitest'\ntest('one', () => expect(1).toBe(2))"), /AssertionError/],
+  [
+    'a test that fails',
+    ts("import { expect, test } from 'vitest'\ntest('one', () => expect(1).toBe(2))"),
+    /AssertionError/,
+  ],
   ['a test that passes', ts("import { expect, test } from 'vitest'\ntest('one', () => expect(1).toBe(1))"), undefined],
   [
     'a test of node:test that fails',
