@@ -36,7 +36,7 @@ const BROWSER = ['tools/inspector/test/browser/**/*.test.ts']
 /** What `default` and `crash` share: both run the sources. */
 const onSources = {
   isolate: false, // A worker loads the sources once.
-  testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.
+  testTimeout: 30_000 * Number(process.env.PROPERTIES ?? 1), // It ends what hangs. What has to be quick measures that itself.
   hookTimeout: 60_000,
 }
 

@@ -24,7 +24,7 @@ const warn = createWarning('`around` of a tracing channel', 'HOOKLINE_OBSERVER')
  * @param ended Settles when the operation ends.
  */
 export function trace<Event extends TracedEvent>(
-  channel: TracingChannel<unknown, Event>,
+  channel: TracingChannel<object, Event>,
   event: Event,
   work: () => void,
   ended: Promise<unknown>,

@@ -5,7 +5,7 @@ import { trace } from '../kit/trace.ts'
 import type { Attempt } from './attempt.ts'
 import type { HandleEvent } from './events.ts'
 
-export const handling = tracingChannel<unknown, HandleEvent>('hookline:handle')
+export const handling = tracingChannel<object, HandleEvent>('hookline:handle')
 
 /** Calls the handlers of an attempt, and traces the attempt until its `endTrace` is called: the attempt may end before its handlers do. */
 export function traceHandlers(attempt: Attempt, call: () => Promise<undefined> | undefined): Promise<undefined> {

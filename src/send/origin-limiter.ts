@@ -22,7 +22,7 @@ export interface PostedJob {
   readonly attempts: readonly Attempt[]
 }
 
-const delivering = tracingChannel<unknown, DeliverEvent>('hookline:deliver')
+const delivering = tracingChannel<object, DeliverEvent>('hookline:deliver')
 
 export interface Connection extends DispatcherLike {
   /** Closes the connection. The promise never rejects. */
