@@ -1,6 +1,7 @@
 /** A Redis of a test's own that can be killed and started again, and a proxy to it that can be cut and silenced. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -129,11 +130,14 @@ export async function openProxy(first: number): Promise<RedisProxy> {
   }
 }
 
-/** Returns a port that nothing listens on. */
+/** Returns a port that nothing listens on. Systems assign ports above these: no other program gets the port before it is used. */
 export async function freePort(): Promise<number> {
+  const port = randomInt(10_000, 32_000)
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const listens = await new Promise<boolean>((resolve) => {
+    server.on('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (!listens) return freePort()
   await new Promise((resolve) => server.close(resolve))
   return port
 }

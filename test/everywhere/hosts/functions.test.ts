@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
-import { findPort, openProjects } from './project.ts'
+import { freePort } from '../../support/redis.ts'
+import { openProjects } from './project.ts'
 
 const SECRET = 'the secret of the functions'
 const [LAMBDA, FAILING] = ['lambda', 'failing'].map((name) => new URL(`programs/${name}.ts`, import.meta.url)) as [
@@ -154,7 +155,7 @@ describe.concurrent('functions behind a queue', () => {
   })
 
   test('Pub/Sub: only a message whose handler fails comes back', async () => {
-    const port = await findPort()
+    const port = await freePort()
     const server = run(copy('pubsub'), ['functions-framework', '--target=webhooks'], {
       ...ENV,
       PORT: `${port}`,

@@ -8,8 +8,9 @@ import { expect, test } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
+import { freePort } from '../../support/redis.ts'
 import { clientOfHttp1 } from '../../support/wire.ts'
-import { findPort, openProjects } from './project.ts'
+import { openProjects } from './project.ts'
 
 interface Host {
   readonly name: string
@@ -219,7 +220,7 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 
 /** Starts a host that is built, with this secret, and waits until it answers. */
 async function start({ start, path = '/webhooks', env: own }: Host, project: string, secret: string) {
-  const port = await findPort()
+  const port = await freePort()
   const env = { HOST: '127.0.0.1', PORT: String(port), ...own, ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
   const { send } = clientOfHttp1(port)

@@ -1,7 +1,6 @@
 /** A project of an example: its files, beside the packages of `test/everywhere` and the packed tarball. */
 
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
@@ -79,15 +78,4 @@ function startIn(project: string, command: readonly string[], env: Readonly<Reco
   const PATH = [...bins, process.env.PATH].join(delimiter)
   const quiet = { CI: '1', ASTRO_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1' }
   return startProgram(program, args, { cwd: project, env: { ...quiet, HOOKLINE_SECRET: undefined, PATH, ...env } })
-}
-
-/** A port that nothing listens on. */
-export function findPort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject).listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }
