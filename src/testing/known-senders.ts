@@ -82,5 +82,6 @@ export function readMethod(name: string, as: KnownSender, method: unknown): Deli
   if (method === undefined) return methods[0]
   const known = methods.find((each) => each === method)
   if (known !== undefined) return known
-  throw invalidOption(name, `must be a method that ${as} sends`, show(method), `Pass one of ${methods.join(', ')}.`)
+  const valid = methods.length === 1 ? methods[0] : `one of ${methods.join(', ')}`
+  throw invalidOption(name, `must be a method that ${as} sends`, show(method), `Pass ${valid}.`)
 }

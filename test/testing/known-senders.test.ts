@@ -98,7 +98,7 @@ describe('a request in the form of a sender', () => {
   it.each<[string, object, string]>([
     ['another sender', { as: 'customerio' }, "Did you mean 'customer.io'?"],
     ['a method that the sender has not', { as: 'rudderstack', method: 'DELETE' }, 'Pass one of POST, PUT, PATCH.'],
-    ['a method of the default', { method: 'PUT' }, 'Pass one of POST.'],
+    ['a method of the default', { method: 'PUT' }, 'Pass POST.'],
     ['a header for a sender that signs', { header: 'x-key' }, 'needs a sender that does not sign'],
     [
       'a header that the request has',

@@ -1,4 +1,4 @@
-/** The arguments that subcommands share: the secret, addresses, ports, headers, files and numbers. */
+/** Defines and reads the arguments that several subcommands share, such as secrets, addresses, headers, files and numbers. */
 
 import { isUtf8 } from 'node:buffer'
 import { lookup } from 'node:dns/promises'
@@ -17,7 +17,7 @@ import { note, UsageError } from './terminal.ts'
 const SENDERS = Object.keys(KNOWN_SENDERS) as KnownSender[]
 const { proofHeader: KEY_HEADER } = KNOWN_SENDERS.rudderstack
 
-/** The form of the requests to send. */
+/** The options that determine the form of the requests to send. */
 export interface FormOptions {
   readonly as: KnownSender
   readonly method?: DeliveryMethod
@@ -40,11 +40,12 @@ export function addFormOptions(command: Command): Command {
     )
 }
 
-/** @throws UsageError for a method that the sender does not use, and for an invalid header. */
+/** @throws UsageError for a method that the sender does not use, and for a header that is invalid or does not apply to the sender. */
 export function readForm({ as, method, keyHeader }: FormOptions) {
   const { methods, proofHeader, ...form } = KNOWN_SENDERS[as]
   if (method !== undefined && !methods.includes(method)) {
-    throw new UsageError(`--method: ${as} does not use ${method}. Pass one of ${methods.join(', ')}.`)
+    const valid = methods.length === 1 ? methods[0] : `one of ${methods.join(', ')}`
+    throw new UsageError(`--method: ${as} does not use ${method}. Pass ${valid}.`)
   }
   if (keyHeader !== undefined && !isToken(keyHeader))
     throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
@@ -79,7 +80,7 @@ export function addSecretOptions(command: Command, what = 'the shared secret'): 
 /**
  * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined if none of them is set.
  *
- * @throws UsageError (as a rejection) for an empty secret, for a file that cannot be read, and when both options are passed.
+ * @throws UsageError (as a rejection) for an empty secret, for a file that cannot be read or is not UTF-8, and when both options are passed.
  */
 export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
@@ -91,13 +92,13 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
   const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
   if (found === '') {
     const from = secret === '' ? '--secret' : bytes === undefined ? 'HOOKLINE_SECRET' : '--secret-file'
-    throw new UsageError(`${from} is empty. Pass the shared secret of the endpoint.`)
+    throw new UsageError(`The secret from ${from} is empty. Pass the shared secret of the endpoint.`)
   }
   return found
 }
 
 /**
- * Reads a file of keys. Each line contains the id of a key and the 32 bytes of the key in base64.
+ * Reads a file of encryption keys. Each line contains the id of a key and the 32 bytes of the key in base64.
  *
  * @throws UsageError (as a rejection) for a file that is invalid or cannot be read. The error never quotes a line.
  */
@@ -108,7 +109,7 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     if (line.trim() === '') return []
     const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
     if (id !== '') return { id, key: Buffer.from(text, 'base64') }
-    throw new UsageError(`--key-file: line ${index + 1} must consist of an id, a space and 32 bytes as base64.`)
+    throw new UsageError(`--key-file: line ${index + 1} must consist of an id, a space and 32 bytes in base64.`)
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
     throw new UsageError('--key-file must contain at least one key, and each key must have a different id.')
@@ -189,7 +190,7 @@ export function addField(text: string, fields: Readonly<Record<string, FieldValu
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** Converts an age, such as `3d`, or a date to a `Date`. */
+/** Converts an age such as `3d`, or a date in ISO 8601, to a `Date`. */
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count === undefined ? new Date(text) : new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number))
@@ -209,7 +210,7 @@ export function address(text: string): URL {
     const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Any other text may contain a password or a token, so it is not quoted.
     const got = found === undefined ? '' : ` Got ${found}.`
     const example = `http://${found ?? 'localhost:3000/webhooks'}`
-    throw new UsageError(`The URL must begin with http:// or https://.${got} Pass ${example}.`)
+    throw new UsageError(`The URL must begin with http:// or https://.${got} Pass, for example, ${example}.`)
   }
   if (url.username !== '' || url.password !== '') {
     throw new UsageError(
@@ -228,14 +229,14 @@ export function isLoopback({ hostname }: URL): boolean {
  *
  * @param what What will be sent, without the address, such as `3 messages`.
  * @param yes Whether `--yes` was passed.
- * @throws UsageError when the user declines, and when there is no terminal.
+ * @throws UsageError (as a rejection) when the user declines, and when there is no terminal.
  */
 export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
   if (yes || (isLoopback(url) && (await leadsHere(url)))) return
   if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
 }
 
-/** Returns whether the host name resolves only to addresses of this machine. The resolver may send even `app.localhost` elsewhere. */
+/** Returns false if the host name resolves to an address of another machine. A resolver may do this even for `app.localhost`. */
 async function leadsHere({ hostname }: URL): Promise<boolean> {
   const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
   return found.every(({ address }) => /^(127\.|::1$)/.test(address))
@@ -270,7 +271,7 @@ function addHeader(text: string, headers: Headers = {}): Headers {
   if (!isToken(name))
     throw new InvalidArgumentError('It must be a name, a colon and a value, such as "X-Team: growth".')
   if (RESERVED_HEADERS.has(name.toLowerCase()))
-    throw new InvalidArgumentError(`The command sets ${name} itself. Omit it.`)
+    throw new InvalidArgumentError(`The command sets ${name} itself. Omit this header.`)
   if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
     throw new InvalidArgumentError(`The value of ${name} must be Latin-1 text without control characters.`)
   }
@@ -278,7 +279,7 @@ function addHeader(text: string, headers: Headers = {}): Headers {
 }
 
 /**
- * Starts listening.
+ * Makes a server listen on a port.
  *
  * @param option The option that sets the port, for error texts.
  * @throws UsageError (as a rejection) for a port or an address that is not available.
@@ -289,6 +290,7 @@ export async function listenOn(option: string, server: Server, port: number, hos
     if (code === 'EADDRINUSE') {
       throw new UsageError(`${option}: ${where} is already in use. Pass another port.`)
     }
-    throw new UsageError(`This process cannot listen on ${where}: ${message}. Pass another ${option} or --host.`)
+    const others = host === '127.0.0.1' ? `another ${option}` : `another ${option} or --host`
+    throw new UsageError(`This process cannot listen on ${where}: ${message}. Pass ${others}.`)
   })
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 
-/** The program `hookline`. */
+/** Runs the program `hookline`. */
 
 import { runCommand } from './command.ts'
 import { endQuietly, hideExperimentalWarnings } from './terminal.ts'

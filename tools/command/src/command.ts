@@ -1,4 +1,4 @@
-/** The command `hookline`: finds the subcommand and loads only that one. */
+/** Runs the command `hookline`. Loads only the subcommand that the arguments name. */
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -6,13 +6,14 @@ import { nearest } from '../../../src/internals.ts'
 import { escaped, fail, requireNode } from './terminal.ts'
 
 export async function runCommand(given: readonly string[]): Promise<void> {
-  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // With `--help`, the subcommand is loaded before its help is printed.
+  // `help NAME` would print the help of a subcommand that is not loaded yet. `NAME --help` loads it first.
+  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given
   try {
     requireNode(manifest.engines.node.replace('>=', ''))
     await createProgram(args).parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) fail(error)
-    else process.exitCode = error.exitCode === 0 ? 0 : 2 // Commander has printed the error.
+    else process.exitCode = error.exitCode === 0 ? 0 : 2 // Commander has already printed the error.
   }
 }
 

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import type { Json } from '../../json.ts'
 
 /**
- * Returns new values for the fields that distinguish a copy from the original. For a `delete`, this is only the timestamp, because a
- * `delete` may not have a `messageId` ("Outbound event delivery", Delivered message fields).
+ * Returns new values for the fields that distinguish a copy from the original. A `delete` gets only a new timestamp, because a `delete` has
+ * no `messageId` ("Outbound event delivery", Delivered message fields).
  */
 export function ownFields({ type }: Json): Json {
   if (type !== 'delete') return { messageId: randomUUID(), timestamp: new Date().toISOString() }

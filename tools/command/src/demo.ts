@@ -34,7 +34,7 @@ Examples:
   hookline demo --once --port 0
       Sends ten messages through all of them, then exits.`
 
-/** Runs the example unchanged. It reads its settings from environment variables and arguments. */
+/** Runs the example unchanged. The example reads its settings from environment variables and arguments. */
 async function demo({ port, data, once = false }: Options): Promise<void> {
   if (port !== undefined) process.env.PORT = String(port)
   if (data !== undefined) process.env.DATA = data

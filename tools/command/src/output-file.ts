@@ -4,10 +4,10 @@ import { closeSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { UsageError } from './terminal.ts'
 
 /**
- * Opens a new file, which replaces any regular file of that name. Does not follow links: they could lead to any file of this user.
+ * Opens a new file, which replaces any regular file of that name. Does not follow links, because a link could lead to any file of the user.
  *
  * @returns A function that writes the text and closes the file.
- * @throws UsageError for a path that cannot be written, and for anything but a regular file.
+ * @throws UsageError for a path that cannot be written, or that names anything other than a regular file.
  */
 export function openOutput(option: string, path: string, mode: number): (text: string) => void {
   requirePlain(option, path)

@@ -10,7 +10,7 @@ import { interruption, note } from './terminal.ts'
 /**
  * Serves a page and prints its URL. Returns a function that stops the server.
  *
- * @param port The port; true for any free one.
+ * @param port The port, or true for any free port.
  * @throws UsageError (as a rejection) for a port that is not available.
  */
 export async function servePage(
@@ -30,9 +30,9 @@ export async function servePage(
 }
 
 /**
- * Serves a page about these queues until the user presses Ctrl-C.
+ * Serves a page about the named queues until the user presses Ctrl-C.
  *
- * @throws HooklineError (as a rejection) for a queue that cannot be read.
+ * @throws HooklineError (as a rejection) for a queue that cannot be read, and UsageError for a port that is not available.
  */
 export async function showQueues(
   names: readonly string[],

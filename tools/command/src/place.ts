@@ -1,4 +1,4 @@
-/** Opens the queues at a location, with the engine that it requires, and lists their names. */
+/** Opens the queues at a location, and lists their names. Loads only the engine that the location requires. */
 
 import { existsSync } from 'node:fs'
 import module from 'node:module'
@@ -20,9 +20,9 @@ export interface Place {
   readonly openQueue: (name: string) => Promise<Queue>
 }
 
-/** How long a server may take to respond, in milliseconds. pg-boss connects twice, and may take twice as long. */
+/** The timeout for a response from a server, in milliseconds. pg-boss connects twice, so it may take twice as long. */
 const TIMEOUT_MS = 2_500
-/** Background errors are ignored, because the calls of the command fail with the same errors. */
+/** The options of every queue. Background errors are ignored, because the calls of the command fail with the same errors. */
 const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
 /** The command and the argument to name in errors. */
@@ -33,14 +33,16 @@ export interface Asker {
 
 const QUEUE: Asker = { command: 'queue', argument: 'LOCATION' }
 
-/** @throws UsageError for a URL of anything but Redis or PostgreSQL. The error never quotes the URL. */
+/** @throws UsageError for a URL that is incomplete, or that is not for Redis or PostgreSQL. The error never quotes the URL. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions, asker: Asker = QUEUE): Place {
   const { argument } = asker
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
   const isRedis = /^rediss?$/i.test(scheme)
   if (!isRedis && !/^postgres(ql)?$/i.test(scheme)) {
     if (scheme === '' || existsSync(location)) return createFile(resolve(location))
-    throw new UsageError(`${argument} must be a SQLite file, redis://…, rediss://… or postgres://….`)
+    throw new UsageError(
+      `${argument} must be the path of a SQLite file, or a URL that begins with redis://, rediss:// or postgres://.`,
+    )
   }
   const url = URL.parse(location)
   if (url === null || !location.slice(scheme.length).startsWith('://') || url.hostname === '') {
@@ -76,8 +78,8 @@ function createFile(path: string): Place {
 }
 
 /**
- * Rewords an error from an engine for the command. Replaces what the user of the command did not write: the user name that PostgreSQL
- * quotes, the placeholder for the name of the queue, and options of the library.
+ * Rewords an error from an engine for users of the command. Replaces the user name that PostgreSQL quotes, the placeholder for the name of
+ * the queue, and the names of options that only the library has.
  */
 export function rewordError({ message }: HooklineError, { shown }: Place, { argument } = QUEUE): UsageError {
   return new UsageError(
@@ -90,7 +92,7 @@ export function rewordError({ message }: HooklineError, { shown }: Place, { argu
   )
 }
 
-/** Returns a function that loads an engine. Its packages may be installed in the working directory or alongside this package. */
+/** Returns a function that loads an engine. The packages of the engine may be installed in the working directory or alongside this package. */
 function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
   const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports within the packages resolve as usual.

@@ -18,7 +18,7 @@ export interface CaseFacts {
 export interface Result {
   readonly id: string
   readonly result: Verdict
-  /** Says what was sent or expected, what was received, what this leads to, and what to do. It may quote untrusted text. */
+  /** Says what was sent or expected, what was received, what the consequence is, and what to do. May quote untrusted text. */
   readonly sentence: string
   readonly section?: string
   readonly durationMs?: number
@@ -84,7 +84,10 @@ export function list(cases: readonly CaseFacts[], { json }: ReportOptions): void
 
 export interface Report {
   add(result: Result): void
-  /** Prints the counts, writes the JUnit file, and sets the exit code: 1 when a case failed, or when the user stopped the run. */
+  /**
+   * Prints the counts, writes the JUnit file, and sets the exit code. The code is 1 if a case failed, if the user stopped the run, or, with
+   * `--strict`, if a case did not pass.
+   */
   finish(isInterrupted: boolean): void
 }
 
@@ -98,7 +101,7 @@ export function openReport(
   const results: Result[] = []
   const isTerminal = process.stdout.isTTY && !json
 
-  /** Repeats the failures at the end. Prints each cause on a line, followed by its cases and an answer. */
+  /** Repeats the failures at the end. Prints each cause on a line, followed by its cases and one of the answers. */
   function printFailures(): void {
     const failed = results.filter(({ result }) => result === 'fail')
     const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)

@@ -7,11 +7,12 @@ import type { Command } from 'commander'
 import type { KeptRequest, KeptSummary } from './requests/kept-request.ts'
 import { UsageError } from './terminal.ts'
 
-/** The maximum number of requests in a store, and of bytes. When either is exceeded, the oldest requests are dropped. */
+/** The maximum number of requests in a store. When it is exceeded, the oldest requests are dropped. */
 export const MAX_REQUESTS = 10_000
+/** The maximum size of all requests in a store, in bytes. When it is exceeded, the oldest requests are dropped. */
 export const MAX_BYTES = 100_000_000
 
-/** The default path. It is in the working directory, so that each project has its own store. */
+/** The default path of the store. The path is relative to the working directory, so that each project has its own store. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
 export const REFERENCE = 'an id or its beginning, last for the newest request, or last~1 for the one before it'
@@ -20,8 +21,9 @@ export function addStoreOption(command: Command): Command {
   return command.option('--store <file>', 'the file in which `hookline listen` stores requests', DEFAULT_STORE)
 }
 
-/** The `application_id` of a store, and its offset in every SQLite file. */
-export const STORE_ID = 0x686b_6c6e // "hkln"
+/** The `application_id` of a store: "hkln" in ASCII. */
+export const STORE_ID = 0x686b_6c6e
+/** The offset of the `application_id` in every SQLite file, in bytes. */
 export const STORE_ID_OFFSET = 68
 
 const VERSION = 2
@@ -46,7 +48,7 @@ function createFile(path: string): void {
   const folder = dirname(path)
   if (path === DEFAULT_STORE && !existsSync(folder)) {
     mkdirSync(folder, { mode: 0o700 })
-    writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages contain personal data.
+    writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages contain personal data, so they must not be committed.
   }
   const draft = resolve(`${path}.${process.pid}`)
   writeFileSync(draft, '', { mode: 0o600 }) // SQLite gives the same mode to the files that it creates alongside.
@@ -67,7 +69,7 @@ function createFile(path: string): void {
 export type Store = ReturnType<typeof openStore>
 
 /**
- * Opens an existing store. If the file cannot be used, each method throws a UsageError that names it.
+ * Opens an existing store. If the file cannot be used, each method throws a UsageError that names the file.
  *
  * @throws UsageError when the file does not exist, or is not a store of `hookline listen`.
  */
@@ -99,7 +101,7 @@ export function openStore(path: string) {
     /**
      * Finds the request that a reference names. {@link REFERENCE} describes the form of references.
      *
-     * @throws UsageError when no request or more than one matches.
+     * @throws UsageError for an invalid reference, and when no request or more than one request matches.
      */
     get(reference: string): KeptRequest {
       const [last, back = 0] = /^last(?:~(\d{1,6}))?$/.exec(reference) ?? []
@@ -129,9 +131,10 @@ function connect(path: string): DatabaseSync {
   const { id, version, tables } = database.prepare(IDENTITY).get() ?? {}
   if (id === STORE_ID && version === VERSION && tables === TABLE) return database
   database.close()
-  const found = id !== STORE_ID ? 'another database' : version === VERSION ? 'other tables' : `version ${version}`
-  const rule = `It must be a store of \`hookline listen\`, version ${VERSION}. Got ${found}.`
-  throw new Error(`${rule} Pass the path of a new file, or use the version of Hookline that wrote it.`)
+  const found =
+    id !== STORE_ID ? 'is another database' : version === VERSION ? 'has other tables' : `has version ${version}`
+  const rule = `It must be a store of \`hookline listen\`, version ${VERSION}, but it ${found}.`
+  throw new Error(`${rule} Pass the path of a new file, or use the version of Hookline that wrote this file.`)
 }
 
 const IDENTITY = `
@@ -170,6 +173,9 @@ function attempt<T>(path: string, step: () => T): T {
 /** Returns the error for a file that cannot be used. Adds advice to errors from SQLite and the file system, which have a code. */
 function unusable(path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const reason = `It cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`
-  return new UsageError(`The store ${path} cannot be used. ${code === undefined ? message : reason}`)
+  return new UsageError(
+    code === undefined
+      ? `The store ${path} cannot be used. ${message}`
+      : `The store ${path} cannot be opened, read or written: ${message}. Stop other programs that use it, or pass another path.`,
+  )
 }

@@ -4,7 +4,7 @@ import { styleText } from 'node:util'
 import { HooklineError } from 'hookline'
 import { escaped, explainError, layOut } from '../../../src/internals.ts'
 
-/** An error for incorrect use of the command or an unreachable address. It is printed as one sentence, and the exit code is 2. */
+/** An error for incorrect use of the command or an unreachable address. It is printed without a stack trace, and the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -16,7 +16,7 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Prints a value as a line of JSON. Control characters become escapes such as `\u001b`. */
+/** Prints a value as one line of JSON. Control characters become escapes such as `\u001b`. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, asUnits))
 }
@@ -37,7 +37,7 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Colours text for stdout. Does nothing outside a terminal or when `NO_COLOR` is set. */
+/** Colours text for stdout. Returns the text unchanged if stdout is not a terminal or `NO_COLOR` is set. */
 export function paint(style: Parameters<typeof styleText>[0], text: string): string {
   return styleText(style, text, { stream: process.stdout })
 }
@@ -47,13 +47,13 @@ export function endQuietly(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {
       if (code === 'EPIPE') process.exit()
-      if (stream === process.stdout) note(`error: cannot write to stdout: ${message}.`)
+      if (stream === process.stdout) note(`error: The output cannot be written to stdout: ${message}.`)
       process.exit(2)
     })
   }
 }
 
-/** Prints an error as one sentence, or with its stack when `DEBUG` is set. Sets exit code 2. */
+/** Prints an error on one line. Prints the stack of an unexpected error if `DEBUG` contains `hookline` or `*`. Sets exit code 2. */
 export function fail(error: unknown): void {
   const isOurs = error instanceof UsageError || error instanceof HooklineError
   const message = explainError(error)
@@ -62,7 +62,7 @@ export function fail(error: unknown): void {
   process.exitCode = 2
 }
 
-/** @throws UsageError on a Node version older than `least`, on which packages would fail with a stack trace. */
+/** @throws UsageError on Node versions older than `least`. Without this check, packages would fail there with a stack trace. */
 export function requireNode(least: string): void {
   const found = process.versions.node
   if (found.localeCompare(least, 'en', { numeric: true }) >= 0) return

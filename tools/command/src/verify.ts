@@ -1,11 +1,11 @@
-/** `hookline verify`: says whether a signature is right, and if it is not, why. */
+/** `hookline verify`: says whether a signature matches, and explains why it does not. */
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** The maximum size of a body, in bytes. With a longer body, the search would end before it had tried the serialisers of all languages. */
+/** The maximum size of a body, in bytes. The longer the body, the longer the search for the cause of a mismatch takes. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {
@@ -44,7 +44,7 @@ async function verify(options: Options): Promise<void> {
   print(options.json ? JSON.stringify(explanation) : linesOf(explanation).join('\n'))
 }
 
-/** Writes the verdict and a line for each finding. The lines quote no part of the body, the signature or the secret. */
+/** Returns the verdict and a line for each finding. The lines quote no part of the body, the signature or the secret. */
 function linesOf({ verdict, message, causes, tried, expected }: SignatureExplanation): string[] {
   const lines = message.split('\n')
   const last = expected === undefined ? [] : ['', `Expected: ${expected}`]

@@ -1,4 +1,4 @@
-/** Forwards a request to another endpoint: the identical bytes and the end-to-end headers (RFC 9110, section 7.6.1). */
+/** Forwards requests to another endpoint, with the identical bytes and only the end-to-end headers (RFC 9110, section 7.6.1). */
 
 import { createPoster, type Exchange } from '../../../../src/internals.ts'
 import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from './kept-request.ts'
@@ -24,7 +24,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ]
-/** Headers that are not forwarded: `host` and `content-length` are set anew, and `expect` has no use once the body has been read. */
+/** Other headers that are not forwarded. `host` and `content-length` are set anew, and `expect` has no use once the body has been read. */
 const SET_HERE = ['host', 'content-length', 'expect']
 
 /** Creates a forwarder to a URL. If the URL has no path, each request keeps its own path and query. */
@@ -41,7 +41,7 @@ export function createForwarder(url: URL, connections = 256): Forwarder {
         [values].flat().flatMap((value) => [name, value]),
       )
       if (exchange.body.length < BODY_LIMIT) return { ...exchange, headers: endToEnd(received) }
-      const reason = `The answer must be shorter than ${BODY_LIMIT} bytes. Answer with a shorter body.`
+      const reason = `The body of the answer must be shorter than ${BODY_LIMIT} bytes. Answer with a shorter body.`
       return { headers: [], body: Buffer.alloc(0), durationMs: exchange.durationMs, error: 'http', reason }
     },
     close: poster.close,

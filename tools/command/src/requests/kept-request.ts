@@ -1,11 +1,11 @@
-/** A request as `hookline listen` stores it, and the fields that are read from its headers and body. */
+/** Defines what `hookline listen` stores of a request, and reads the headers of a request and the fields of its message. */
 
 import { parse } from 'hookline'
 import { isObject, tryParse } from '../../../json.ts'
 
-/** A request without its bytes. */
+/** A stored request without the bodies. */
 export interface KeptSummary {
-  /** The id, of 12 hexadecimal digits. */
+  /** The id, which has 12 hexadecimal digits. */
   readonly id: string
   /** The time of arrival, in milliseconds since the epoch. */
   readonly receivedAt: number
@@ -19,23 +19,23 @@ export interface KeptSummary {
   readonly message: MessageFields
   /** Whether the signature matches; `unchecked` when no secret was passed. */
   readonly verification: 'verified' | 'mismatched' | 'unchecked'
-  /** Why the signature does not match, in a sentence or two. */
+  /** The reason why the signature does not match, in one or two sentences. */
   readonly reason?: string | undefined
   readonly answer: KeptAnswer
 }
 
-/** A request with its exact bytes, and the beginning of its answer's body. */
+/** A stored request with the exact bytes of its body, and the beginning of the body of its answer. */
 export interface KeptRequest extends KeptSummary {
   readonly body: Uint8Array
   readonly answerBody: Uint8Array
 }
 
-/** The parts of a message that a line shows. The fields are untrusted: escape them. */
+/** The parts of a message that a line of output shows. The fields are untrusted: escape them. */
 export interface MessageFields {
   readonly type?: string | undefined
   readonly name?: string | undefined
   readonly user?: string | undefined
-  /** Why the body is not a message; undefined for a message and for an empty body. */
+  /** The reason why the body is not a message; undefined for a message, a batch and an empty body. */
   readonly fault?: string | undefined
 }
 
@@ -46,13 +46,13 @@ export interface KeptAnswer {
   readonly headers: readonly string[]
   readonly by: 'listen' | 'script' | 'forward'
   readonly durationMs: number
-  /** Why there was no normal answer. The text may quote a server: escape it. */
+  /** The reason why the request got no normal answer. The text may quote a server: escape it. */
   readonly note?: string | undefined
 }
 
 export const BODY_LIMIT = 5_000_000
 
-/** The number of digits of an id that a line shows. */
+/** The number of digits of an id that a line of output shows. */
 export const SHOWN_DIGITS = 8
 
 export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {

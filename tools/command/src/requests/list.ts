@@ -1,4 +1,4 @@
-/** `hookline list`, and functions that format lines about stored requests. The lines are escaped and contain no credentials. */
+/** `hookline list`, and the functions that format stored requests as lines. The lines are escaped and contain no credentials. */
 
 import type { Command } from 'commander'
 import { MESSAGE_TYPES } from 'hookline'
@@ -74,7 +74,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   return columns.join('  ')
 }
 
-/** The maximum length of a path, an event or a user. Longer texts are cut. */
+/** The maximum number of characters in a column. Longer texts are cut. */
 const MAX_CELL_LENGTH = 40
 
 function cell(text = '', width: number): string {
@@ -83,7 +83,7 @@ function cell(text = '', width: number): string {
   return escaped(shown).padEnd(width)
 }
 
-/** Formats the local time: `14:03:22`, or `2026-11-22 14:03:22`. */
+/** Formats a time in the local time zone: `14:03:22`, or `2026-11-22 14:03:22`. */
 export function timeOf(ms: number, withDate = true): string {
   const [date, time] = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().split('T')
   return withDate ? `${date} ${time?.slice(0, 8)}` : String(time?.slice(0, 8))

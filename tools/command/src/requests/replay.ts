@@ -36,7 +36,7 @@ Examples:
 async function replay(references: readonly string[], { to, store: path, yes = false }: Options): Promise<void> {
   if (references.some(isPlace)) {
     throw new UsageError(
-      'replay sends requests that `listen` has stored. To replay a queue, run hookline queue LOCATION replay.',
+      '`hookline replay` needs the ids of requests that `hookline listen` has stored. To replay messages of a queue, run `hookline queue LOCATION replay`.',
     )
   }
   const store = openStore(path)

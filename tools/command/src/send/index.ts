@@ -1,4 +1,4 @@
-/** `hookline send`: signs messages as the destination does, and sends them to an endpoint. */
+/** `hookline send`: signs messages as a webhook destination does, and sends them to an endpoint. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** The maximum delay of a late timer to make up for, in milliseconds. Requests are then sent in a burst. */
+/** The maximum time by which sending may lag behind the rate and still catch up, in milliseconds. The overdue requests are sent in a burst. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

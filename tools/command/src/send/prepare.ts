@@ -11,7 +11,7 @@ import { UsageError } from '../terminal.ts'
 
 export interface Prepared {
   readonly bytes: Buffer
-  /** The fields of the message; empty when the body is not an object. */
+  /** The fields of the message; empty when the body is a JSON scalar. */
   readonly message: Json
 }
 
@@ -25,7 +25,8 @@ export interface Changes {
 /**
  * Prepares a message. Keeps its exact bytes unless there is something to change.
  *
- * @throws HooklineError for bytes that are not a message. The result of the edits is not checked.
+ * @throws HooklineError for bytes that are not a message. Senders other than `segment` may also send any other JSON. The result of the edits
+ * is not checked.
  * @throws UsageError for an edit that does not fit the message.
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
@@ -70,13 +71,13 @@ function parseValue(text: string): unknown {
 /**
  * Sets a field. Creates missing objects on its path.
  *
- * @throws UsageError when a value on the path cannot have fields.
+ * @throws UsageError when a value on the path cannot have fields, and when an index is beyond the end of a list.
  */
 export function applyEdit(message: Json, { path, value }: Edit): void {
   let node = message
   for (const [index, key] of path.entries()) {
     if (Array.isArray(node) && !(/^\d+$/.test(key) && Number(key) <= node.length)) {
-      const what = path.slice(0, index).join('.')
+      const what = path.slice(0, index).join('.') || 'the body'
       throw new UsageError(
         `--set ${path.join('.')}: ${what} is a list of length ${node.length}. Use an index from 0 to ${node.length}.`,
       )

@@ -1,4 +1,4 @@
-/** The output of `send`: a line for each attempt, or a progress bar on a terminal, and a summary. */
+/** Prints the output of `hookline send`: a line for each attempt, or a progress bar on a terminal, and a summary. */
 
 import { once } from 'node:events'
 import { createHistogram } from 'node:perf_hooks'
@@ -22,7 +22,7 @@ export interface Report {
   /**
    * Adds a result. While stdout is full, returns a promise that resolves when there is room again.
    *
-   * @param share The share of all messages that has been sent, from 0 to 1.
+   * @param share The share of all messages that has been sent, from 0 to 1; undefined when it is unknown.
    */
   add(result: Result, share: number | undefined): Promise<void> | undefined
   finish(givenUp: number, isInterrupted: boolean): boolean
@@ -93,7 +93,7 @@ function toFailure({ kind, count, first: { line, reason, answer } }: Failure): s
 
 const PERCENTILES = [50, 95, 99]
 
-/** Counts attempts and measures latencies in constant memory. The rate is measured from this call on. */
+/** Counts attempts and measures latencies, in constant memory. The rate is measured from the call of this function on. */
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()
@@ -102,7 +102,7 @@ export function createStatistics(now: () => number = () => performance.now()) {
 
   return {
     counts: () => ({ sent, failed }),
-    /** Adds a result. Returns the number of messages sent. */
+    /** Adds a result. Returns the number of results so far. */
     add(result: Result): number {
       const { ok, status, error, durationMs } = result
       if (status !== undefined && durationMs !== undefined) latencies.record(Math.max(1, Math.round(durationMs * 1000)))
@@ -133,7 +133,7 @@ function toMs(microseconds: number): string {
   return `${plain(microseconds / 1000)} ms`
 }
 
-/** Formats a number with two significant digits: `0.42`, `3.1`, `140`. */
+/** Formats a number below 10 with two significant digits, and any other number without decimals: `0.42`, `3.1`, `142`. */
 function plain(value: number): string {
   return value >= 10 ? String(Math.round(value)) : String(Number(value.toPrecision(2)))
 }

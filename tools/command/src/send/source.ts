@@ -1,4 +1,4 @@
-/** The sources of messages to send: a type, a file with one message, or the lines of a file or of stdin. */
+/** Reads the messages to send from a source: a type, a file with one message, or the lines of a file or of stdin. */
 
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -16,15 +16,15 @@ export interface Item {
   readonly prepared?: Prepared
   readonly fault?: string
   readonly line?: number
-  /** How far the source has been read, from 0 to 1; undefined when the size of the source is unknown. */
+  /** The share of the source that has been read, from 0 to 1; undefined when the size of the source is unknown. */
   readonly share?: number
 }
 
 export interface Source {
   readonly what: string
   /**
-   * @param signal Ends the iteration when it is aborted.
-   * @throws UsageError when the source has only one message, and it is invalid or cannot be changed.
+   * @param signal Ends the iteration when the signal is aborted.
+   * @throws UsageError for a source that cannot be read or is empty, and for the only message of a source if it is invalid or cannot be changed.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>
 }
@@ -62,7 +62,9 @@ function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean):
           yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
         } catch (error) {
           throw error instanceof HooklineError
-            ? new UsageError(`The file must contain a message: ${error.message} With --as, it may be any JSON.`)
+            ? new UsageError(
+                `The file must contain a message: ${error.message} To send other JSON, pass --as with a service other than segment.`,
+              )
             : error
         }
       }
@@ -91,13 +93,13 @@ function lines(name: string, input: Readable | FileHandle, { count, edits, form 
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
-      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must have a message on each line. It is empty.')
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE is empty. It must have a message on each line.')
     },
   }
 }
 
 function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
-  if (bytes === undefined) return { fault: `A line must be at most ${LIMIT} bytes long.` }
+  if (bytes === undefined) return { fault: `A line must be at most ${LIMIT} bytes long. This line is longer.` }
   try {
     return { prepared: prepare(bytes, changes) }
   } catch (error) {

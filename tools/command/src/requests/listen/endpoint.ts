@@ -1,4 +1,7 @@
-/** The endpoint of `hookline listen`. Stores each request, and answers as a script says, or like another endpoint or a correct receiver. */
+/**
+ * Creates the endpoint of `hookline listen`, which answers and stores each request. Answers come from the script of `--fail`, from the
+ * endpoint of `--forward`, or from rules like those of a receiver.
+ */
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,14 +14,14 @@ import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS
 import type { FindReason } from './reasons.ts'
 
 /**
- * How requests are answered and stored. With neither a script nor a forwarder, a request with a wrong signature is answered 401, and any
- * other request 200.
+ * Determines how requests are answered and stored. With neither a script nor a forwarder, a request with a wrong signature is answered 401,
+ * and any other request 200.
  */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
   readonly forwarder?: Forwarder | undefined
-  /** Stores a request once it has been answered, or once it is certain that it will not be. */
+  /** Stores a request. Called once the request has been answered, or once it is certain that the request will not be answered. */
   keep(request: KeptRequest): void
 }
 
@@ -70,7 +73,7 @@ interface Upload {
   readonly end: 'whole' | 'too_large' | 'aborted'
 }
 
-/** The maximum number of bytes of an answer to store. */
+/** The maximum number of bytes to store of the body of an answer. */
 const ANSWER_LIMIT = 64 * 1024
 
 /** Reads a body. Returns only the beginning if the body is too large or ends early. Never rejects. */
@@ -94,7 +97,7 @@ interface Arrived extends Upload, Pick<KeptRequest, 'method' | 'target' | 'heade
 
 type Answered = Omit<KeptAnswer, 'durationMs'> & { readonly body?: Uint8Array }
 
-const GONE = 'The sender disconnected before the answer.'
+const GONE = 'The sender disconnected before it got an answer.'
 
 /** Answers a request, or leaves it without an answer. Never rejects. */
 async function answerRequest(
@@ -156,7 +159,7 @@ async function forward(
   try {
     response.writeHead(status, headers as string[]).end(body)
   } catch (thrown) {
-    const detail = `The answer must be valid HTTP: ${(thrown as Error).message}.`
+    const detail = `The endpoint of --forward must answer with valid HTTP: ${(thrown as Error).message}.`
     return writeGatewayError(response, 502, detail)
   }
   return { status, headers, by: 'forward', body }
@@ -185,7 +188,7 @@ interface FailStep {
 /** Returns the step of `--fail` for the next request; undefined when there are no more steps. */
 export type FailScript = () => FailStep | undefined
 
-/** Parses `--fail`. @throws InvalidArgumentError that shows valid steps. */
+/** Parses `--fail`. Throws an InvalidArgumentError that shows valid steps. */
 export function failScript(text: string): FailScript {
   const steps = text.split(',').flatMap(readSteps)
   return () => steps.shift()
@@ -196,7 +199,7 @@ function readSteps(text: string): readonly FailStep[] {
   const [, count = '1', name, ms] = pattern.exec(text.toLowerCase()) ?? []
   if (name === undefined) {
     throw new InvalidArgumentError(
-      `Unknown step '${text.slice(0, 40)}'. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
+      `Unknown step '${text.slice(0, 40)}'. A step is a status from 200 to 599, timeout, reset, close or slow:MILLISECONDS. A step may begin with a count from 1 to 9999. Pass, for example, 3x500,1xtimeout,2xreset,1xslow:3000.`,
     )
   }
   return Array(Number(count)).fill({ name, ...(ms !== undefined && { delayMs: Number(ms) }) })

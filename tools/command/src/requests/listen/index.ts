@@ -98,7 +98,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
       count[request.verification] += 1
       try {
         if (!existsSync(path)) {
-          store.close() // The file was removed: anything written to it would be lost.
+          store.close() // The file was removed, so anything written to this store would be lost.
           store = createStore(path)
         }
         store.append(request)
@@ -135,7 +135,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
 
 const UNVERIFIED = 'Signatures are not verified: no secret was passed. '
 
-/** Reports data that is not HTTP, at most once a second. */
+/** Answers 400 to data that is not HTTP, and reports such data at most once a second. */
 function noteFaults(server: Server): void {
   let last = Number.NEGATIVE_INFINITY
   server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
@@ -165,7 +165,7 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   return `${parts.join(', ')}.`
 }
 
-/** The maximum number of lines to print per second. It is more than a user can read. */
+/** The maximum number of lines to print on a terminal per second, which is more than a user can read. */
 const LINES_A_SECOND = 100
 
 function createScreen(isTerminal: boolean) {

@@ -8,13 +8,13 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** The maximum number of bytes to digest or write for one explanation, which takes about a tenth of a second. */
+/** Limits an explanation to about 40 MB of digested bytes, which take about a tenth of a second. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**
- * Serves the page, which at first shows the newest stored requests.
+ * Serves a page that first shows the newest stored requests, at most 500, and then each request that arrives.
  *
- * @param port The port; true for any free one.
+ * @param port The port, or true for any free port.
  * @param address Returns the address at which requests arrive; undefined before it is known.
  * @throws UsageError (as a rejection) for a port that is not available.
  */
@@ -27,7 +27,7 @@ export async function showRequests(
   const page = createRequestPage({
     address,
     async explain({ headers, bytes }) {
-      if (secret === undefined) return 'An explanation needs the secret. Pass it to `hookline show`.'
+      if (secret === undefined) return 'An explanation needs the secret. Run `hookline show` with the secret.'
       return explainSignature(bytes, headers['x-signature']?.toString(), secret, BOUND).message
     },
   })

@@ -2,13 +2,16 @@
 
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
-/** Returns the reason in one or two sentences. For a large body, or in a flood of requests, they name a command that explains it. */
+/**
+ * Returns in a few sentences why a signature does not match. For a large body, or during a flood of requests, the sentences only name a
+ * command that explains the mismatch.
+ */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
 
 const MAX_BODY_BYTES = 100_000
 /** The maximum number of reasons to search for per second. */
 const MAX_A_SECOND = 5
-/** The maximum number of bytes to digest in one search, which takes a few milliseconds. */
+/** Limits a search to about 3 MB of digested bytes, which take a few milliseconds. */
 const BOUND = { maxBytes: 3_000_000 }
 const MAX_LENGTH = 300
 
