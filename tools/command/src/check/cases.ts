@@ -37,7 +37,7 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** Whether the request is refused by endpoints that change the bytes before verifying them. */
+  /** Whether the case is about exact bytes. Endpoints that change the bytes before verifying them refuse its request. */
   readonly isExact?: boolean
   /** How to send several requests. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
@@ -91,7 +91,7 @@ const ANOTHER = 'another secret of hookline check'
 const TOLERANT = { ...WARN, section: 'Authentication 2' } as const
 const REFUSED = { expectation: 'refused', section: 'Authentication 3' } as const
 
-/** Requests that an endpoint must refuse because the secret did not sign them. */
+/** Cases that an endpoint must refuse, because the signature is missing or wrong, or has another form. */
 const FORGED: readonly EndpointCase[] = [
   ...table<Forge>({ ...REFUSED, starts: 'a message ' }, ofForged, [
     ['signature-missing', 'without X-Signature', () => null],
@@ -246,7 +246,7 @@ const [FIRST, ...MESSAGES] = [
   ]),
 ] as unknown as readonly [EndpointCase, ...EndpointCase[]]
 
-/** The first case. `plain.ts` finds the message to send. */
+/** The first case. `plain.ts` looks for a form of its message that the endpoint accepts. */
 export const PLAIN: EndpointCase = FIRST
 
 const EXACT = { expectation: 'taken', section: 'Authentication 2', isExact: true, starts: 'a message ' } as const
@@ -376,7 +376,7 @@ const BODIES = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, 
   ['byte-order-mark', 'a message with a byte order mark before it', (form, id) => `\ufeff${plainText(form, id)}`],
 ])
 
-/** Cases about connections. They run after all forged messages, which may have made the endpoint limit requests. */
+/** Cases about connections. They run last, because their many requests may make the endpoint limit the rate of requests. */
 const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TIME, ...WARN }, ofRequests, [
   [
     'keep-alive',
@@ -396,7 +396,7 @@ const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TI
   ],
 ])
 
-/** Cases for senders that send the secret itself as a header. They replace the cases of forged signatures. */
+/** Cases for senders that send the secret itself as a header. They replace the cases about signatures and exact bytes. */
 const KEYS = table<(secret: string) => string | null>(
   { ...REFUSED, starts: 'a message ' },
   (proof, base, id) => signed(base, plainText(base.form, id), proof(base.secret)),
@@ -438,7 +438,7 @@ export const CERTIFICATE: EndpointCase = {
   requests: () => [],
 }
 
-/** Selects the most important forged messages. They are sent early, because a slow endpoint answers only a few cases in the minute. */
+/** Selects the most important forged messages. They are sent early, because a slow endpoint answers only a few cases within a minute. */
 const isEarly = ({ id }: EndpointCase): boolean =>
   ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
 

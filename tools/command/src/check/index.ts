@@ -63,7 +63,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
   const failure = await createPoster(url).reach()
   if (failure === undefined) {
     if (cases.includes(CERTIFICATE)) {
-      report.add(certificate('pass', 'Opened a TLS connection. The certificate is trusted.'))
+      report.add(certificate('pass', 'A TLS connection was opened. The certificate is trusted.'))
     }
     await runCases(
       cases.filter((each) => each !== CERTIFICATE),
@@ -75,7 +75,8 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
     if (failure.error !== 'tls' && failure.error !== 'self_signed') throw new UsageError(reason)
     report.add(certificate('fail', `${reason} Senders send nothing to such a server.`))
     for (const { id, section } of cases) {
-      if (id !== CERTIFICATE.id) report.add({ id, section, result: 'fail', sentence: 'Not sent: see certificate.' })
+      if (id !== CERTIFICATE.id)
+        report.add({ id, section, result: 'fail', sentence: 'Not sent: the case certificate failed.' })
     }
   }
   report.finish(signal.aborted)

@@ -7,7 +7,7 @@ import { adviceOf } from './advice.ts'
 import type { EndpointCase, Expectation } from './cases.ts'
 import type { CaseRequest } from './message.ts'
 
-/** The kind of an answer. `broken`: the connection closed without a valid HTTP answer. */
+/** The kind of an answer. `broken` means that the connection closed without a valid HTTP answer. */
 export type Kind = 'success' | 'redirect' | 'refusal' | 'failure' | 'timeout' | 'broken'
 
 export function kindOf({ status, error }: Exchange): Kind {
@@ -19,7 +19,7 @@ export function kindOf({ status, error }: Exchange): Kind {
 
 const LOST = {
   redirect:
-    'Redirects are not followed: the message is lost. Answer at this URL, or give the sender the URL that it leads to.',
+    'Redirects are not followed: the message is lost. Answer at this URL, or give the sender the target of the redirect.',
   refusal: 'A 4xx is not retried: the message is lost.',
   failure: 'A 5xx is retried for up to four hours, with the same bytes. See the log of the endpoint.',
   timeout: 'A sender gives up after 5 s and sends the message again later. Answer first, and do slow work afterwards.',
@@ -31,11 +31,11 @@ const LOST = {
 const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string }>> = {
   taken: LOST,
   refused: {
-    success: 'A 2xx accepts it.',
+    success: 'A 2xx accepts the message.',
     redirect: 'A refusal is a 4xx: answer 401.',
     failure: 'A 5xx says that the endpoint failed, and a sender retries the request for up to four hours: answer 401.',
-    timeout: 'A sender sends it again for up to four hours: answer 401 at once.',
-    broken: 'A sender sends it again for up to four hours: answer 401.',
+    timeout: 'A sender sends the message again for up to four hours: answer 401 at once.',
+    broken: 'A sender sends the message again for up to four hours: answer 401.',
   },
   survived: {
     redirect: 'A refusal is a 4xx: answer 400.',
@@ -44,10 +44,10 @@ const MEANINGS: Readonly<Record<Expectation, { readonly [kind in Kind]?: string 
     broken: LOST.broken,
   },
   answered: { timeout: LOST.timeout, broken: LOST.broken },
-  not_taken: { success: 'A 2xx accepts it.' },
+  not_taken: { success: 'A 2xx accepts the message.' },
 }
 
-/** Says what happens to a correct message that gets such an answer. */
+/** Says what happens to a correct message that gets this answer. */
 export function lossOf(exchange: Exchange): string {
   return MEANINGS.taken[kindOf(exchange)] ?? ''
 }
@@ -68,7 +68,7 @@ export interface Known {
   readonly culprit: string | undefined
 }
 
-/** The maximum number of bytes of an answer to show. */
+/** The maximum number of bytes to show of the body of an answer. */
 const MAX_QUOTED = 200
 
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
@@ -90,7 +90,7 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
       id === 'signature-forged' &&
       exchanges.some(({ body }, at) => body.includes(sign(requests[at]?.body ?? '', known.secret)))
     if (!reveals) return result('pass', got)
-    const advice = 'Anyone who forges a message can read it there: do not include it in answers.'
+    const advice = 'Anyone who forges a message can read the signature there: do not include it in answers.'
     return result('fail', `${got}, and the right signature in the body of the answer`, advice)
   }
   const place = requests.length > 1 ? ` for request ${wrong + 1} of ${requests.length}` : ''
@@ -133,7 +133,7 @@ function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exch
   return [culprit ?? `The endpoint re-serialises or decodes the body before verifying it. ${advice}`, USE_BYTES]
 }
 
-/** Describes an answer in a few words. Quotes only the target of a redirect. */
+/** Describes an answer in a few words. Quotes only the target of a redirect, without its query. */
 export function describe({ status, headers, reason, error }: Exchange): string {
   if (error === 'timeout') return 'no complete answer within 5 s'
   if (error === 'reset') return 'no answer: the connection was closed'

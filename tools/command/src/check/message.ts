@@ -22,7 +22,7 @@ export interface Base {
   readonly form: Form
   readonly secret: string
   readonly headers: Readonly<Record<string, string>>
-  /** The properties of the sender's requests. */
+  /** The form of the sender's requests. */
   readonly request: RequestForm
 }
 
@@ -66,7 +66,7 @@ export function texts(members: Readonly<Record<string, string>>): string {
 
 const DEVICE = texts({ model: 'hookline-check', type: 'check' })
 
-/** The context of every message except `delete`. */
+/** The context of a message. A `screen` message has another context, and a `delete` message has none. */
 export const CONTEXT: string = object({ device: DEVICE, ip: quote('192.0.2.1') })
 
 export function screenContext(name: string): string {

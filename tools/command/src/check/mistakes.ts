@@ -54,7 +54,7 @@ function reserialises(mistakes: readonly Known[]): string {
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
-  /** A text that says what it means when the endpoint accepts the signature, and what to do. */
+  /** A text that says what an endpoint that accepts the signature does wrong, and what to do. */
   readonly meaning: string
   sign(text: string, secret: string): string
 }

@@ -6,7 +6,7 @@ import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plai
 import { listMistakes } from './mistakes.ts'
 
 export interface Found {
-  /** The form of the accepted message; undefined when no plain message is accepted. The other cases then prove nothing. */
+  /** The form of the accepted message; undefined when no plain message is accepted. Without it, the other cases prove nothing. */
   readonly form?: Form
   readonly isGood: boolean
   readonly sentence: string
@@ -14,7 +14,7 @@ export interface Found {
   readonly exchange: Exchange
 }
 
-/** A form to try, whether the case passes if only this form is accepted, and a text that says what this means. */
+/** A form to try, whether the case passes if only this form is accepted, and a text that explains that result. */
 type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
 
 /** The form to try first when the signature was refused. */

@@ -1,4 +1,4 @@
-/** Runs the cases against an endpoint, one at a time, within a minute. Stops after two timeouts. */
+/** Runs the cases against an endpoint, one at a time, within a minute. Stops after two timeouts or two 429 answers. */
 
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,8 +15,9 @@ export interface Target extends Omit<Base, 'form'> {
   readonly signal: AbortSignal
 }
 
-/** The latest time to start a case, and the time to end the run, in milliseconds after the run started. */
+/** The latest time to start a case, in milliseconds after the run started. */
 const LAST_START_MS = 50_000
+/** The time to end the run, in milliseconds after the run started. */
 const END_MS = 58_000
 /** After this many timeouts or 429 answers, further cases would prove nothing. */
 const LIMIT = 2
@@ -46,7 +47,10 @@ export async function runCases(cases: readonly EndpointCase[], target: Target, r
     report.add({ id: PLAIN.id, result: isGood ? 'pass' : 'fail', section: PLAIN.section, sentence, durationMs })
   }
 
-  /** Cases about exact bytes. They are judged together: which of them are refused shows how the endpoint changes the body. */
+  /**
+   * Cases that are not judged yet. Cases about exact bytes are judged together, because the refused ones show how the endpoint changes the
+   * body.
+   */
   const held: Sent[] = []
   const release = (): void => {
     const samples = held.flatMap(({ found, requests: [request], exchanges: [exchange] }) => {

@@ -1,4 +1,7 @@
-/** `hookline init`: writes a receiver, its test and `.env.example` in the style of this folder, and installs the required packages. */
+/**
+ * `hookline init`: writes a receiver, its test and `.env.example`, and installs the required packages. The files use the language and the
+ * module system of this folder.
+ */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, statSync } from 'node:fs'
@@ -74,7 +77,7 @@ interface Project {
   readonly manifest: Manifest
   readonly isModule: boolean
   readonly isTypeScript: boolean
-  /** The test runner; undefined for one that is not supported, such as Jest. */
+  /** The test runner; undefined if the project uses an unsupported runner, such as Jest. */
   readonly runner: 'node' | 'vitest' | undefined
   readonly manager: Manager
 }
@@ -118,7 +121,7 @@ function has({ dependencies, devDependencies }: Manifest, name: string): boolean
 
 function runnerOf(manifest: Manifest): Project['runner'] {
   const { test } = manifest.scripts ?? {}
-  const isOwn = test === undefined || String(test).includes('no test specified') // `npm init` writes a script that only fails.
+  const isOwn = test === undefined || String(test).includes('no test specified') // `npm init` writes a script that always fails.
   if (has(manifest, 'vitest') && (isOwn || /\bvitest\b/.test(String(test)))) return 'vitest'
   return isOwn || /\bnode\b.* --test\b/.test(String(test)) ? 'node' : undefined
 }
@@ -144,8 +147,8 @@ const LOCK_FILES: Readonly<Record<string, Manager>> = {
 }
 
 /**
- * Returns the package manager that package.json names. If it names none, returns the one that has a lock file in this folder or in a
- * folder above it, or else the one that runs this command.
+ * Returns the package manager that package.json names. Otherwise, returns the package manager whose lock file is in this folder or in the
+ * nearest folder above it. If there is no lock file, returns the package manager that runs this command.
  */
 function managerOf({ packageManager }: Manifest): Manager {
   const isKnown = (name: string | undefined): name is Manager => name !== undefined && Object.hasOwn(MANAGERS, name)
@@ -160,7 +163,7 @@ function managerOf({ packageManager }: Manifest): Manager {
   return isKnown(running) ? running : 'npm'
 }
 
-/** Returns the files to write, by path: the receiver, its test, and the variables of its environment. */
+/** Returns the texts of the files to write, by path: the receiver, its test, and `.env.example`. */
 function filesOf(framework: Framework, project: Project): Record<string, string> {
   const isNext = framework === FRAMEWORKS.next
   const { isTypeScript, runner = 'node' } = project
@@ -221,7 +224,7 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
   if (!isRun) return lines
   return lines.filter((line) => {
     note(`$ ${line}`)
-    // Windows needs a shell to start package managers. This is safe: the line contains no input.
+    // Windows needs a shell to start package managers. The shell is safe here, because the line contains no user input.
     const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
     if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
     return !isInstalled
@@ -238,7 +241,7 @@ function printNext(
   const { run, test: runTests } = MANAGERS[manager]
   const isNext = framework === FRAMEWORKS.next
   const check = (path: string) =>
-    `With HOOKLINE_SECRET set, check it: ${run} hookline check http://localhost:3000${path}`
+    `With HOOKLINE_SECRET set, check the endpoint: ${run} hookline check http://localhost:3000${path}`
   const steps = [
     ...left,
     runner === undefined || /--test ./.test(String(manifest.scripts?.test)) ? `node --test ${test}` : runTests,
@@ -246,7 +249,7 @@ function printNext(
     `Copy ${ENVIRONMENT} to .env, add .env to .gitignore, and enter the shared secret.`,
     ...(framework.isServer ? [`node --env-file=.env ${receiver}`, check('/webhooks')] : []),
     ...(isNext ? ['Start the app.', check('/api/webhooks')] : []),
-    ...(framework.isServer || isNext ? [] : [`Serve it: ${GUIDES}/hosts.md`]),
+    ...(framework.isServer || isNext ? [] : [`Serve the receiver: ${GUIDES}/hosts.md`]),
     ...(isTypeScript && !isModule && !isNext
       ? ['Compile with "module": "nodenext" or "preserve": older settings do not find the types.']
       : []),

@@ -20,7 +20,7 @@ export interface Framework {
   readonly isServer: boolean
 }
 
-const STOP = '// On shutdown, answers the requests that have arrived, and gives the handlers ten seconds:'
+const STOP = '// To shut down cleanly, answer the requests that have arrived, and give the handlers ten seconds:'
 
 const server = {
   path: 'webhooks',
@@ -44,10 +44,10 @@ import { serve } from 'hookline/express'`,
     mount: `
 const app = express()
 
-// Before any body parser: the signature covers the exact bytes.
+// Mount the receiver before any body parser, because the signature covers the exact bytes.
 app.post('/webhooks', serve(receiver))
 
-// Whether to send traffic, for a load balancer:
+// Tells a load balancer whether to send traffic:
 // app.get('/readyz', async (_request, response) => {
 //   const { ready, status } = await receiver.health()
 //   response.status(ready ? 200 : 503).send(status)
@@ -70,10 +70,10 @@ import Koa from 'koa'`,
     mount: `
 const app = new Koa()
 
-// Before any body parser: the signature covers the exact bytes.
+// Mount the receiver before any body parser, because the signature covers the exact bytes.
 app.use(serve(receiver, { path: '/webhooks' }))
 
-// Whether to send traffic, for a load balancer:
+// Tells a load balancer whether to send traffic:
 // app.use(async (context, next) => {
 //   if (context.path !== '/readyz') return next()
 //   const { ready, status } = await receiver.health()
@@ -100,7 +100,7 @@ export const app = Fastify()
 
 app.register(serve(receiver), { path: '/webhooks' })
 
-// Whether to send traffic, for a load balancer:
+// Tells a load balancer whether to send traffic:
 // app.get('/readyz', async (_request, reply) => {
 //   const { ready, status } = await receiver.health()
 //   return reply.code(ready ? 200 : 503).send(status)
@@ -128,7 +128,7 @@ import { serve } from 'hookline/node'`,
 const webhooks = serve(receiver, { path: '/webhooks' })
 
 export const server = createServer(async (request, response) => {
-  // Whether to send traffic, for a load balancer:
+  // Tells a load balancer whether to send traffic:
   // if (request.url === '/readyz') {
   //   const { ready, status } = await receiver.health()
   //   response.writeHead(ready ? 200 : 503).end(status)
@@ -202,7 +202,7 @@ export const handler = serve(receiver)`,
 
 export type FrameworkName = keyof typeof FRAMEWORKS
 
-/** Returns the receiver, as an ES module or in CommonJS. */
+/** Returns the code of the receiver, as an ES module or a CommonJS module. */
 export function receiverOf(framework: Framework, isModule: boolean): string {
   const { imports, secret, mount, exported, isServer } = framework
   const [imported, option, started] = isServer ? INBOX : ['', '', '']
@@ -219,7 +219,7 @@ ${mount.trim()}
   return isModule ? code : toCommonJs(code, exported)
 }
 
-/** Commented-out code for an inbox: its import, its option and its start. */
+/** Commented-out code for an inbox: the import, the option, and the call that starts the inbox. */
 const INBOX = [
   `
 // An inbox stores each message, answers, and then calls the handlers, with retries. To use it, uncomment the code in this file:

@@ -1,4 +1,4 @@
-/** The dead letters of `hookline queue`: functions that count, list, redrive and drop them, and that show one message in full. */
+/** Lists, redrives and drops the dead letters of a queue for `hookline queue`, and shows one message in full. */
 
 import { isUtf8 } from 'node:buffer'
 import type { HandledMessage, LetterCount, MessageFilter, StoredMessage } from 'hookline'
@@ -47,7 +47,7 @@ interface Group {
   readonly letters: Summary[]
 }
 
-/** The parts of a dead letter that one line shows. */
+/** The parts of a dead letter that a line of output shows. */
 interface Summary extends Identity {
   readonly id: string
   readonly reason: string
@@ -66,7 +66,7 @@ function errorOf(letter: InspectedLetter): string {
   return letter.error ?? (last === undefined ? '' : (last.error ?? `HTTP ${last.status}`))
 }
 
-/** Groups dead letters by reason and error, newest group first. Each group lists its newest letters, at most `limit`. */
+/** Groups dead letters by reason and error, newest group first. Keeps the newest letters of each group: at most `limit`, but at least one. */
 async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
   for await (const letter of letters) {
@@ -84,7 +84,7 @@ async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: numb
   return [...groups.values()].sort((one, other) => other.newest.getTime() - one.newest.getTime())
 }
 
-/** Lists the reasons: `2 handler_failed, 1 crashed`. */
+/** Formats reasons and their counts: `2 handler_failed, 1 crashed`. */
 export function listReasons(reasons: readonly Reason[]): string {
   return reasons.map(({ reason, count }) => `${count} ${escaped(reason)}`).join(', ')
 }
@@ -175,7 +175,9 @@ function isMeant({ id }: Pick<InspectedLetter, 'id'>, given: string): boolean {
 }
 
 function ambiguous(given: string): UsageError {
-  return new UsageError(`Several dead letters have ids that begin with ${escaped(given)}. Pass more of the id.`)
+  return new UsageError(
+    `Several dead letters have ids that begin with ${escaped(given)}. Pass more characters of the id.`,
+  )
 }
 
 export function isWhole(id: string): boolean {
@@ -183,7 +185,7 @@ export function isWhole(id: string): boolean {
 }
 
 export function noteMissing(id: string, what = 'dead letter', advice = ''): void {
-  const rule = `The beginning of an id must have ${MIN_DIGITS} characters or more. Got '${escaped(id)}'.`
+  const rule = `The beginning of an id must have ${MIN_DIGITS} characters or more. Got '${escaped(id)}'. Pass more characters of the id.`
   note(id.length < MIN_DIGITS ? rule : `No ${what} has the id ${escaped(id)}.${advice}`)
   process.exitCode = 1
 }
@@ -296,13 +298,14 @@ const WORDS = {
   drop: { ask: 'Drop', would: 'Would drop', done: 'Dropped' },
 } as const
 
-/** The number of dead letters to change in one call. Ctrl-C stops the command between two calls. */
+/** The maximum number of dead letters to change in one call. Ctrl-C stops the command between two calls. */
 const AT_ONCE = 500
 
 /**
- * Redrives or drops dead letters. Asks for confirmation if there are several. Sets exit code 1 when an id matches no dead letter.
+ * Redrives or drops dead letters. Without `--yes`, asks for confirmation if there are several. Sets exit code 1 if an id matches no dead
+ * letter.
  *
- * @param given The ids, or their beginnings. If empty, all dead letters that match the options.
+ * @param given The ids, or their beginnings. If empty, all dead letters that match the options are changed.
  */
 export async function change(
   queue: InspectedQueue,

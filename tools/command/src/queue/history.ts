@@ -1,4 +1,4 @@
-/** The history of `hookline queue`: functions that list handled messages and replay them to the running workers. */
+/** Lists the handled messages of a queue for `hookline queue`, and replays them to the running workers. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HandledMessage, MessageFilter, Replay, ReplayOptions } from 'hookline'
@@ -28,7 +28,7 @@ export async function printHistory(
   let count = 0
   for await (const message of queue.history(handled)) {
     count += 1
-    if (count > limit) note(`Only the first ${limit} are listed: see --limit.`)
+    if (count > limit) note(`Only the first ${limit} messages are listed. Pass --limit to list more.`)
     else if (json) printJson(summaryOf(message))
     else print(lineOf(message))
   }
@@ -51,9 +51,10 @@ function lineOf({ id, bytes, handledAt, handlers, ignored }: HandledMessage): st
 }
 
 /**
- * Replays messages. Asks for confirmation if there are several. Ctrl-C stops the replay; another run with the same id continues it.
+ * Replays messages. Without `--yes`, asks for confirmation if there are several. Ctrl-C stops the replay; another run with the same id
+ * continues it.
  *
- * @param given The ids of the messages. If empty, all messages that match the options.
+ * @param given The ids of the messages. If empty, all messages that match the options are replayed.
  * @param commandOf Returns the command that continues the replay with this id.
  */
 export async function replayMessages(
@@ -129,7 +130,7 @@ async function noteUnknown({ history }: InspectedQueue, ids: readonly string[]):
 
 /** Warns about names of handlers that are not in the history. Such handlers may exist: only workers know all handlers. */
 function noteHandlers(unknown: readonly string[], known: readonly string[]): void {
-  const names = unknown.map((name) => `'${name}'`).join(' or ')
+  const names = unknown.map((name) => `'${name}'`).join(' and ')
   const others = [...known].sort().join(', ') || 'none'
   note(`${names} handled none of these messages. Named handlers that did: ${escaped(others)}. ${CHECK_NAME}`)
 }
@@ -138,7 +139,7 @@ const CHECK_NAME = 'Check the name: the messages fail on workers without such a 
 const ASK_ANYWAY =
   '--yes does not confirm an unknown handler. For a new handler, run the command on a terminal, or call receiver.replay.'
 
-/** Warns when no worker claims jobs. */
+/** Warns if no worker claims a job within two seconds. */
 async function noteWaiting(counts: Queue['counts'], signal: AbortSignal): Promise<void> {
   const { oldestDueAt: first = 0 } = await counts()
   for (const end = performance.now() + TAKEN_MS; performance.now() < end && !signal.aborted; await delay(100)) {
@@ -171,7 +172,7 @@ const WIDTH = 30
 const NOTE_AFTER_MS = 5_000
 const TAKEN_MS = 2_000
 
-/** Creates a progress bar, which is shown only on a terminal. Prints a note when the replay is delayed. */
+/** Creates a progress bar, which is shown only on a terminal. Prints a note when the replay makes no progress for five seconds. */
 function createBar(total: number) {
   const { stderr } = process
   let waiting: NodeJS.Timeout | undefined

@@ -116,13 +116,13 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
     if (names.length === 0)
-      throw new UsageError(`${place.shown} has no queues. Start the app that pushes to one first.`)
+      throw new UsageError(`${place.shown} has no queues. First start an app that pushes jobs to a queue.`)
     if (options.ui !== undefined)
       return await (await import('../page.ts')).showQueues(names, place.openQueue, options.ui, how)
     if (action === 'counts') return await printCounts(names, place, options.json)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
-      throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
+      throw new UsageError(`${place.shown} has ${names.length} queues: ${listed(names)}. Pass --name to select one.`)
     const queue = await place.openQueue(name)
     try {
       const [filter, inspected, id = ''] = [filterOf(options), inspectQueue(queue, how), ...ids]
@@ -148,7 +148,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
   }
 }
 
-/** Returns the command that continues a replay. It has dates instead of ages, and no location if the environment sets it. */
+/** Returns the command that continues a replay. It has dates instead of ages, and omits a location that HOOKLINE_QUEUE contains. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -166,7 +166,7 @@ function quote(word: string): string {
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows cannot contain quotation marks.
 }
 
-/** The flag of the command for each option of the library that errors name. */
+/** How the command spells options that errors of the library name. For any other option, the flag has the name of the option. */
 const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
@@ -234,7 +234,7 @@ const LETTERS = ['dead', 'redrive', 'drop'] as const
 const CHANGES = ['replay', 'redrive', 'drop'] as const
 const FILTERED = ['history', 'replay', ...LETTERS] as const
 
-/** The actions that use each option. Other actions refuse the option: without it, they might change more than the user intended. */
+/** The actions that use each option. Other actions refuse the option. If they ignored it, they might change more than the user intended. */
 const USES = {
   since: FILTERED,
   until: FILTERED,
@@ -331,7 +331,7 @@ function readWords(words: readonly string[]): Words {
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
   if (['counts', 'dead', 'history', 'pause', 'resume', 'rewrite'].includes(action) && ids.length > 0)
-    throw new UsageError(`${action} takes no ids.`)
+    throw new UsageError(`${action} accepts no ids. Omit them.`)
   return { location, action, ids }
 }
 
