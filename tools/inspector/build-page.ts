@@ -7,7 +7,7 @@ import { directImports } from '../direct-imports.ts'
 /** The folder of the page, relative to the root of the repository, where builds and tests run. */
 const FOLDER = 'tools/inspector/src/page'
 
-/** Bundles and minifies the page, which loads only these three files. `inputs` lists the paths of its sources. */
+/** Bundles and minifies the page, which consists of three files. `inputs` lists the paths of the source files. */
 export async function buildPage(): Promise<{
   readonly page: Record<'html' | 'script' | 'style', string>
   readonly inputs: readonly string[]

@@ -115,7 +115,10 @@ async function textOf(response: Response | undefined): Promise<string> {
   return (await response?.text()) ?? ''
 }
 
-/** Writes the demo. Adds to the page the content security policy from its headers, and the stand-in, which runs before its script. */
+/**
+ * Writes the demo. Adds two elements to the page: the content security policy from the headers, and the stand-in, which runs before the
+ * script of the page.
+ */
 async function writeFiles(): Promise<void> {
   const [html, script, style] = await Promise.all(['', 'page.js', 'page.css'].map(ask))
   const policy = html?.headers.get('content-security-policy')?.replace(/; frame-ancestors .*/, '') // A meta element cannot set `frame-ancestors`.

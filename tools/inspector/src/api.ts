@@ -47,9 +47,9 @@ export interface InspectorOptions {
   /** The sender or senders that the page can use to send a message again. A sender sends only to its own URLs. Default: none. */
   readonly senders?: OneOrNamed<Sender>
   /**
-   * Decides who may look at the page (`read`), and who may also redrive, drop, replay and send messages (`write`). It is called for each
-   * request, and every minute for a page that stays open. Default: anyone on this machine who has the token of {@link Inspector.url} has
-   * `write` access.
+   * Decides who may look at the page (`read`), and who may also redrive, drop, replay and send messages (`write`). The function is called
+   * for each request, and every minute for a page that stays open. Default: anyone on this machine who has the token of
+   * {@link Inspector.url} has `write` access.
    */
   readonly authorize?: Authorize | undefined
   /**
@@ -101,8 +101,8 @@ export interface Inspector {
   url(mount: string): string
   /**
    * Deletes the kept messages of users: the messages whose `userId`, `anonymousId` or previous id is one of these ids. Returns the
-   * number of deleted messages. At most 250 KB of refused requests and batches are parsed. Of the rest, all that may concern these
-   * users are deleted.
+   * number of deleted messages. At most 250 KB of refused requests and batches are parsed. Beyond this limit, every request or batch that
+   * may concern these users is deleted.
    */
   forget(ids: string | readonly string[]): number
   /** Stops watching and listening, closes the open pages, and drops the kept messages. */

@@ -1,4 +1,4 @@
-/** The counts behind the "Events" view of one receiver: how often each event arrived, and which fields did not match its schema. */
+/** Counts the events of one receiver for the view "Events": how often each event arrived, and which fields did not match its schema. */
 
 import type { Clock, HooklineError, SchemaIssue } from 'hookline'
 import { readIssue, type schemasOf } from '../../../src/internals.ts'

@@ -1,4 +1,4 @@
-/** The messages that an inspector keeps, in two request logs. Watchers of the parts write the messages, and the endpoint reads them. */
+/** Keeps the messages of an inspector in two request logs. Watchers of the parts write the messages, and the endpoint reads them. */
 
 import { type Clock, type EndpointHeaders, type Message, parse } from 'hookline'
 import { readUsers, requireInteger, requireOptions, systemClock, usersOf } from '../../../src/internals.ts'
@@ -37,8 +37,9 @@ const MAX_MESSAGES = 100_000
 /** The smallest allowed limit in bytes. The largest body that a receiver accepts by default fits within this limit. */
 const MIN_BYTES = 1_000_000
 
-/** How long calls to `forget` are remembered, in milliseconds, and how many. Meanwhile, deleted messages may still be in progress. */
+/** The time for which a call to `forget` is remembered, in milliseconds. During this time, deleted messages may still be in progress. */
 const UNDER_WAY_MS = 600_000
+/** The maximum number of calls to `forget` to remember. */
 const MAX_CALLS = 1_000
 
 /** A call to `forget`. */
@@ -73,7 +74,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
   const byDelivery = new Map<string, LoggedMessage>()
   const listeners = new Set<() => void>()
   let [lastId, version, resetAt] = [0, 0, 0]
-  /** The latest calls to `forget`. Without this list, later events of messages in progress would restore what was deleted. */
+  /** The latest calls to `forget`. Without this list, later events of messages in progress would restore deleted messages. */
   let forgotten: readonly Forgotten[] = []
 
   const get = (id: number): LoggedMessage | undefined => messages.get(id) ?? refused.get(id)
@@ -111,7 +112,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
     },
     /** Returns the current time, according to the app's clock. */
     now: (): number => clock.now(),
-    /** Finds the message of a delivery; undefined if the message is not kept. */
+    /** Returns the message of a delivery; undefined if the message is not kept. */
     find,
     /** Creates a message. Call `update` once its fields are set, and after each change. */
     addMessage(part: string, head: LoggedHead): LoggedMessage {
@@ -138,7 +139,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    /** Returns everything about a message; undefined when the message is no longer kept. */
+    /** Returns all details of a message; undefined when the message is no longer kept. */
     detail(id: number): Detail | undefined {
       const logged = get(id)
       return logged && detailOf(logged)
@@ -152,7 +153,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       const logged = messages.get(id)
       return logged && parse(logged.body)
     },
-    /** Returns what is needed to explain a refused signature; undefined for any other message. */
+    /** Returns a request whose signature was refused, for an explanation of the signature; undefined for any other message. */
     refused(id: number): Refused | undefined {
       const logged = refused.get(id)
       if (logged === undefined || !canExplain(logged)) return undefined

@@ -24,9 +24,9 @@ export interface LoggedMessage extends Writable<Omit<Row, 'finalUrls'>> {
   source?: string | undefined
   /** The user ids, shortened; undefined if the body was not parsed or has too many users. In that case, the body must be searched. */
   users?: readonly string[] | undefined
-  /** When the latest attempt ended. */
+  /** The time at which the latest attempt ended. */
   endedAt?: number | undefined
-  /** When the first attempt of a sent message began. */
+  /** The time at which the first attempt of a sent message began. */
   startedAt?: number | undefined
   method: string
   path: string
@@ -76,7 +76,7 @@ const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
 /**
- * Inserts a step in chronological order. When there are too many steps, drops one from the middle.
+ * Inserts a step in chronological order. When there are more than 100 steps, drops one from the middle.
  *
  * @param isFirst Whether to put the step before other steps with the same time, except before the answer to an earlier request. The
  *   answer to a stored message always goes before the steps of a worker with the same time.

@@ -1,4 +1,4 @@
-/** A request log in memory. When there are too many entries or bytes, the oldest entries are dropped. The newest entry always stays. */
+/** Keeps a request log in memory. When there are too many entries or bytes, drops the oldest entries, but never the newest entry. */
 
 export function createRequestLog<Entry extends { readonly id: number }>(
   count: number,
@@ -15,7 +15,7 @@ export function createRequestLog<Entry extends { readonly id: number }>(
   }
 
   return {
-    /** Appends an entry, or updates the size of an existing one. */
+    /** Appends an entry, or updates the size of an existing entry. */
     append(entry: Entry, size: number): void {
       total += size - (kept.get(entry.id)?.size ?? 0)
       kept.set(entry.id, { entry, size })

@@ -3,7 +3,7 @@
 import type { Clock } from 'hookline'
 import type { Series } from './wire.ts'
 
-/** The number of intervals, and the length of each in milliseconds. `FINE` covers 15 minutes; `COARSE`, 4 hours. */
+/** The number of intervals, and the length of each in milliseconds. `FINE` covers 15 minutes, and `COARSE` covers 4 hours. */
 const FINE = { count: 180, lengthMs: 5_000 } as const
 const COARSE = { count: 240, lengthMs: 60_000 } as const
 const SPANS = [FINE, COARSE] as const
@@ -29,7 +29,7 @@ interface Interval {
 
 export type SeriesRecorder = ReturnType<typeof createSeries>
 
-/** Creates a recorder. It uses about 180 KB of memory for each part. */
+/** Creates a recorder, which uses about 180 KB of memory for each part. */
 export function createSeries(clock: Clock) {
   /** The intervals, keyed by part and length, then by number. */
   const spans = new Map<string, Map<number, Interval>>()

@@ -31,7 +31,7 @@ export function watchCollector(
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     if (journal.isForgotten(at, bytes, source)) return
-    // A request without a valid write key is kept among the refused requests, so that it displaces no others.
+    // A request without a valid write key is kept among the refused requests, so that it displaces no other request.
     const logged = journal.addMessage(name, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
     logged.type = type
@@ -87,7 +87,7 @@ export function watchDestination(
     setBody(logged, bytes)
     try {
       describeMessage(logged, parseMessage())
-    } catch {} // The bytes are not a message. The report has the error.
+    } catch {} // The bytes are not a message. The report contains the error.
     return logged
   }
 

@@ -32,7 +32,7 @@ function typeIn(bytes: Uint8Array): MessageType | undefined {
 /** The fields to clear when a message no longer waits. */
 const OVER = { code: undefined, retryAt: undefined } as const
 
-/** One message of a request, and why it was refused, if it was. */
+/** One message of a request, and the error if the message was refused. */
 type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**

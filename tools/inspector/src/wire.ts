@@ -6,7 +6,7 @@
  * |---|---|
  * | GET `/` `/page.js` `/page.css` | the page |
  * | GET `/api/setup` | {@link Setup} |
- * | GET `/api/stream` | server-sent events: {@link StreamEvents} by name; a `rows` event has an id, which a page sends when it reconnects, to get what it missed |
+ * | GET `/api/stream` | server-sent events: {@link StreamEvents} by name; a `rows` event has an id, which a page sends when it reconnects, to get the rows that it missed |
  * | GET `/api/message?id=` | {@link Detail} |
  * | GET `/api/explanation?id=` | {@link Explanation} of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
@@ -56,7 +56,7 @@ export interface StreamEvents {
   readonly replays: readonly ReplayStatus[]
 }
 
-/** Selects the dead letters to redrive or drop: by id, by group, or all of them when neither is given. */
+/** Selects the dead letters to redrive or drop: by id, by group, or all of them when neither `ids` nor `group` is given. */
 export interface Change {
   readonly part: string
   readonly ids?: readonly string[]
@@ -88,7 +88,7 @@ export interface Problem {
 export interface QueueStatus {
   readonly part: string
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
-  /** Why the queue accepts no messages, or does not respond. */
+  /** The reason why the queue accepts no messages, or does not respond. */
   readonly reason?: string
   readonly waiting: number
   readonly active: number
@@ -96,7 +96,7 @@ export interface QueueStatus {
   readonly retrying?: number
   readonly deadLetters: number
   readonly oldestDueAgeMs: number
-  /** When the engine counted the jobs; undefined if it did not respond. */
+  /** The time at which the engine counted the jobs; undefined if the engine did not respond. */
   readonly asOf?: number
   readonly urls?: readonly UrlLine[]
   /** Whether the destination is disabled. A disabled destination sends nothing. */
@@ -122,7 +122,7 @@ export interface Series {
   readonly from: number
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** Percentiles of the durations of handlers or attempts, in milliseconds; null for an interval in which none ended. */
+  /** Percentiles of the durations of handlers or attempts, in milliseconds; null for an interval in which no handler or attempt ended. */
   readonly p50: readonly (number | null)[]
   readonly p95: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
@@ -159,11 +159,11 @@ export interface EventLine {
   readonly otherFields: number
 }
 
-/** A field that did not match its schema, and why. */
+/** A field that did not match its schema, and the fault. */
 export interface FieldLine {
   /** The path of the field, such as `properties.items[].sku`. */
   readonly path: string
-  /** The schema library's code for the fault; empty if it gives no code. */
+  /** The schema library's code for the fault; empty if the library gives no code. */
   readonly code: string
   /** The number of messages with this fault. */
   readonly count: number
@@ -261,7 +261,7 @@ export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | '
 
 export interface Row {
   readonly id: number
-  /** When the message arrived or was queued. For a copy that a replay created, when the copy first appeared. */
+  /** The time at which the message arrived or was queued, or at which a copy that a replay created first appeared. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
   readonly part: string
@@ -281,12 +281,12 @@ export interface Row {
   /** The number of refused calls in a collected request, if any. */
   readonly refusedCalls?: number
   readonly status?: number
-  /** Why the message is not done: the code of an error, or the reason of a dead letter or a skipped message. */
+  /** The reason why the message is not done: the code of an error, or the reason of a dead letter or a skipped message. */
   readonly code?: string
   /** The length of the body, in bytes. */
   readonly bytes: number
   readonly attempts: number
-  /** When the next attempt is due; undefined if the message does not wait for a retry. */
+  /** The time at which the next attempt is due; undefined if the message does not wait for a retry. */
   readonly retryAt?: number
   /** The URLs that gave a final response and are not tried again. Set only while the message waits. */
   readonly finalUrls?: readonly string[]

@@ -1,9 +1,12 @@
-/** The JSON Schema validator: Ajv, with replacements for keywords that give wrong results or call functions that the data names. */
+/**
+ * Creates the JSON Schema validator: Ajv with other implementations of some keywords. Those of Ajv give wrong results, or call properties
+ * of the data, such as `valueOf`.
+ */
 
 import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
 import { isObject } from '../../../json.ts'
 
-/** Creates a validator for JSON Schema 2020-12. It collects all errors, and ignores formats. */
+/** Creates a validator for JSON Schema 2020-12. The validator collects all errors, and ignores formats. */
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({
     ...{ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false },
@@ -52,7 +55,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Infinity, from JSON such as 1e400, is not. */
+/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Returns false for Infinity, the value of 1e400. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

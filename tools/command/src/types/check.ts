@@ -31,8 +31,9 @@ export interface Checked {
   readonly messageId: string | undefined
 }
 
-/** The maximum number of different faults for each event, and the maximum number of unplanned events. */
+/** The maximum number of different faults to list for each event. */
 const MAX_FAULTS = 100
+/** The maximum number of unplanned events to list separately. */
 const MAX_UNPLANNED = 10_000
 const MAX_ID_LENGTH = 100
 
@@ -48,7 +49,7 @@ interface Entry {
 
 export interface Check {
   add(seen: Seen): void
-  /** Lists the results. Those that break the plan come first. */
+  /** Lists the results, starting with those of events that break the plan. */
   results(): readonly Checked[]
 }
 
@@ -187,7 +188,7 @@ export interface PrintOptions {
   readonly junit?: string
 }
 
-/** Prints the results, writes the JUnit file, and sets the exit code: 1 when messages break the plan. */
+/** Prints the results and writes the JUnit file. Sets exit code 1 if messages break the plan or belong to unplanned events. */
 export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
   const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
   const width = Math.min(40, Math.max(...results.map(({ title }) => escaped(title).length)))

@@ -12,7 +12,7 @@ export function literalOf(value: string | number | boolean): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-/** Writes a character as an escape such as `\\u202e`, so that it is visible in code and JSON. */
+/** Writes a character as an escape such as `\u202e`, so that it is visible in code and JSON. */
 export function escapeUnits(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at).toString(16).padStart(4, '0'))
   return units.map((unit) => `\\u${unit}`).join('')
@@ -31,7 +31,7 @@ export function regExpOf(pattern: RegExp): string {
   return `new RegExp(${quote(pattern.source)}, ${quote(pattern.flags)})`
 }
 
-/** Writes paragraphs as a doc comment, with a line break at its end. Returns an empty string if there are none. */
+/** Writes paragraphs as a doc comment, with a line break at its end. Returns an empty string if there are no paragraphs. */
 export function comment(paragraphs: readonly string[], indent: string): string {
   const lines = paragraphs.flatMap((paragraph) => wrap(readable(paragraph), WIDTH - indent.length))
   if (lines.length === 0) return ''
@@ -39,7 +39,7 @@ export function comment(paragraphs: readonly string[], indent: string): string {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`
 }
 
-/** Puts a description on one line, and escapes what would end the comment. */
+/** Puts a description on one line, and escapes the characters that would end the comment. */
 function readable(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
   return line.replaceAll('*/', '*\\/')

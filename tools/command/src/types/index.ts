@@ -1,4 +1,4 @@
-/** `hookline types`: writes the schemas of events and traits from tracking plans and messages, or compares the two. */
+/** `hookline types`: writes the schemas of events and traits from tracking plans and messages, or compares messages with plans. */
 
 import { globSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -80,7 +80,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   if (ofPlans.length === 0 && files.length > 0) {
     noteAll(findings)
     throw new UsageError(
-      `SOURCE must contain a plan. Found none in ${counted(files.length, 'file')}. A RudderStack plan needs all of its files: pass their folder.`,
+      `SOURCE must contain a plan. No plan was found in ${counted(files.length, 'file')}. A RudderStack plan needs all of its files: pass their folder.`,
     )
   }
   if (options.check) {
@@ -145,7 +145,7 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   )
   if (!isFolder) return undefined
   const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
-  if (names.length === 0) throw new UsageError(`SOURCE ${source} must contain .json, .yaml or .tf files.`)
+  if (names.length === 0) throw new UsageError(`SOURCE ${source} must contain .json, .yaml, .yml or .tf files.`)
   return names.sort().map((name) => joinPath(source, name))
 }
 

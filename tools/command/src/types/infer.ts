@@ -1,4 +1,4 @@
-/** Infers schemas from messages: what the properties of each event, and the traits, have in common. */
+/** Infers schemas from messages: a schema for the properties of each event, and a schema for the traits of identify and group messages. */
 
 import type { Fields, Message } from 'hookline'
 import { createObservations, MAX_DEPTH, MAX_KEYS, MAX_OBSERVED, type Observed, VALUE_TYPES } from './observed.ts'
@@ -9,12 +9,12 @@ import type { Seen } from './traffic.ts'
 
 export interface Inference {
   add(seen: Seen): void
-  /** Returns the rules of track messages by event, then those of identify and group messages. */
+  /** Returns the rules of track messages, sorted by event, and then the rules of identify and group messages. */
   rules(): Rule[]
   findings(): Finding[]
 }
 
-/** The properties of an event, or traits. */
+/** The observed properties of an event, or the observed traits of identify or group messages. */
 interface Subject extends Pick<Rule, 'type' | 'event'> {
   count: number
   firstAt: number
@@ -27,7 +27,7 @@ interface Subject extends Pick<Rule, 'type' | 'event'> {
 }
 
 const MAX_EVENTS = 10_000
-/** The maximum number of keys of a subject. It leaves room for the observations of other subjects. */
+/** The maximum number of keys of a subject. The limit leaves room for the observations of other subjects. */
 const MAX_SUBJECT_KEYS = 10_000
 /** A subject with more than `MAX_KEYS` keys keeps only the keys that occur in at least this share of its messages. */
 const MIN_SHARE = 0.01
@@ -38,10 +38,10 @@ const MIN_REQUIRED_COUNT = 20
 const DAY_MS = 86_400_000
 
 /**
- * Starts to infer schemas. The rules do not depend on the order of the messages, unless a limit on events or places is reached.
- * Keys that are data rather than names are never written.
+ * Creates an inference of schemas. The rules do not depend on the order of the messages, unless the maximum number of events or fields is
+ * reached. Keys that are data rather than names are never written.
  *
- * @param options.enums Whether repeated texts become an enum. If not, no value is kept or written.
+ * @param options.enums Whether repeated texts become an enum. If false, no values are kept or written.
  */
 export function createInference(options: { readonly enums: boolean }): Inference {
   const observations = createObservations(options)
@@ -114,15 +114,19 @@ export function createInference(options: { readonly enums: boolean }): Inference
       }),
     findings: () => [
       ...subjects().flatMap(findingsOf),
-      ...noteTimes('track', dataEvents, 'with data in the event name: no schema'),
-      ...noteTimes('track', moreEvents, `with event names beyond the first ${grouped(MAX_EVENTS)}: no schema`),
+      ...noteTimes('track', dataEvents, 'with data in the event name: such events have no schema'),
+      ...noteTimes(
+        'track',
+        moreEvents,
+        `with event names beyond the first ${grouped(MAX_EVENTS)}: such events have no schema`,
+      ),
       ...[...others].sort(byName).flatMap(([type, count]) => noteTimes(type, count, 'and gets no schema')),
       ...(observations.isFull ? [{ place: 'all messages', text: TOO_MANY_PLACES }] : []),
     ],
   }
 }
 
-const TOO_MANY_PLACES = `had more than ${grouped(MAX_OBSERVED)} different fields in total: later ones have no schema`
+const TOO_MANY_PLACES = `had more than ${grouped(MAX_OBSERVED)} different fields in total: later fields have no schema`
 
 function createSubject(type: Rule['type'], event?: string): Subject {
   const times = { firstAt: Number.POSITIVE_INFINITY, lastAt: Number.NEGATIVE_INFINITY }
@@ -134,7 +138,7 @@ function byName([one]: readonly [string, unknown], [other]: readonly [string, un
   return one < other ? -1 : 1
 }
 
-/** Returns the properties, sorted by name. If there are very many, leaves out the rare ones. */
+/** Returns the properties, sorted by name. If there are more than `MAX_KEYS`, leaves out rare properties. */
 function keptProperties({ properties, count }: Subject): readonly Named[] {
   const sorted = [...properties].sort(byName)
   if (sorted.length <= MAX_KEYS) return sorted
@@ -147,7 +151,7 @@ function describeOrigin({ count, firstAt, lastAt }: Subject): string {
   return `${counted(count, 'message')}${lastAt < firstAt ? '' : `, ${counted(days, 'day')}`}`
 }
 
-/** @param most The maximum number of messages that contained such a value. One message may contain many, in a list or a map. */
+/** @param most An upper bound on the number of messages with such a value. One message may contain many of them, in a list or a map. */
 function schemaOf(observed: Observed, most: number, comment?: string): JsonSchema {
   const { counts, isTooDeep, items } = observed
   const seen = Math.min(most, sum(counts))
@@ -180,7 +184,7 @@ type Named = readonly [name: string, observed: Observed]
 
 /**
  * @param total The number of objects.
- * @param most The maximum number of messages that contained such an object.
+ * @param most An upper bound on the number of messages that contained such an object.
  */
 function keywordsOfProperties(sorted: readonly Named[], total: number, most: number): JsonSchema {
   const isRequired = ({ counts }: Observed): boolean => {

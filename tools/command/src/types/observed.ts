@@ -1,4 +1,4 @@
-/** Observes what the values at one place have in common. Keeps no value, except the few texts that may become an enum. */
+/** Observes what the values of one field have in common. Keeps no value, except the few texts that may become an enum. */
 
 import { ALL_FORMATS, findFormats, isData } from './texts.ts'
 
@@ -109,7 +109,7 @@ export function createObservations({ enums }: { readonly enums: boolean }): Obse
     observed.properties = undefined
   }
 
-  /** Merges two observations into one. Neither may be used afterwards. */
+  /** Merges two observations and returns the result. Neither argument may be used afterwards. */
   function join(one: Observed | undefined, other: Observed | undefined): Observed | undefined {
     if (one === undefined || other === undefined) return one ?? other
     for (const type of VALUE_TYPES) one.counts[type] += other.counts[type]

@@ -145,7 +145,7 @@ function partsOfConfig({ events, global, identify, group, identify_traits, group
 
 const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
 
-/** Returns the rules of one Segment plan. Each rule includes what the plan says about all messages. */
+/** Returns the rules of one Segment plan. Each rule includes the schema that the plan has for all messages. */
 function readPart(parts: readonly PlanPart[], addFinding: AddFinding): Rule[] {
   const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
   const left = Map.groupBy(
@@ -229,7 +229,7 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddP
   }
 }
 
-/** Reports what a schema says about a message outside one section, because it is not checked. */
+/** Reports the parts of a schema that apply to a message outside one section, because these parts are not checked. */
 function noteOthers(
   { properties = {}, required, ...keywords }: JsonSchema,
   section: string,
@@ -255,7 +255,7 @@ function saysSomething(schema: unknown): boolean {
 /** Keywords that do not restrict a message. */
 const OF_WHOLE = new Set(['type', 'title', 'description', '$comment', 'deprecated'])
 
-/** Combines both schemas into one that has the properties of both. */
+/** Combines two schemas into a schema that has the properties of both. */
 function combine(own: JsonSchema, common: JsonSchema): JsonSchema {
   if (!Object.keys(common).every((keyword) => ADDABLE.has(keyword)))
     return { ...own, allOf: [...listOf(own.allOf), common] }

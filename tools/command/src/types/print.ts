@@ -32,7 +32,7 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
   },
 }
 
-/** @param rules The rules, sorted. */
+/** @param rules The rules, in the order in which they are written. */
 export function printRules(rules: readonly Rule[], format: Format, addFinding: AddFinding): string {
   if (format === 'json-schema')
     return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
@@ -69,7 +69,7 @@ function nameOf({ type, event }: Rule): string {
   return keyOf(event ?? type)
 }
 
-/** Returns one schema of whole messages. `hookline types` can read this schema again. */
+/** Returns one schema that describes whole messages. `hookline types` can read this schema again. */
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]

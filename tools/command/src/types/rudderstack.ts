@@ -4,7 +4,7 @@ import { isObject } from '../../../json.ts'
 import { type AddFinding, findingsOf, type JsonSchema, type Rule } from './rule.ts'
 import { normalise, text } from './schema.ts'
 
-/** Returns whether a document is one of these files, in `rudder/v1` or an older version. */
+/** Returns whether a document is a file of RudderStack's command-line tool, in `rudder/v1` or an older version. */
 export function isRudderStack(value: unknown): value is JsonSchema {
   return isObject(value) && /^rudder\/v?[01]/.test(String(value.version)) && text(value.kind) !== undefined
 }
@@ -130,7 +130,7 @@ export function readRudderStack(files: readonly JsonSchema[], addFinding: AddFin
   }
 }
 
-/** References: `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
+/** Match references, such as `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
 const REFERENCES = {
   event: /^#(?:\/events\/[^/]+\/|event:)(.+)$/,
   property: /^#(?:\/properties\/[^/]+\/|property:)(.+)$/,

@@ -6,7 +6,7 @@ import type { AddPathFinding, JsonSchema } from './rule.ts'
 
 /** The maximum number of schemas that one schema may contain or refer to. A schema with more is an attack, or not a tracking plan. */
 const MAX_SCHEMAS = 5_000
-/** The maximum depth of nested schemas. Deeper ones are dropped. */
+/** The maximum depth of nested schemas. In place of a deeper schema, any value is accepted. */
 const MAX_DEPTH = 50
 
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
@@ -32,7 +32,10 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
   ...forEach('title description format $comment deprecated', () => true),
 }
 
-/** Keywords to drop entirely if a part is unsupported: without it, they could refuse valid values. Lists the keywords to drop with each. */
+/**
+ * Keywords to drop entirely if a part of their value is unsupported, because without that part they could refuse valid values. The lists
+ * contain other keywords to drop along with each.
+ */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
   oneOf: [],
@@ -51,7 +54,7 @@ export function normalise(root: unknown, addFinding: AddPathFinding): JsonSchema
     count += 1
     if (count > MAX_SCHEMAS) {
       throw new UsageError(
-        `The schema of an event must contain at most ${MAX_SCHEMAS} others, including those that it refers to. Simplify it.`,
+        `The schema of an event must contain at most ${MAX_SCHEMAS} schemas, including those that it refers to. Simplify the schema.`,
       )
     }
     if (typeof schema === 'boolean') return schema

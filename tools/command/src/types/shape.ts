@@ -11,7 +11,7 @@ export type Shape =
   | { readonly kind: 'literals'; readonly values: readonly Literal[] }
   | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
   | ObjectShape
-  /** `accepts` is how many parts may match: `exactly one` only if the parts may overlap. */
+  /** The number of parts that may match is `accepts`, which is `exactly one` only if the parts may overlap. */
   | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
   | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
 
@@ -101,7 +101,7 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     if (Array.isArray(oneOf)) {
       const before = givenUp
       const each = readAll(oneOf)
-      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // The part would accept any value, so two parts would match.
+      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // An unsupported part would accept any value, so two parts could match.
       parts.push(exclusive(each, path))
     }
     if (parts.length === 0 || typed.length > 0) {
@@ -237,7 +237,7 @@ function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (va
   return (value) => isOfType(value) && validate(value) === true
 }
 
-/** Keywords that do not affect a value of an `enum`, or are checked elsewhere. */
+/** Keywords that do not restrict the values of an `enum`, or are checked separately. */
 const HARMLESS = new Set('enum type title description format $comment deprecated'.split(' '))
 
 function sizeOf(min: unknown, max: unknown): Size {

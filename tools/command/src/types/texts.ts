@@ -25,7 +25,7 @@ export function findFormats(text: string, among: number): number {
   )
 }
 
-/** Returns the name of the first of these formats. */
+/** Returns the name of the first of these formats; undefined if there is no format. */
 export function nameFormat(formats: number): string | undefined {
   return FORMATS.find((_, at) => formats & (1 << at))?.[0]
 }

@@ -16,7 +16,7 @@ import { note, UsageError } from '../terminal.ts'
 /** A message from a source. */
 export interface Seen {
   readonly message: Message
-  /** The time of arrival, in milliseconds since the epoch; undefined when the source does not say. */
+  /** The time of arrival, in milliseconds since the epoch; undefined when the source does not contain it. */
   readonly at: number | undefined
 }
 
@@ -24,7 +24,7 @@ export interface Traffic {
   /**
    * Reads the messages one at a time. Skips anything that is not a message.
    *
-   * @param onSkip Called with the reason each time something is skipped. There are only a few different reasons, and they quote nothing.
+   * @param onSkip Called with the reason each time something is skipped. There are only a few different reasons. They quote no message.
    * @throws UsageError for a source that is empty or cannot be read.
    */
   messages(onSkip: (reason: string) => void): AsyncIterable<Seen>
@@ -39,11 +39,11 @@ const ASKER: Asker = { command: 'types', argument: 'SOURCE' }
 const { argument: SOURCE } = ASKER
 
 /**
- * Opens a source of messages. Its contents decide its kind: a message on each line of a file or stdin, a file with one JSON array of
+ * Opens a source of messages. Its contents determine its kind: a file or stdin with a message on each line, a file with one JSON array of
  * messages or one message, the store of `hookline listen`, or a location of queues.
  *
  * @param location A path, `-` for stdin, or `redis://…`, `rediss://…` or `postgres://…`.
- * @returns Undefined for any other file.
+ * @returns The messages; undefined for any other file.
  * @throws UsageError (as a rejection) for a file that is empty or cannot be read, and for other URLs, which are never quoted.
  */
 export async function openTraffic(location: string, options: TrafficOptions): Promise<Traffic | undefined> {
@@ -55,12 +55,12 @@ export async function openTraffic(location: string, options: TrafficOptions): Pr
   return header.readUInt32BE(STORE_ID_OFFSET) === STORE_ID ? requestsOf(location) : historyOf(location, options)
 }
 
-/** @throws UsageError for a URL of anything but Redis or PostgreSQL. */
+/** @throws UsageError for a URL that is not for Redis or PostgreSQL. */
 function isUrl(location: string): boolean {
   if (/^(rediss?|postgres(ql)?):/i.test(location)) return true
   if (!/^[a-z][a-z\d+.-]+:/i.test(location) || existsSync(location)) return false
   throw new UsageError(
-    `${SOURCE} must be a file, -, redis://…, rediss://… or postgres://…. Save the contents of any other URL to a file.`,
+    `${SOURCE} must be a file, - for stdin, or a URL that begins with redis://, rediss:// or postgres://. Save the contents of any other URL to a file.`,
   )
 }
 
@@ -88,7 +88,7 @@ async function attempt<T>(path: string, step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The number of lines at the beginning of a file, of which at least one must be a message. */
+/** The number of lines to examine at the beginning of a file. At least one of them must be a message. */
 const MAX_SAMPLE = 100
 /** The maximum size of a file to read as one JSON document. */
 const MAX_DOCUMENT_BYTES = 50_000_000
@@ -101,7 +101,7 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // Tried first, because a single line of a document may be JSON, too.
+        const document = tryParse(await readFile(path)) // The document is tried before the lines, because a single line of a document may also be JSON.
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)
@@ -198,7 +198,7 @@ function historyOf(location: string, { name: only, ...options }: TrafficOptions)
       } catch (error) {
         throw error instanceof HooklineError ? rewordError(error, place, ASKER) : error
       }
-      if (isEmpty) throw empty(place.shown, ' Set `inbox.history` to keep handled messages.')
+      if (isEmpty) throw empty(`The history at ${place.shown}`, ' Set `inbox.history` to keep handled messages.')
     },
   }
 }

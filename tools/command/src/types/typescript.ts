@@ -1,4 +1,4 @@
-/** Writes shapes as TypeScript types. They check nothing at run time. */
+/** Writes shapes as TypeScript types. The types check nothing at run time. */
 
 import { comment, keyOf, literalOf } from './code.ts'
 import type { Limits, ObjectShape, Property, Shape } from './shape.ts'
