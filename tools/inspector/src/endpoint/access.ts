@@ -69,11 +69,11 @@ export function createGuard({ authorize, token = randomBytes(32).toString('base6
       refuseUnless(access !== false, 403, text)
       return access
     },
-    /** Adds the token as a fragment, because browsers never send a fragment. They would send a cookie to every port of the host. */
+    /** Adds the token to a URL as a fragment, because browsers never send a fragment. A cookie would be sent to every port of the host. */
     url(mount: string): string {
       if (authorize === undefined) return `${mount.replace(/\/$/, '')}/#token=${token}`
       throw new TypeError(
-        '`url` needs an inspector with a token. With `authorize`, there is none: print the URL without a token.',
+        '`url` needs an inspector with a token. An inspector with `authorize` has no token: print the URL without a token.',
       )
     },
   }
@@ -88,15 +88,15 @@ const INSTEAD = 'Pass `authorize` to createInspector to decide who may see the i
  * @throws Refusal that says what to do.
  */
 function requireLocal({ remoteAddress, headers }: AccessRequest): void {
-  if (remoteAddress === undefined) throw closed('a connection whose address is not known')
-  if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection from another machine')
+  if (remoteAddress === undefined) throw closed('came over a connection whose address is not known')
+  if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('came from another machine')
   const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
-  if (proxy !== undefined) throw closed(`a request with the header ${titleCase(proxy)}, so it came through a proxy`)
-  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('a Host that does not name this machine')
+  if (proxy !== undefined) throw closed(`has the header ${titleCase(proxy)}, so it came through a proxy`)
+  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('has a Host header that does not name this machine')
 }
 
 function closed(found: string): Refusal {
-  return new Refusal(403, `The inspector only answers requests from this machine. Got ${found}. ${INSTEAD}`)
+  return new Refusal(403, `The inspector only answers requests from this machine. This request ${found}. ${INSTEAD}`)
 }
 
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
@@ -123,24 +123,24 @@ export function requireSameOrigin(headers: EndpointHeaders, method: string): voi
   const { origin, 'sec-fetch-site': site } = headers
   const isTyped = site === 'none' && method !== 'POST'
   if (site !== undefined && site !== 'same-origin' && !isTyped)
-    throw foreign('a request whose Sec-Fetch-Site names another site')
+    throw foreign('has a Sec-Fetch-Site header that names another site')
   if (origin === undefined) return
   const [from, host] = [typeof origin === 'string' ? URL.parse(origin) : null, hostOf(headers)]
   const isWeb = from?.protocol === 'http:' || from?.protocol === 'https:'
   if (!isWeb || host === undefined || from.host !== URL.parse(`${from.protocol}//${host}`)?.host) {
-    throw foreign('a request whose Origin is another site')
+    throw foreign('has an Origin header that names another site')
   }
 }
 
 function foreign(found: string): Refusal {
   return new Refusal(
     403,
-    `The inspector only answers requests from its own page. Got ${found}. Open the page at the URL of the app.`,
+    `The inspector only answers requests from its own page. This request ${found}. Open the page at the URL of the app.`,
   )
 }
 
 /**
- * Accepts a POST only with this header, because a form on another site cannot set the header.
+ * Accepts a POST only with the header `X-Hookline-Inspector`, because a form on another site cannot set this header.
  *
  * @throws Refusal if the header is missing.
  */

@@ -16,7 +16,7 @@ const MAX_READ = 10_000
 const MAX_LISTED = 50
 /** The maximum number of dead letters to change in one call. */
 const SLICE = 500
-/** How long groups are cached, in milliseconds. Reading the groups again for each page would put a heavy load on the engine. */
+/** The time for which groups are cached, in milliseconds. Reading the groups again for each page would put a heavy load on the engine. */
 const GROUPS_MS = 5_000
 
 type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
@@ -108,7 +108,7 @@ function requireChange(body: Unread): asserts body is Change {
   const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_READ
   const areIds = ids === undefined || (isList && ids.every((id) => typeof id === 'string'))
   const isGroup = group === undefined || (typeof group === 'string' && ids === undefined)
-  const rule = `A change needs \`dryRun\` (true or false), and either \`ids\` (1 to ${MAX_READ} strings) or \`group\` (a string). Omit both to change all`
+  const rule = `A change needs \`dryRun\` (true or false), and either \`ids\` (1 to ${MAX_READ} strings) or \`group\` (a string). To change all dead letters, omit \`ids\` and \`group\``
   refuseUnless(typeof dryRun === 'boolean' && areIds && isGroup, 400, `${rule}.`)
 }
 

@@ -45,13 +45,14 @@ export interface EndpointOptions extends GuardOptions {
   readonly address?: () => string | undefined
 }
 
-/** The maximum size of a body in bytes, and how long it may take to arrive, in milliseconds. */
+/** The maximum size of a body, in bytes. */
 const BODY_LIMIT = 1_000_000
+/** The time that a body may take to arrive, in milliseconds. */
 const BODY_MS = 10_000
 const MAX_MINUTES = 240
 const MAX_SENDING = 4
 
-/** Creates the endpoint. It reads nothing from the parts before the first request or message. */
+/** Creates the endpoint, which reads nothing from the parts before the first request or message. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const { journal, series, events = [], parts, clock, machine, senders = new Map(), log } = options
   const background = inBackground(machine)
@@ -188,7 +189,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)
     const [get, post] = [gets.get(path), posts.get(path)]
     const allow = post === undefined ? 'GET, HEAD' : 'POST'
-    const text = `The method is not allowed here. Allowed: ${allow}.`
+    const text = `This path accepts only ${allow.replace(', ', ' and ')} requests.`
     refuseUnless(allow.split(', ').includes(method), 405, text, { allow })
     if (get !== undefined) return get(request, new URLSearchParams(query), access)
     const advice = "Return 'write' from `authorize`."

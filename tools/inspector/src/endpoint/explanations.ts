@@ -8,11 +8,11 @@ import { Refusal } from './answers.ts'
 
 /** The timeout of a provider of secrets, in milliseconds. */
 const SECRETS_MS = 5_000
-/** The default body limit of a receiver. */
+/** The default body limit of a receiver, in bytes. */
 const MAX_BODY_BYTES = 512 * 1024
 /** The maximum number of secrets to try. */
 const MAX_SECRETS = 3
-/** The maximum number of bytes to hash for all secrets together, because the body is untrusted. This takes about a tenth of a second. */
+/** The maximum number of bytes to hash for all secrets together, because the body is untrusted. Hashing them takes about 0.1 seconds. */
 const MAX_BYTES = 40_000_000
 
 /**
@@ -24,7 +24,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
     const receiver = receivers.get(part)
     if (receiver === undefined) return []
-    // The error of a provider is not shown, because it may contain anything. The receiver has already reported the error.
+    // The error of a provider is not shown, because it may contain secrets. The receiver has already reported the error.
     const secrets = await withTimeout(secretsOf(receiver, { path, query: '', headers }), SECRETS_MS, machine).catch(
       () => TIMED_OUT,
     )
@@ -36,7 +36,7 @@ export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine:
   return async (refused: Refused): Promise<string> => {
     const secrets = await readSecrets(refused)
     if (secrets.length === 0) {
-      return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or what `secret.source` reads.'
+      return 'No secret is known for this request: its source is unknown, or is named by the query, which is not kept. Check the path, or the part of the request that `secret.source` reads.'
     }
     if (refused.bytes.length > MAX_BODY_BYTES) {
       throw new Refusal(503, 'The body is too large to explain here. Run `hookline verify` on the body instead.')

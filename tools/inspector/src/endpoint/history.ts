@@ -18,7 +18,7 @@ interface Running {
 const MAX_LISTED = 100
 /** The maximum number of simultaneous walks through histories. Each walk may read a whole history. */
 const MAX_WALKS = 4
-/** The maximum number of events to list in a plan. The most frequent events are listed. */
+/** The maximum number of events to list in the plan of a replay. The most frequent events are listed. */
 const MAX_EVENTS = 20
 /** The maximum number of ended replays to show. */
 const MAX_ENDED = 10

@@ -10,7 +10,7 @@ import type { Inspector } from '../api.ts'
 export interface PageRequest extends EndpointRequest {
   /** The complete path of the URL, including the path where the handler is mounted. */
   readonly originalPath: string
-  /** Aborts when the connection closes. */
+  /** A signal that is aborted when the connection closes. */
   readonly signal: AbortSignal
 }
 
@@ -21,7 +21,7 @@ export interface PageAnswer extends Omit<EndpointAnswer, 'body'> {
 type Incoming = Parameters<Inspector['handler']>[0]
 type Outgoing = Parameters<Inspector['handler']>[1]
 
-/** How long a client may take to read what was sent, in milliseconds. Then the connection is closed. */
+/** The time that a client may take to read a chunk, in milliseconds. After this time, the connection is closed. */
 const READ_MS = 30_000
 
 /**
@@ -64,7 +64,7 @@ export function createHandler(
 
     function answerPage(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
       const { method, query, headers, remoteAddress } = given
-      const path = given.path || '/' // The path is empty at the mount itself, without a slash.
+      const path = given.path || '/' // The path is empty if the URL is that of the mount, without a slash at its end.
       const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
       const [originalPath = ''] = originalUrl.split('?', 1)
       const asked = { method, path, query, headers, remoteAddress, readBody, originalPath, signal }

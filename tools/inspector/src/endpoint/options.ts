@@ -110,6 +110,6 @@ function requireToken(token: unknown, authorize: unknown): void {
   }
   if (typeof token === 'string' && /^[\w-]{32,256}$/.test(token)) return
   const found = typeof token === 'string' ? undefined : kindOf(token)
-  const advice = 'Create one with `openssl rand -hex 32`.'
+  const advice = 'Create a token with `openssl rand -hex 32`.'
   throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` or `_`', found, advice)
 }

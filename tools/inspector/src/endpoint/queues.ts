@@ -21,9 +21,9 @@ import type { SeriesRecorder } from '../series.ts'
 import type { ErrorLine, Letter, Part, QueueStatus, UrlLine } from '../wire.ts'
 
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
-  /** The queue; undefined for a part that never has one. */
+  /** The queue; undefined for a part that never has a queue. */
   readonly queue?: PartQueue
-  /** The history; undefined for a part that never has one. */
+  /** The history; undefined for a part that never has a history. */
   readonly history?: PartHistory
 }
 
@@ -36,7 +36,7 @@ export interface PartHistory {
 }
 
 export interface PartQueue {
-  /** Returns whether the part has a queue. A receiver without an inbox has none. */
+  /** Returns whether the part has a queue. A receiver without an inbox has no queue. */
   exists(): Promise<boolean>
   /** Returns the health of the queue. Never rejects. */
   health(): Promise<Health & Partial<Pick<DestinationHealth, 'urls'>> & Pick<QueueStatus, 'isOff'>>
@@ -65,7 +65,7 @@ export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   return { name, kind: 'receiver', queue: { exists, health, letters, redrive, drop }, history }
 }
 
-/** Asks a part only once whether it has a queue or history. A TypeError means that it has none; a HooklineError, that it has one. */
+/** Asks a part only once whether it has a queue or history. The part has one if it responds, even with a HooklineError. */
 function once(ask: () => Promise<unknown>): () => Promise<boolean> {
   let found: Promise<boolean> | undefined
   return () => {
@@ -130,7 +130,7 @@ function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: 
   return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
 }
 
-/** Returns the beginning of a message, even of an invalid one, and the fields that identify the message. */
+/** Returns the beginning of a message and the fields that identify the message, which need not be valid. */
 export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
   const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
   const message = tryParse(bytes)
@@ -218,7 +218,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
       return version
     },
     snapshot: (): readonly QueueStatus[] => statuses,
-    /** Takes a sample of the queues soon, and then repeatedly. */
+    /** Samples the queues soon, and then repeatedly. */
     look(): void {
       if (!isSampling) schedule(sampledAt + OPEN_MS)
     },

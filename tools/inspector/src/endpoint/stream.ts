@@ -1,4 +1,4 @@
-/** The streams of open pages. Changes are looked up only when a page has read the previous chunk, so nothing is buffered for slow pages. */
+/** Creates the streams of open pages. Looks up changes only when a page has read the previous chunk, so slow pages fill no buffer. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from 'hookline'
