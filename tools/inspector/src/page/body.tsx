@@ -88,7 +88,7 @@ interface BranchProps {
   readonly depth: number
 }
 
-/** Shows JSON as a tree. A branch is rendered only when a user opens it. */
+/** Shows JSON as a tree. The children of a branch are rendered only while the branch is open. */
 function Branch({ name, json, depth }: BranchProps) {
   const size = sizeOf(json)
   const [isOpen, setIsOpen] = useState(depth === 0 || (depth < 4 && size <= 20))

@@ -1,10 +1,10 @@
-/** Splits untrusted text into pieces to show unchanged, and codes that replace characters that are invisible or move other text. */
+/** Splits untrusted text into codes and pieces to show unchanged. The codes replace characters that are invisible or move other text. */
 
 /** Matches characters that are invisible, that a terminal acts on, or that change the direction of text. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** The maximum number of combining marks on a character. No script needs more, and browsers are slow with long runs of marks. */
 const MAX_MARKS = 8
-/** Matches the characters to show as codes, and the harmless ones. */
+/** Matches the characters to show as codes, and the characters in `HARMLESS`. */
 const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MAX_MARKS}})\\p{M}`, 'gu')
 /** Invisible characters that emoji and some scripts need, which are not shown as codes. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
@@ -53,7 +53,7 @@ const RARE_COST = 16
  * Finds the end of a piece of text that is short enough for a browser to lay out quickly. A piece ends with a line, unless the line is
  * too long.
  *
- * @param most The maximum number of visible ASCII characters. Any other character counts as several.
+ * @param most The maximum number of visible ASCII characters. Any other UTF-16 unit counts as 16.
  */
 export function endOfPiece(text: string, from: number, most: number): number {
   let left = most

@@ -1,4 +1,4 @@
-/** Converts a message to text to paste: a command or a test. Both quote untrusted text, so that it is never executed. */
+/** Converts a message to a command or a test to paste. Untrusted text is quoted in both, so that this text is never executed. */
 
 import type { Body, Detail, RequestLine } from '../wire.ts'
 import { UNSEEN } from './codes.ts'
@@ -17,9 +17,7 @@ const OWN_HEADERS = [
   'upgrade',
 ]
 
-/**
- * Returns the message as a curl command for a POSIX shell, without hidden headers; undefined if no body was kept.
- */
+/** Returns the message as a curl command for a POSIX shell, without hidden headers; undefined if no body was kept. */
 export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'body' | 'steps'>): string | undefined {
   const bytes = bytesOf(body)
   if (bytes === undefined) return undefined
@@ -83,7 +81,6 @@ test(${quoteForScript(`handles ${name}`)}, async () => {
 `
 }
 
-/** Quotes a text for a POSIX shell. */
 export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
@@ -125,7 +122,7 @@ function escapeUnseen(text: string): string {
   })
 }
 
-/** Returns the exact bytes; undefined when none were kept. */
+/** Returns the exact bytes of a body; undefined when no body was kept. */
 export function bytesOf({ text, base64 }: Body): Uint8Array | undefined {
   if (text !== undefined) return new TextEncoder().encode(text)
   return base64 === undefined ? undefined : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))

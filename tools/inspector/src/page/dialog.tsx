@@ -20,7 +20,7 @@ interface DialogProps {
   readonly error?: string | undefined
   /** Whether the dialog stays open until an action has ended. */
   readonly isHeld?: boolean
-  /** May be called again after the dialog has closed. */
+  /** Called when the dialog closes, and possibly again afterwards. */
   onClose(): void
   readonly children?: ComponentChildren
 }

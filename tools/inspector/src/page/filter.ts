@@ -45,7 +45,10 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-/** Returns a filter for messages. One row must meet all conditions: with a state but no part, the current row; otherwise, any row. */
+/**
+ * Returns a filter for messages. A single row of a message must meet all conditions. If the query has a state but no part, this must be
+ * the current row.
+ */
 export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
   const set = wanted.filter(([, value]) => value !== '')

@@ -1,4 +1,4 @@
-/** Shows the four hours in which a message is retried as a line, with the past and the expected attempts. */
+/** Draws a line for the four hours in which a message is retried, with the past and the expected attempts. */
 
 import type { Row, Step } from '../wire.ts'
 import { formatCount, formatDuration, formatTime } from './format.ts'

@@ -5,11 +5,11 @@ import type { Row } from '../wire.ts'
 export interface Journey {
   /** The lowest id of the rows at destinations and receivers; if there are none, the id of the request to the collector. */
   readonly id: number
-  /** When the journey began. */
+  /** The time at which the journey began. */
   readonly at: number
   /** The rows in the order of the journey. A request to a collector is in the journey of each of its messages. */
   readonly rows: readonly Row[]
-  /** The row that most needs attention; if none does, the last row. */
+  /** The row that most needs attention. If no row does, the last row of the last stage, preferably one that is done. */
   readonly current: Row
 }
 

@@ -79,7 +79,7 @@ function cut(text: string, most: number): string {
 export interface Difference {
   /** The path of the field, such as `properties.products[0].name`; empty for the whole body. */
   readonly path: string
-  /** The values; undefined where the field is missing. */
+  /** The value in the left body; undefined if the field is missing. `right` is the value in the right body. */
   readonly left: Json | undefined
   readonly right: Json | undefined
 }

@@ -1,4 +1,4 @@
-/** One message: its fields, its steps at each part, its body and its headers. */
+/** Shows one message: its fields, its steps at each part, its body and its headers. */
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -50,7 +50,7 @@ interface MessageProps {
 export function MessageView({ journey, headingRef, isEntered, onClose }: MessageProps) {
   const hasRows = useStore((state) => state.hasRows)
   useEffect(() => {
-    // The message gets the focus, even without a key on a narrow screen, where the message covers the list.
+    // The message gets the focus if a key opened the message, and always on a narrow screen, where the message covers the list.
     if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
   }, [headingRef, isEntered])
   const { type = 'not a message', name } = journey === undefined ? { type: 'Message' } : describe(journey.rows)

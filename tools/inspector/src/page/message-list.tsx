@@ -63,7 +63,7 @@ export function MessagesView() {
   }
   useEffect(() => {
     if (openId !== undefined) setChosenId(opened?.id ?? openId)
-    // If the message that was closed had the focus, the list gets it.
+    // If the message that was closed had the focus, the list gets the focus.
     else if (wasOpen.current && document.activeElement === document.body) {
       ;(listRef.current ?? searchRef.current)?.focus()
     }
@@ -77,7 +77,7 @@ export function MessagesView() {
     isEntered.current = document.activeElement === headingRef.current
     return openMessage(next, true)
   }
-  /** Moves in the list only if the list has the focus. Otherwise, arrow keys scroll the element that has it. */
+  /** Moves in the list only if the list has the focus. Otherwise, arrow keys scroll the focused element. */
   const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
   const enter = (): unknown => {
     const journey = journeys.find(({ id }) => id === activeId)

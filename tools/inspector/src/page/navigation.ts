@@ -1,4 +1,4 @@
-/** The route and the keys of the page. The hash of the URL is the route: `#/messages/12?state=dead`. */
+/** The route and the keys of the page. The hash of the URL contains the route: `#/messages/12?state=dead`. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 
@@ -59,7 +59,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // The text is not valid, because a user edited the URL by hand.
+    return text // The text is not validly encoded. A user may have edited the URL.
   }
 }
 

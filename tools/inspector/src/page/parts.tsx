@@ -45,7 +45,7 @@ export function NoQueue({ so }: { readonly so: string }) {
   )
 }
 
-/** Shows an error, or nothing if there is none. */
+/** Shows an error, or nothing if there is no error. */
 export function Failure({ error }: { readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p class="failure break" role="alert">
@@ -170,7 +170,7 @@ export function Facts({ class: name, facts }: { readonly class: string; readonly
 
 export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
-/** Returns the ids with `id` added, or without `id` if they contain it. */
+/** Returns the ids with `id` added, or without `id` if they already contain it. */
 export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }

@@ -38,7 +38,7 @@ function splitRounds(steps: readonly Step[]): Step[][] {
 
 const TIMES = new Set(['at', 'durationMs', 'retryAt', 'next', 'stack'])
 
-/** Omits times and attempt numbers from the JSON of a round. */
+/** Omits times, durations, attempt numbers and stacks from the JSON of a round. */
 function withoutTimes(key: string, value: unknown): unknown {
   return TIMES.has(key) || (key === 'attempt' && typeof value === 'number') ? undefined : value
 }

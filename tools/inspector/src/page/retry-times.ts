@@ -42,7 +42,7 @@ export function findRemaining(urls: readonly UrlLine[], { finalUrls = [] }: Pick
   return { open, others: remaining.length - open.length }
 }
 
-/** Returns whether no remaining URL may be tried, because all their circuits are open, or because the destination is disabled. */
+/** Returns whether no remaining URL may be tried, because every circuit is open, or because the destination is disabled. */
 export function isHeld(row: Row, queue: QueueStatus | undefined): boolean {
   const { open, others } = findRemaining(queue?.urls ?? [], row)
   return queue?.isOff === true || (open.length > 0 && others === 0)

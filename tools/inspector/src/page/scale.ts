@@ -1,4 +1,4 @@
-/** The scales and lines of plots. */
+/** Calculates the scales of plots, and draws their lines. */
 
 const MINUTE = 60_000
 

@@ -54,7 +54,7 @@ let state: State = {
 const listeners = new Set<() => void>()
 let rowsById = new Map<number, Row>()
 let isSorted = true
-/** How far the clock of the app is ahead of the clock of the browser, in milliseconds. */
+/** The time by which the clock of the app is ahead of the clock of the browser, in milliseconds. */
 let offsetMs = 0
 let isScheduled = false
 let renderedAt = Number.NEGATIVE_INFINITY
@@ -118,7 +118,7 @@ export function nowOfApp(): number {
 type Query = Readonly<Record<string, string | number | undefined>>
 
 export interface Answered<Answer> {
-  /** The latest answer; undefined before the first one. After the query changes, the old answer stays until the new one arrives. */
+  /** The latest answer; undefined before the first answer. After the query changes, the old answer stays until the new answer arrives. */
   readonly answer?: Answer
   readonly error?: string
   /** Requests the answer again. */
@@ -129,7 +129,7 @@ export interface Answered<Answer> {
  * Requests an answer from the API, and again when the query changes. Sends requests only while the page is visible.
  *
  * @param path The path below `api/`; undefined to request nothing.
- * @param again When else to request the answer again: at the interval `everyMs`, and when the value of `cause` changes.
+ * @param again Other reasons to request the answer again: every `everyMs` milliseconds, and when the value of `cause` changes.
  */
 export function useAnswer<Answer>(
   path: string | undefined,
@@ -213,7 +213,7 @@ async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer
 /**
  * Reads lines of JSON as they arrive.
  *
- * @returns The error that came instead of lines, or after them; undefined if there was no error.
+ * @returns The error that the inspector sent instead of lines, or after the lines; undefined if there was no error.
  */
 export async function readLines<Line>(
   path: string,
