@@ -24,7 +24,7 @@ export function tryParse(bytes: Uint8Array): unknown {
 
 const decoder = new TextDecoder()
 
-/** Parses a condition such as `properties.order_id=42`. Any value but a JSON scalar is read as text. Returns undefined if there is no path. */
+/** Parses a condition such as `properties.order_id=42`. Any value but a JSON scalar is read as text. Without a path, returns undefined. */
 export function readField(condition: string): readonly [path: string, value: FieldValue] | undefined {
   const at = condition.indexOf('=')
   if (at < 1) return undefined

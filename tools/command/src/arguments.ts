@@ -80,7 +80,8 @@ export function addSecretOptions(command: Command, what = 'the shared secret'): 
 /**
  * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined if none of them is set.
  *
- * @throws UsageError (as a rejection) for an empty secret, for a file that cannot be read or is not UTF-8, and when both options are passed.
+ * @throws UsageError (as a rejection) for an empty secret, and when both options are passed. Also for a file that cannot be read or is not
+ * UTF-8.
  */
 export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
@@ -181,7 +182,7 @@ export function whole(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Parses a condition and adds it to the previous ones. */
+/** Parses a condition, and adds it to the previous conditions. */
 export function addField(text: string, fields: Readonly<Record<string, FieldValue>> = {}) {
   const field = readField(text)
   if (field !== undefined) return { ...fields, [field[0]]: field[1] }

@@ -11,7 +11,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/** Splits a stream into lines. Omits the `bytes` of a line longer than `limit` bytes. Drops a byte order mark at the start of the stream. */
+/** Splits a stream into lines. Omits the `bytes` of a line longer than `limit` bytes. Drops a byte order mark at the start. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let [number, read] = [0, 0]

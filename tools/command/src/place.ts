@@ -92,7 +92,7 @@ export function rewordError({ message }: HooklineError, { shown }: Place, { argu
   )
 }
 
-/** Returns a function that loads an engine. The packages of the engine may be installed in the working directory or alongside this package. */
+/** Returns a function that loads an engine. Its packages may be installed in the working directory or alongside `hookline`. */
 function loaderOf<T>({ command, argument }: Asker, load: () => Promise<T>, ...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
   const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // Imports within the packages resolve as usual.

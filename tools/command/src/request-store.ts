@@ -37,7 +37,7 @@ const TABLE = `CREATE TABLE requests (
   answer_body BLOB NOT NULL
 ) STRICT`
 
-/** Opens the store for `listen`, creating it if it does not exist. Only this user can read it. */
+/** Opens the store for `listen`, creating the file if it does not exist. Only the current user can read a new file. */
 export function createStore(path: string): Store {
   if (!existsSync(path)) attempt(path, () => createFile(path))
   return openStore(path)
@@ -147,7 +147,7 @@ function readRequest(row: Row): KeptRequest {
   return { ...readSummary(row), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
 }
 
-/** Parses a row. The file may be untrusted, so this checks the fields that are printed unescaped. */
+/** Parses a row. The file may be untrusted, so this function checks the fields that are printed unescaped. */
 function readSummary({ summary: text }: Row): KeptSummary {
   try {
     const summary: KeptSummary = JSON.parse(String(text))

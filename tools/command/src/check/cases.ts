@@ -39,7 +39,7 @@ export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
   /** Whether the case is about exact bytes. Endpoints that change the bytes before verifying them refuse its request. */
   readonly isExact?: boolean
-  /** How to send several requests. Default: one after another, each on its own connection. */
+  /** The way to send several requests. Default: one after another, each on its own connection. */
   readonly how?: 'kept_alive' | 'at_once'
   requests(base: Base): readonly CaseRequest[]
 }
@@ -91,7 +91,7 @@ const ANOTHER = 'another secret of hookline check'
 const TOLERANT = { ...WARN, section: 'Authentication 2' } as const
 const REFUSED = { expectation: 'refused', section: 'Authentication 3' } as const
 
-/** Cases that an endpoint must refuse, because the signature is missing or wrong, or has another form. */
+/** Cases that an endpoint must refuse, because the signature is missing, wrong or in another form. */
 const FORGED: readonly EndpointCase[] = [
   ...table<Forge>({ ...REFUSED, starts: 'a message ' }, ofForged, [
     ['signature-missing', 'without X-Signature', () => null],
@@ -396,7 +396,7 @@ const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TI
   ],
 ])
 
-/** Cases for senders that send the secret itself as a header. They replace the cases about signatures and exact bytes. */
+/** Cases for senders that send the secret itself as a header. These cases replace those about signatures and exact bytes. */
 const KEYS = table<(secret: string) => string | null>(
   { ...REFUSED, starts: 'a message ' },
   (proof, base, id) => signed(base, plainText(base.form, id), proof(base.secret)),

@@ -170,7 +170,7 @@ import { serve } from 'hookline/fetch'`,
     mount: `
 const webhook = serve(receiver)
 
-// Mount it in your app with app.route('/', webhooks), or serve it directly.
+// Add these routes to your app with app.route('/', webhooks), or serve them directly.
 export const webhooks = new Hono()
 
 webhooks.post('/webhooks', (context) => webhook(context.req.raw))`,

@@ -19,7 +19,7 @@ export interface KeptSummary {
   readonly message: MessageFields
   /** Whether the signature matches; `unchecked` when no secret was passed. */
   readonly verification: 'verified' | 'mismatched' | 'unchecked'
-  /** The reason why the signature does not match, in one or two sentences. */
+  /** The reason why the signature does not match, in a few sentences. */
   readonly reason?: string | undefined
   readonly answer: KeptAnswer
 }

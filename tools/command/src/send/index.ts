@@ -124,7 +124,7 @@ function toResult({ status, body, durationMs, error, reason }: Exchange): Result
   return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
 }
 
-/** The maximum time by which sending may lag behind the rate and still catch up, in milliseconds. The overdue requests are sent in a burst. */
+/** The maximum time by which sending may lag behind the rate, in milliseconds. Overdue requests are sent in a burst. */
 const BURST_MS = 100
 
 function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {

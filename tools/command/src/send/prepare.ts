@@ -25,8 +25,8 @@ export interface Changes {
 /**
  * Prepares a message. Keeps its exact bytes unless there is something to change.
  *
- * @throws HooklineError for bytes that are not a message. Senders other than `segment` may also send any other JSON. The result of the edits
- * is not checked.
+ * @throws HooklineError for bytes that are not a message. Senders other than `segment` may also send any other JSON. The result of the
+ * edits is not checked.
  * @throws UsageError for an edit that does not fit the message.
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {

@@ -24,7 +24,8 @@ export interface Source {
   readonly what: string
   /**
    * @param signal Ends the iteration when the signal is aborted.
-   * @throws UsageError for a source that cannot be read or is empty, and for the only message of a source if it is invalid or cannot be changed.
+   * @throws UsageError for a source that cannot be read or is empty. Also for an invalid message, or one that the edits do not fit, if it
+   * is the only message of the source.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>
 }

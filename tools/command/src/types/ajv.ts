@@ -1,6 +1,6 @@
 /**
- * Creates the JSON Schema validator: Ajv with other implementations of some keywords. Those of Ajv give wrong results, or call properties
- * of the data, such as `valueOf`.
+ * Creates the JSON Schema validator: Ajv with other implementations of some keywords. Ajv's own implementations give wrong results, or call
+ * properties of the data, such as `valueOf`.
  */
 
 import { Ajv2020, type FuncKeywordDefinition } from 'ajv/dist/2020.js'
@@ -55,7 +55,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Returns false for Infinity, the value of 1e400. */
+/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Infinity, the value of 1e400, is not. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

@@ -130,7 +130,7 @@ export function readRudderStack(files: readonly JsonSchema[], addFinding: AddFin
   }
 }
 
-/** Match references, such as `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
+/** The patterns of references, such as `#event:order_paid`, or `#/events/shop/order_paid` in older files. */
 const REFERENCES = {
   event: /^#(?:\/events\/[^/]+\/|event:)(.+)$/,
   property: /^#(?:\/properties\/[^/]+\/|property:)(.+)$/,

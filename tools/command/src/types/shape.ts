@@ -11,7 +11,7 @@ export type Shape =
   | { readonly kind: 'literals'; readonly values: readonly Literal[] }
   | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
   | ObjectShape
-  /** The number of parts that may match is `accepts`, which is `exactly one` only if the parts may overlap. */
+  /** `accepts` says how many parts may match. It is `exactly one` only if the parts may overlap. */
   | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
   | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
 
@@ -101,7 +101,8 @@ export function readShape(schema: JsonSchema, limits: Limits, addFinding: AddPat
     if (Array.isArray(oneOf)) {
       const before = givenUp
       const each = readAll(oneOf)
-      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part') // An unsupported part would accept any value, so two parts could match.
+      // An unsupported part would accept any value, so two parts could match.
+      if (givenUp > before) return giveUp(path, '`oneOf` with an unsupported part')
       parts.push(exclusive(each, path))
     }
     if (parts.length === 0 || typed.length > 0) {

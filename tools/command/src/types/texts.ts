@@ -43,7 +43,7 @@ const LONG_NUMBER = /\d([ ./()-]*\d){6}/
 /** Matches an id of letters and digits, or an IPv6 address. */
 const ID = /^(?=.*\d)(?=.*[a-z])[a-z\d]{20,}$|([\da-f]*:){2}/i
 
-/** Returns whether a key or a text is data rather than a name. */
+/** Returns whether a key or a text is data, such as an id or a date, rather than a name. */
 export function isData(text: string): boolean {
   if (text.length > MAX_NAME_LENGTH || text.includes('@')) return true
   const patterns = [DIGITS, LONG_NUMBER, ID, DATE, HEX, UUID, URL_START]

@@ -101,7 +101,8 @@ function openText(path: string): Promise<Traffic | undefined> {
       if (isBlank(bytes)) continue
       const value = bytes && tryParse(bytes)
       if (count === 0 && value === undefined && size <= MAX_DOCUMENT_BYTES) {
-        const document = tryParse(await readFile(path)) // The document is tried before the lines, because a single line of a document may also be JSON.
+        // The document is tried before the lines, because a single line of a document may also be JSON.
+        const document = tryParse(await readFile(path))
         if (document !== undefined) return holdsMessage(document) ? documentOf(document) : undefined
       }
       if (holdsMessage(value)) return linesOf(path)

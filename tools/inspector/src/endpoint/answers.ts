@@ -26,7 +26,7 @@ export class Refusal extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  /** @param message Says what is required, what was found, and what to do. The client receives this text, so it must not contain a secret. */
+  /** @param message Says what is required, what was found, and what to do. It must not contain a secret, because the client receives it. */
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.status = status
@@ -59,7 +59,8 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
-  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' } // The connection is closed, because the body may not have been read.
+  // For a HooklineError, the connection is closed, because the body may not have been read.
+  const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' }
   if (path === '/') return createAnswer(status, 'text/html; charset=utf-8', toPage(message), headers)
   return createAnswer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }
