@@ -54,7 +54,7 @@ function createProgram(args: readonly string[]): Command {
   return program
 }
 
-/** Removes the values that an error from Commander quotes, such as a URL or the value of a misspelt `--secret`. Such values may be secret. */
+/** Removes the values that an error from Commander quotes, because a value may be secret, such as that of a misspelt `--secret`. */
 function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line

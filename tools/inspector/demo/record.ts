@@ -41,7 +41,7 @@ await recordAnswers()
 await writeFiles()
 process.exit() // Without this, the servers of the app would keep the process alive.
 
-/** Reads the stream until it has the counts of every queue at the end of the story. All rows arrive before these counts. */
+/** Reads the stream until it has the final counts of every queue. All rows arrive before these counts. */
 async function readStream(): Promise<string> {
   const { body } = await ask('api/stream')
   let text = ''

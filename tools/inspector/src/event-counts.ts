@@ -122,7 +122,7 @@ function fieldOf(path: string, issue: SchemaIssue): Omit<FieldLine, 'count'> {
 }
 
 function lineOf({ minutes, fields, ...count }: Count, last: number): EventLine {
-  // The line may have undefined fields, because JSON omits them.
+  // The cast allows undefined fields, because JSON omits them.
   return {
     ...count,
     minutes: Array.from({ length: MINUTES }, (_, index) => minutes.get(last - MINUTES + 1 + index) ?? 0),

@@ -102,7 +102,7 @@ export function rowOf(logged: LoggedMessage): Row {
   const { deliveryId, version, isStored, source, users, endedAt, startedAt, ...shown } = logged
   const { method, path, remoteAddress, headers, body, steps, isRefused, ...row } = shown
   const finalUrls = row.state === 'waiting' ? findFinalUrls(steps) : []
-  // The row may have undefined fields, because JSON omits them.
+  // The cast allows undefined fields, because JSON omits them.
   return { ...row, ...(finalUrls.length > 0 && { finalUrls }), ...(isRefused && { isRefused }) } as Row
 }
 

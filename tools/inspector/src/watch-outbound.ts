@@ -44,7 +44,7 @@ export function watchCollector(
       messageIds: messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string),
       refusedCalls: refused || undefined,
     }
-    // Steps may have undefined fields, because JSON omits them.
+    // The cast allows undefined fields, because JSON omits them.
     const steps = [
       { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress },
       ...(error === undefined ? [{ at: now, what: 'collected', accepted, refused, source }] : []),

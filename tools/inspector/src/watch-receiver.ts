@@ -161,7 +161,7 @@ export function watchReceiver(
     const at = receivedAt.getTime()
     const isCopy = logged.steps.some(({ what }) => what === 'arrived')
     const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
-    // Steps may have undefined fields, because JSON omits them.
+    // The cast allows undefined fields, because JSON omits them.
     if (secretIndex !== undefined || message !== undefined) {
       addStep(logged, { at, what: 'checked', isVerified, hasHeader, secretIndex, source } as Step, true)
     }

@@ -66,7 +66,7 @@ function errorOf(letter: InspectedLetter): string {
   return letter.error ?? (last === undefined ? '' : (last.error ?? `HTTP ${last.status}`))
 }
 
-/** Groups dead letters by reason and error, newest group first. Keeps the newest letters of each group: `limit` of them, or one for 0. */
+/** Groups dead letters by reason and error, newest group first. Keeps the newest letters of each group: at most `limit`, or one for 0. */
 async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
   for await (const letter of letters) {

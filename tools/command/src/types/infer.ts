@@ -38,8 +38,8 @@ const MIN_REQUIRED_COUNT = 20
 const DAY_MS = 86_400_000
 
 /**
- * Creates an object that infers schemas. The rules do not depend on the order of the messages, unless the maximum number of events or fields is
- * reached. Keys that are data rather than names are never written.
+ * Creates an object that infers schemas. The rules do not depend on the order of the messages, unless the maximum number of events or
+ * fields is reached. Keys that are data rather than names are never written.
  *
  * @param options.enums Whether repeated texts become an enum. If false, no values are kept or written.
  */

@@ -140,7 +140,7 @@ export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' |
     name: cut(nameOf(message), SHORT),
     user: cut(userOf(message), SHORT),
   }
-  // The result may have undefined fields, because JSON omits them.
+  // The cast allows undefined fields, because JSON omits them.
   return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
 }
 
@@ -230,7 +230,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
   }
 }
 
-/** Converts the health of a part, with times in milliseconds. The result may have undefined fields, because JSON omits them. */
+/** Converts the health of a part, with times in milliseconds. Undefined fields are allowed, because JSON omits them. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
   const {
     status,

@@ -64,7 +64,7 @@ function testOfInbox(name: string, text: string): string {
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { signedRequest } from 'hookline/testing'
-import { receiver, secret } from './receiver.js' // Its inbox is started.
+import { receiver, secret } from './receiver.js' // The receiver must have started its inbox.
 
 const message = { ...JSON.parse(${quoteForScript(text)}), messageId: randomUUID() }
 

@@ -79,8 +79,9 @@ function cut(text: string, most: number): string {
 export interface Difference {
   /** The path of the field, such as `properties.products[0].name`; empty for the whole body. */
   readonly path: string
-  /** The value in the left body; undefined if the field is missing. `right` is the value in the right body. */
+  /** The value in the left body; undefined if the field is missing. */
   readonly left: Json | undefined
+  /** The value in the right body; undefined if the field is missing. */
   readonly right: Json | undefined
 }
 

@@ -16,7 +16,7 @@ export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }
 
-/** Returns the smallest number that is at least the given one, and 1, 2 or 5 times a power of ten. */
+/** Returns the smallest number of the form 1, 2 or 5 times a power of ten that is at least `rough`. */
 function niceAbove(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough))
   const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
