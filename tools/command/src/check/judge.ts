@@ -81,7 +81,14 @@ export function judge({ found, requests, exchanges, isDown }: Sent, known: Known
     const cause = meaning.filter(Boolean).join(' ')
     const answer = exchange?.body.toString('utf8', 0, MAX_QUOTED)
     const quoted = { ...(cause && { cause }), ...(answer && { answer }) }
-    return { id, result, section, durationMs, sentence: `Sent ${sends}. Got ${got}. ${cause}`.trimEnd(), ...quoted }
+    return {
+      id,
+      result,
+      section,
+      durationMs,
+      sentence: `Sent ${sends}. ${toSentence(got)} ${cause}`.trimEnd(),
+      ...quoted,
+    }
   }
 
   if (exchange === undefined) {
@@ -131,6 +138,11 @@ function explain({ id, expectation, isExact, how }: EndpointCase, exchange: Exch
   if (!isExact) return [content, advice]
   if (!isRefusal || content) return [content, 'The body is correct JSON, in a form that some senders write: accept it.']
   return [culprit ?? `The endpoint re-serialises or decodes the body before verifying it. ${advice}`, USE_BYTES]
+}
+
+/** Turns a description of answers into a sentence: `Got 401.`, or `There was no complete answer within 5 s.` */
+export function toSentence(description: string): string {
+  return `${/^\d/.test(description) ? 'Got' : 'There was'} ${description}.`
 }
 
 /** Describes an answer in a few words. Quotes only the target of a redirect, without its query. */

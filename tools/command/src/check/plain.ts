@@ -1,7 +1,7 @@
 /** Finds a plain message that the endpoint accepts, or explains why it accepts none. All other cases are variations of this message. */
 
 import type { Exchange } from '../../../../src/internals.ts'
-import { describe, kindOf, lossOf } from './judge.ts'
+import { describe, kindOf, lossOf, toSentence } from './judge.ts'
 import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plainText, signed } from './message.ts'
 import { listMistakes } from './mistakes.ts'
 
@@ -68,7 +68,7 @@ export async function findPlain(
     return send(signed({ ...given, form }, text, prove?.(text, secret)))
   }
   const exchange = await sendAs(plainForm)
-  const got = `Sent a signed message. Got ${describe(exchange)}.`
+  const got = `Sent a signed message. ${toSentence(describe(exchange))}`
   if (exchange.error === 'timeout' || exchange.error === 'http') {
     return { isGood: false, exchange, sentence: `${got} ${lossOf(exchange)}` }
   }
