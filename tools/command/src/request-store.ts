@@ -30,9 +30,9 @@ const VERSION = 2
 const TABLE = `CREATE TABLE requests (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
-  start INTEGER NOT NULL UNIQUE, -- How many bytes came before it.
-  bytes INTEGER NOT NULL, -- Of the summary and both bodies.
-  summary TEXT NOT NULL, -- A KeptSummary as JSON.
+  start INTEGER NOT NULL UNIQUE, -- The total of bytes of all earlier requests.
+  bytes INTEGER NOT NULL, -- The size of the summary and both bodies.
+  summary TEXT NOT NULL, -- A KeptSummary, as JSON.
   body BLOB NOT NULL,
   answer_body BLOB NOT NULL
 ) STRICT`
