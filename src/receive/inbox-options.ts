@@ -1,4 +1,4 @@
-/** The options of an inbox. They are checked once, and filled in with their defaults. */
+/** Reads the options of an inbox: checks them, and fills in the defaults. */
 
 import {
   hasMethods,
@@ -8,6 +8,7 @@ import {
   requireBoolean,
   requireFunction,
   requireInteger,
+  show,
 } from '../kit/checks.ts'
 import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
 import { createWarning } from '../kit/warning.ts'
@@ -19,54 +20,56 @@ import { checkGroupBy } from '../store/groups.ts'
 import type { HistoryOptions, Queue } from '../store/queue-types.ts'
 import type { Delivery } from './delivery.ts'
 
-/** How an inbox works. */
+/** The options of an inbox. */
 export interface InboxOptions {
   /** The queue that stores the messages until they are handled. Only this inbox may use it. */
   readonly queue: Queue
-  /** The maximum number of messages to handle at a time. Default 10. */
+  /** The maximum number of messages to handle at the same time in this process. Default 10. */
   readonly concurrency?: number
   /**
-   * How long to wait after each failed attempt, in milliseconds, at most 24 days each: the first number is for the first failed attempt,
-   * and so on. When the list ends, the message becomes a dead letter. Or a function that gets the number of failed attempts and the latest
-   * error, and returns how long to wait, or undefined for no further attempt. When the function throws or returns anything else, the
-   * default applies and the process emits a warning. Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h, 8 h:
-   * 10 attempts in about 8 hours.
+   * How long to wait after each failed attempt, in milliseconds, at most 24 days each. Pass a list with one number for each failed attempt:
+   * a message that fails once more after that becomes a dead letter. Or pass a function that gets the number of failed attempts and the
+   * latest error, and returns how long to wait, or undefined to make the message a dead letter. If the function throws or returns anything
+   * else, the default applies, and the process emits a warning.
+   *
+   * Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h and 8 h, which allows 10 attempts in about 8 hours.
    */
   readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
-  /** The source of randomness for the default `retries`: returns a number from 0 up to, but not including, 1. Default `Math.random`. */
+  /** Returns a random number for the default `retries`, from 0 to less than 1. Default `Math.random`. */
   readonly random?: () => number
   /**
-   * The maximum number of messages to handle per second, on average: up to a tenth of this number may begin at once. With `bullmqQueue`,
-   * the limit applies to all processes together; with other queues, to each process. Default: no limit.
+   * The maximum number of messages to handle per second, on average. Up to a tenth of this number may start at the same time. With
+   * `bullmqQueue`, the limit applies to all processes together; with other queues, it applies to each process. Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
    * How long the handlers of a message may take, in milliseconds. After that, `delivery.signal` fires and the attempt fails with
-   * `handler_timeout`, whether or not the handlers stop. Default 5 minutes.
+   * `handler_timeout`, whether or not the handlers stop. Default 300 000 (5 minutes).
    */
   readonly timeoutMs?: number
   /**
-   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its
-   * schema was applied. A body that is not a valid message is identified by the delivery's id. Default: the delivery's id.
+   * Returns a key that identifies a message. Within the dedupe window of the queue, only one of several messages with the same key is
+   * handled. The function gets the message as it was before its schema was applied. It is not called for an invalid message, which is
+   * identified by the id of its delivery. Default: every message is identified by the id of its delivery.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string
-  /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
+  /** Keeps handled messages, so that `history` can list them and `replay` can handle them again. Default: handled messages are deleted. */
   readonly history?: HistoryOptions
   /**
-   * Calls all handlers of a message in one PostgreSQL transaction, `delivery.db`. Their writes and the completion of the message commit
-   * together. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
+   * Calls all handlers of a message in one PostgreSQL transaction, which they get as `delivery.db`. What they write in the transaction
+   * commits together with the completion of the message. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
    */
   readonly transactional?: boolean
   /**
-   * Names the group of a message, for example its user. Across all processes, the messages of a group are handled one at a time, in order
-   * of arrival: a message that fails holds up the others until it succeeds or becomes a dead letter. Null, undefined or `''` means no
-   * group. The function gets the same arguments as `key`. Pass the same function in all processes. Needs `sqliteQueue`, `pgBossQueue` or
-   * `memoryQueue`.
+   * Returns the group of a message, for example the id of its user. Across all processes, the messages of a group are handled one at a
+   * time, in order of arrival: a message that fails holds up the others until it succeeds or becomes a dead letter. A message for which the
+   * function returns null, undefined or `''` has no group. The function gets the same arguments as `key`. Pass the same function in all
+   * processes. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`. Default: no message has a group.
    */
   groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
   /**
-   * Encrypts the messages that the queue stores, with AES-256-GCM. Pass the same keys in all processes. Default: messages are stored
-   * unencrypted.
+   * Encrypts the messages that the queue stores, with AES-256-GCM. Pass the same keys in all processes. Default: messages are stored in
+   * plain text.
    */
   readonly encryption?: EncryptionOptions
 }
@@ -89,14 +92,14 @@ const KNOWN = [
   'encryption',
 ] as const satisfies (keyof InboxOptions)[]
 
-/** The maximum delay after each failed attempt. The delay is random, so the average is half of the maximum. */
+/** The maximum delay after each failed attempt, in milliseconds. The delay is random, so its average is half of the maximum. */
 const RETRIES_MS = [2, 10, 60, 240, 1_200, 3_600, 7_200, 14_400, 28_800].map((seconds) => seconds * 1_000)
 
 export function readInboxOptions(given: Queue | InboxOptions, clock: Clock) {
   const inbox = isQueue(given) ? { queue: given } : given
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
   if (typeof inbox !== 'object' || inbox === null || !('queue' in inbox)) {
-    throw invalidOption('inbox', 'must be a queue or { queue, … }', kindOf(inbox), advice)
+    throw invalidOption('inbox', 'must be a queue or an object with a `queue`', kindOf(inbox), advice)
   }
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
@@ -145,7 +148,8 @@ function withDefault(retries: NextDelay, otherwise: NextDelay): NextDelay {
       const delay = retries(attempts, error)
       if (delay === undefined) return undefined
       if (delay >= 0 && delay <= MAX_TIMER_MS) return Math.round(delay)
-      warn(new RangeError(`It must return a number from 0 to ${MAX_TIMER_MS}.`))
+      const advice = 'Return a number in that range, or undefined for no further attempt.'
+      warn(invalidOption('inbox.retries()', `must return a number from 0 to ${MAX_TIMER_MS}`, show(delay), advice))
     } catch (failure) {
       warn(failure)
     }

@@ -1,4 +1,4 @@
-/** The options of a receiver. They are checked once, and filled in with their defaults. */
+/** Reads the options of a receiver: checks them, and fills in the defaults. */
 
 import { POST_ONLY } from '../host/answer.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -41,112 +41,123 @@ export interface ReceiverOptions<
   Strict extends boolean = boolean,
 > {
   /**
-   * The shared secret of the destination; or a list of secrets while one replaces another; or a function that returns the secret: it is
-   * called on the first request, and its result is cached for up to 5 minutes; or, for many sources, an object with a function that names
-   * the source of a request and one that returns the secret of a source. Undefined is allowed so that `process.env.X` compiles, but a
-   * missing or empty secret throws a TypeError.
+   * The shared secret with which the sender signs each request. Pass a string, a list of secrets while one replaces another, or a function
+   * that returns the secret. The function is called on the first request, and its result is cached for up to 5 minutes. For several
+   * sources, pass an object: its `source` names the source of a request, and its `secrets` returns the secret of a source.
+   *
+   * The type allows undefined so that `process.env.X` compiles, but a missing or empty secret throws a TypeError.
    */
   readonly secret?: Secrets | SecretProvider | SourceSecrets | undefined
   /**
-   * A header with a secret value that the sender adds to each request, for senders that cannot sign. The header does not protect against a
-   * body that is changed in transit, or against a request that is sent again. Cannot be combined with `secret`.
+   * A header with a secret value that the sender adds to each request, for senders that cannot sign. Unlike a signature, the header does
+   * not protect the body: whoever has seen the value can send any message. Cannot be combined with `secret` or `allowUnsigned`.
    */
   readonly header?: HeaderKey
-  /** Accepts messages from anyone, without checking a signature. Cannot be combined with `secret`. Default false. */
+  /** Accepts messages from anyone, without checking a signature. Cannot be combined with `secret` or `header`. Default false. */
   readonly allowUnsigned?: boolean
-  /** Schemas of track properties, by event name. Any schema that implements Standard Schema works. */
+  /**
+   * The schemas of track properties, by event name. Pass schemas of zod, valibot, arktype or another library that implements Standard
+   * Schema.
+   */
   readonly events?: Events
   /**
-   * Allows handlers for events in `events` only: `on('track', event, …)` for any other event does not compile, and throws. Needs `events`.
-   * Messages of other events are still received. Default false.
+   * Allows handlers only for events that have a schema in `events`: `on('track', event, …)` with any other event does not compile, and
+   * throws a TypeError. Messages of other events are still accepted. Needs `events`. Default false.
    */
   readonly strictEvents?: Strict
   /**
-   * Schemas of the traits of `identify` and `group` messages. A message of an audience sync carries only one trait, so do not require the
-   * others.
+   * The schemas of the traits of `identify` and `group` messages. A message of an audience sync carries only one trait, so make the traits
+   * optional.
    */
   readonly traits?: Traits
   /**
-   * Also accepts JSON that is not one of the seven message types, from senders whose users choose the body. Handlers of `'custom'` get it
-   * as `body`. Pass `true`, or a schema for the JSON. JSON that names one of the seven types is never a custom message, even when it is
-   * invalid. Default false: such JSON is refused with `message_type_unknown`.
+   * Also accepts JSON whose `type` is not one of the seven message types, for senders whose users choose the body. Handlers for `'custom'`
+   * get the JSON as `message.body`. Pass `true`, or a schema for the JSON. JSON with one of the seven types is never a custom message, even
+   * if it is invalid. Default false: other JSON is refused.
    */
   readonly custom?: Custom
   /**
-   * The request methods to accept: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: anyone who has seen a signed
-   * request can send it again with another method. Default `['POST']`.
+   * The request methods to accept: any of `POST`, `PUT`, `PATCH` and `DELETE`. A signature does not cover the method: anyone who has seen a
+   * signed request can send it again with another method. Default `['POST']`.
    */
   readonly methods?: readonly DeliveryMethod[]
   /** The maximum size of a body, in bytes. Default 512 KiB. */
   readonly limit?: number
   /**
    * Also accepts batches: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is
-   * refused with `body_not_json`.
+   * refused with `body_not_json` or, with the option `custom`, is one custom message.
    */
   readonly batches?: boolean
   /** The maximum number of elements in a batch. Default 1000. A batch must also fit into `limit`. */
   readonly batchLimit?: number
-  /** How long after its arrival an unfinished request is answered 503, in milliseconds. Default 4500, because the sender waits 5000. */
+  /**
+   * The maximum time until a request is answered, in milliseconds. A request that takes longer is answered 503. Default 4500, because the
+   * sender waits 5000 ms.
+   */
   readonly deadlineMs?: number
   /**
-   * Stores each message durably, answers, and handles it afterwards, with retries. Pass a queue that only this inbox uses, or an object
-   * with that queue and more options. Call `start` to handle messages. An authentic message that is invalid is also stored and answered
-   * 200: it becomes a dead letter.
+   * Stores each message in a queue, answers the request, and then handles the message, with retries. Pass a queue that only this inbox
+   * uses, or an object with that queue and more options. Call `start` to handle messages. An authentic message that is invalid is also
+   * stored and answered 200, and becomes a dead letter.
    */
   readonly inbox?: Queue | InboxOptions
   /**
-   * Handles a message only once, however often it arrives, in a receiver without an inbox. A copy of a message that was handled is
-   * answered with 200, a copy of one that is still being handled with 503 `duplicate_in_progress`.
+   * Handles a message only once, even if it arrives again within the dedupe window of the store. A copy of a message that was handled is
+   * answered 200. A copy of a message that is still being handled is answered 503 `duplicate_in_progress`. Cannot be combined with `inbox`,
+   * which handles each message only once anyway.
    */
   readonly dedupe?: Dedupe | ReceiverDedupeOptions
   /**
    * Receives each authentic message that is invalid or does not match its schema, so that you can store it: the sender will not send it
-   * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Cannot be combined with an inbox, which
-   * stores such messages itself. Also receives `source_unknown`, for a request from a source without a secret. That call gets no body,
-   * because the body is not authentic. It is not awaited, and does not change the answer.
+   * again. The function is awaited within the deadline. If it throws, the request is answered 500, and the sender retries. Cannot be
+   * combined with `inbox`, which stores such messages itself.
+   *
+   * The function also receives the error `source_unknown` of a request from a source without a secret. That call gets no body, because the
+   * body is not authentic. It is not awaited, and does not change the answer.
    */
   readonly onRejected?: OnRejected
   /**
-   * Receives every error: once for each request, and again for a handler that fails after the deadline. With an inbox, it also receives the
-   * error of each failed attempt, without `remoteAddress`. Not awaited. Default: prints a line for each error; see `logger`.
+   * Receives every error: that of each request or batch element that was refused or failed, and that of a handler that fails after the
+   * deadline. With an inbox, the function also receives the error of each failed attempt, whose request has no path and no `remoteAddress`.
+   * The function is not awaited. Default: errors are logged; see `logger`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
   /**
-   * Receives each message that becomes a dead letter, so that you can raise an alarm. Not awaited. Called once for each message, or again
-   * if the process dies before the queue has recorded the dead letter.
+   * Receives each message that becomes a dead letter, so that you can raise an alarm. The function is called once for each such message,
+   * and again if the process dies before the queue has recorded the dead letter. It is not awaited.
    */
   readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
   /**
-   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count` is the number of
-   * messages of the same event since the receiver was created. Event names beyond the first 1000, and those with more than 200 characters,
-   * share one count.
+   * Receives each authentic track message whose event has no schema in `events`, when the message arrives. The function is not awaited.
+   * `count` is the number of messages of the same event since the receiver was created. Event names after the first 1000, and names with
+   * more than 200 characters, share one count.
    */
   readonly onUnplanned?: OnUnplanned
   /**
-   * Receives the log lines about errors. Pass pino, or any object with the same methods. Default: the console, which gets at most a few
-   * lines per minute for each code; with `onError`, nothing is logged unless you pass `console` here.
+   * Receives the log lines about errors: per minute and error code, at most 5 different lines and a line that counts the others. Pass pino,
+   * or any object with the methods `error`, `warn` and `info`. Default: the console or, with `onError`, no log.
    */
   readonly logger?: Logger
-  /** Where time comes from. Default: the machine's clock. */
+  /** The source of the time. Default: the clock of the machine. */
   readonly clock?: Clock
 }
 
-/** An authentic message that is invalid or does not match its schema; or a request from an unknown source. */
+/** An authentic message that is invalid or does not match its schema, or a request from a source without a secret. */
 export interface RejectedMessage {
   /**
-   * The exact bytes of the body, whose signature was checked; for an element of a batch, the element written as JSON again. Empty for
-   * `source_unknown`.
+   * The exact bytes of the body, which are authentic. For an element of a batch, these are the bytes of the element, serialised again as
+   * JSON. Empty for `source_unknown`.
    */
   readonly bytes: Uint8Array
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** The path that the endpoint saw. */
+  /** The path of the request, relative to where the endpoint is mounted; undefined if `receive` was called without a path. */
   readonly path: string | undefined
-  /** The source of the message, when the receiver has several sources. */
+  /** The source of the message, if the receiver has several sources; undefined otherwise. */
   readonly source: string | undefined
 }
 
-/** Receives a {@link RejectedMessage}. */
+/** The type of the option `onRejected`, which may return a promise. */
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
 export type ReceiverSettings = ReturnType<typeof readOptions>
@@ -178,7 +189,8 @@ const METHODS: readonly DeliveryMethod[] = ['POST', 'PUT', 'PATCH', 'DELETE']
 
 export function readOptions(options: ReceiverOptions) {
   if (typeof options !== 'object' || options === null) {
-    throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')
+    const advice = 'Pass an object with the option `secret`.'
+    throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), advice)
   }
   checkOptions('createReceiver', options, CHECKS)
   const { clock = systemClock, onRejected, onDeadLetter, onUnplanned, events, inbox, dedupe } = options
@@ -224,7 +236,7 @@ function requireDeliveryMethods(name: string, methods: unknown): void {
   if (!Array.isArray(methods) || methods.length === 0) {
     throw invalidOption(
       name,
-      'must be a non-empty list of methods',
+      'must be a non-empty list of request methods',
       kindOf(methods),
       "Pass, for example, ['POST', 'PUT'].",
     )

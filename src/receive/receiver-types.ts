@@ -1,4 +1,4 @@
-/** The types of a receiver. */
+/** The public type of a receiver: its methods, their options and their results. */
 
 import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -24,15 +24,19 @@ import type { Handler, HandlerOptions } from './selection.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './stored-message.ts'
 import type { ReceiverWorkOptions, WorkResult } from './work.ts'
 
-/** Web `Headers`, or an object with names in any case, such as the headers of node:http or those of a serverless function's event. */
+/**
+ * The headers of a request: web `Headers` or another iterable of names and values, or an object, such as the `headers` of a node:http
+ * request. The names may be in any case.
+ */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 
 /**
- * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the message is stored;
- * an invalid message is stored and answered 200, but is still an error.
+ * The result of a request. It is also the answer: return it to the host unchanged. With an inbox, `ok: true` means that the message is
+ * valid and stored. An authentic message that is invalid is also stored and answered 200, but its result has `ok: false`.
  *
- * For a batch, `ok` means that every element is ok. `message` and `delivery` are those of the first element; `error` is the error that
- * makes the sender retry, or else the first one. A batch in which the only errors are invalid elements is answered 200.
+ * For a batch, `ok: true` means that every element succeeded; `message` and `delivery` are then those of the first element. Otherwise,
+ * `error` is the first error that makes the sender retry, or the first error of any element if none makes the sender retry. A batch whose
+ * only errors are invalid elements is answered 200.
  */
 export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnswer & {
   /** One result for each element, in order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
@@ -42,33 +46,33 @@ export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnsw
     | { readonly ok: false; readonly error: HooklineError }
   )
 
-/** The parts of a request besides its body and headers. */
+/** The parts of a request that `receive` accepts in addition to its body and its headers. */
 export interface ReceiveOptions {
   /** The path of the request. `secret.source` may use it to determine the source. Default `/`. */
   readonly path?: string | undefined
-  /** The query of the request, without `?`. Default: none. */
+  /** The query of the request, without the leading `?`. Default: an empty query. */
   readonly query?: string | undefined
 }
 
-/** Which messages to forget, and for how long. */
+/** The options of `forget`. */
 export interface ForgetOptions {
-  /** Forgets messages of this source only, when the receiver has several: two sources may use the same ids. Default: all sources. */
+  /** Limits `forget` to messages of this source, because two sources may use the same id for different users. Default: all sources. */
   readonly source?: string | undefined
   /**
-   * How long to drop messages of these users that arrive, are redriven or are replayed, in milliseconds. A dropped message is answered 200,
-   * and completed without a handler. The setting outlives the process, and other processes apply it within 2 seconds. 0 ends an earlier
-   * setting. Needs a queue with marks, such as the queues of Hookline. Default: messages that arrive are handled.
+   * How long to drop messages of these users, in milliseconds: those that arrive later, are redriven or are replayed. The sender of such a
+   * message is answered 200, but no handler gets the message. The queue stores this setting, and all of its processes apply it within 2
+   * seconds. 0 ends an earlier setting. Needs a queue that has `marks`, as all queues of Hookline do. Default: later messages are handled.
    */
   readonly suppressForMs?: number | undefined
 }
 
-/** How to close a receiver. */
+/** The options of `close`. */
 export interface ReceiverCloseOptions {
-  /** How long requests and handlers in progress may still take, in milliseconds; requests always get at least 300. Default 10 000. */
+  /** How long requests and handlers in progress may continue, in milliseconds. Requests always get at least 300 ms. Default 10 000. */
   readonly graceMs?: number
 }
 
-/** The message of a type, with the output of its schema. */
+/** The type of a message with the given `type`, after its schema was applied. For `'*'`, it is a union of all message types. */
 export type MessageOfType<
   Type extends ReceivedMessage['type'] | '*',
   Traits extends TraitSchemas,
@@ -83,16 +87,18 @@ export type MessageOfType<
         ? CustomOf<Custom>
         : Extract<Message, { type: Type }>
 
-/** The message types that the handlers of a receiver can be for. */
+/** The message types for which a receiver accepts handlers. They include `custom` if the receiver has that option. */
 export type TypeOf<Custom> = MessageType | CustomOf<Custom>['type']
 
-/** The track message of an event, with the output of its schema; for several events, a union that narrows on `event`. */
+/**
+ * The type of a track message of the given event, after its schema was applied. For several events, it is a union that narrows on `event`.
+ */
 export type TrackOf<Event extends string, Events extends EventSchemas> = Event extends string
   ? TrackMessage<Event, Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>>
   : never
 
 /**
- * The type of the message that a handler of a receiver gets. Use it for handlers in other files.
+ * The type of the message that a handler of a receiver gets. Use it to declare handlers in other files.
  *
  * @example
  * type OrderCompleted = MessageOf<typeof receiver, 'track', 'Order Completed'>
@@ -108,19 +114,22 @@ export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['
 
 /** The health of a receiver and its inbox. */
 export interface ReceiverHealth extends Health {
-  /** Whether this process is paused: see {@link Receiver.pause}. A pause does not change the status: requests are still stored. */
+  /**
+   * Whether the handling of messages is paused, in this process by {@link Receiver.pause}, or in all processes by `inspectQueue().pause()`.
+   * A pause does not change `status`, because messages are still stored.
+   */
   readonly paused: boolean
-  /** How many messages matched no handler in this process since the receiver was created. */
+  /** How many messages this process has ignored since the receiver was created, because no handler matched them. */
   readonly ignored: number
-  /** How many authentic track messages had an event without a schema since the receiver was created; 0 without `events`. */
+  /** How many authentic track messages without a schema for their event have arrived since the receiver was created; 0 without `events`. */
   readonly unplanned: number
   /** How many messages this process has dropped because of `suppressForMs` since the receiver was created. */
   readonly suppressed: number
 }
 
 /**
- * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments, the type stands for any
- * receiver, whatever its schemas; handlers that are registered on it get fields with unknown values.
+ * Receives messages. Mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments, the type accepts a receiver
+ * with any schemas, and the properties and traits that handlers get have no known types.
  */
 export interface Receiver<
   // biome-ignore lint/suspicious/noExplicitAny: only `any` stands for all schemas
@@ -130,7 +139,7 @@ export interface Receiver<
   // biome-ignore lint/suspicious/noExplicitAny: only `any` stands for all options
   Custom extends CustomOption = any,
 > extends Endpoint {
-  /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
+  /** Calls `handler` for the track messages of one event. If the event has a schema, `message.properties` is the output of that schema. */
   on<const Event extends EventName<Events>>(
     type: 'track',
     event: Event,
@@ -139,10 +148,10 @@ export interface Receiver<
   ): Receiver<Events, Traits, Custom>
   /**
    * Calls `handler` for every message of one type, of several types, or, with `'*'`, of all types. All handlers of a message run at the
-   * same time; when one fails, the message is retried and all of them run again. A message that no handler matches is ignored: it is
-   * answered 200 and, in an inbox, completed.
+   * same time. If one of them fails, the message is retried, and all of them run again, except named handlers of an inbox that have
+   * succeeded. A message that no handler matches is ignored: it is answered 200 and, in an inbox, completed.
    *
-   * @throws TypeError for an unknown type, and for `'custom'` without the option `custom`. After {@link start}, also for a type, event or
+   * @throws TypeError for a wrong argument, and for `'custom'` without the option `custom`. After {@link start}, also for a type, event or
    *   audience that had no handler at the start, because its messages may already be completed.
    */
   on<const Type extends `${TypeOf<Custom>}` | '*'>(
@@ -154,8 +163,8 @@ export interface Receiver<
   /**
    * Calls `handler` with many track messages of one event at a time, so that, for example, one INSERT writes many rows. Needs an inbox.
    *
-   * @throws TypeError without an inbox, after {@link start}, for a wrong option, and, with `inbox.transactional`, when another handler may
-   *   get one of the same messages.
+   * @throws TypeError without an inbox, after {@link start}, and for a wrong option. With `inbox.transactional`, also if another handler
+   *   matches some of the same messages.
    * @example
    * receiver.onBatch('track', 'Order Completed', (messages) => insert(messages.map(({ properties }) => properties)))
    */
@@ -172,19 +181,19 @@ export interface Receiver<
     options?: BatchOptions,
   ): Receiver<Events, Traits, Custom>
 
-  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  /** Removes the handler that `on` or `onBatch` registered for these types. */
   off(
     type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*',
     handler: Handler<never> | BatchHandler<never>,
   ): Receiver<Events, Traits, Custom>
-  /** Removes what `on` or `onBatch` registered with the same arguments. */
+  /** Removes the handler that `on` or `onBatch` registered for this event. */
   off(type: 'track', event: string, handler: Handler<never> | BatchHandler<never>): Receiver<Events, Traits, Custom>
 
   /**
-   * Calls `entered` when a user enters an audience, and `exited` when a user leaves it. A message that reports this is an `identify` in
-   * which the trait of the audience, in snake_case, is true or false ("Outbound event delivery", Audience and computed-trait delivery), or
-   * a track named `Audience Entered` or `Audience Exited` with that trait as its `audience_key`. The first sync of an audience calls
-   * `entered` for each of its users.
+   * Calls `entered` when a user enters an audience, and `exited` when a user leaves it. Two kinds of messages report this: an `identify` in
+   * which the trait of the audience is true or false, and a track named `Audience Entered` or `Audience Exited` whose `audience_key` is
+   * that trait. The trait is the name of the audience in snake_case ("Outbound event delivery", Audience and computed-trait delivery). The
+   * first sync of an audience calls `entered` for each of its users.
    *
    * @param name The name of the audience (`High Value Users`) or its trait (`high_value_users`).
    */
@@ -195,7 +204,7 @@ export interface Receiver<
   ): Receiver<Events, Traits, Custom>
 
   /**
-   * Verifies, parses and dispatches one message, or a batch, without any framework. Does not reject, whatever the sender sent.
+   * Verifies, parses and dispatches one message or a batch, without any framework. Never rejects because of what the sender sent.
    *
    * @param bytes The exact bytes of the body.
    * @param headers The headers of the request, including `X-Signature`, with names in any case.
@@ -213,28 +222,29 @@ export interface Receiver<
   /**
    * Starts handling the messages of the inbox. Register the handlers first.
    *
-   * @throws TypeError without an inbox or a handler, when called twice, and after {@link close}.
+   * @throws TypeError without an inbox or a handler, when called twice, and after {@link work} or {@link close}.
    */
   start(): void
 
   /**
-   * Handles messages of the inbox for a limited time, in a process that does not keep running: in a scheduled function or job, or after an
-   * answer. At the end, `delivery.signal` fires for the handlers that are still running, and their messages are released for another
-   * attempt. That takes a second at most. `work` can be called again once the previous call has ended.
+   * Handles messages of the inbox for a limited time, in a process that does not keep running, such as a scheduled function. At the end,
+   * `delivery.signal` fires for the handlers that are still running, and their messages are released for another attempt. This release
+   * takes at most a second. Call `work` again only after the previous call has ended.
    *
-   * @throws TypeError (as a rejection) for missing or wrong options, without an inbox or a handler, when {@link start} was called, while
-   *   another call is in progress, and after {@link close}. HooklineError `queue_unavailable` when the queue fails. When the receiver is
-   *   closed during the call, handlers get the grace period of `close`, and the error is `shutting_down` if the messages can no longer be
-   *   counted.
+   * If the receiver is closed during the call, the handlers get the grace period of `close`.
+   *
+   * @throws TypeError (as a rejection) for missing or wrong options, without an inbox or a handler, after {@link start} or {@link close},
+   *   and while another call is in progress. HooklineError `queue_unavailable` if the queue fails, or `shutting_down` if the receiver was
+   *   closed and the messages that are left can no longer be counted.
    * @example
    * const { left } = await receiver.work({ forMs: 50_000, until: 'empty' })
    */
   work(options: ReceiverWorkOptions): Promise<WorkResult>
 
   /**
-   * Stops handling messages of the inbox in this process until {@link resume}; requests are still stored, and other processes continue.
-   * Resolves when no handler is running any more, or when `resume` is called. Do not await it in a handler: it would wait for itself. If it
-   * is called before {@link start}, nothing is handled until `resume`.
+   * Stops handling messages of the inbox in this process until {@link resume} is called. Messages are still stored, and other processes
+   * still handle them. Resolves when no handler is running any more, or when `resume` is called. Do not await `pause` in a handler: it
+   * would wait for that handler. After a pause before {@link start}, no message is handled until `resume` is called.
    *
    * @throws TypeError (as a rejection) without an inbox.
    */
@@ -243,16 +253,16 @@ export interface Receiver<
   resume(): void
 
   /**
-   * Lists the dead letters of the inbox, oldest first. Like {@link redrive}, {@link drop} and {@link forget}, it rejects with the error of
-   * the queue, or with a TypeError without an inbox.
+   * Lists a page of the dead letters of the inbox, by default the 100 oldest. Like {@link redrive}, {@link drop} and {@link forget},
+   * rejects with the error of the queue if the queue fails, and with a TypeError without an inbox.
    */
   deadLetters(page?: DeadLetterPage & InboxLetterFilter): Promise<readonly DeadLetterMessage[]>
   /**
-   * Handles dead letters again, as if they had just arrived: those with the given ids, all, or those that match a filter. Returns the
-   * number of dead letters that it redrove.
+   * Makes dead letters wait to be handled again: those with the given ids, all, or those that match a filter. Their attempts are counted
+   * from 0 again, but named handlers that have succeeded do not run again. Returns the number of dead letters that it redrove.
    */
   redrive(which: readonly string[] | 'all' | InboxLetterFilter): Promise<number>
-  /** Counts the dead letters that a redrive would handle again, without changing anything. */
+  /** Counts the dead letters that a call without `dryRun` would redrive, without changing anything. */
   redrive(
     which: readonly string[] | 'all' | InboxLetterFilter,
     options: { readonly dryRun: true },
@@ -263,16 +273,16 @@ export interface Receiver<
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<DeadLetterReason> & InboxLetterFilter)): Promise<number>
   /**
    * Lists the messages that were handled, oldest first, and reads them in pages as you iterate. Messages that are handled meanwhile may be
-   * included. The first step rejects with a TypeError without `inbox.history`, and for a wrong filter.
+   * included. The first iteration rejects with a TypeError without `inbox.history`, and for a wrong filter.
    *
    * @example
    * for await (const { message, handledAt } of receiver.history({ userId: 'user-1' })) console.log(handledAt, message)
    */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Gives copies of handled messages to the handlers: of all messages, or of those that match the options. Resolves when all copies are in
-   * the queue. New messages go first: while any of them is late, the replay waits. A copy has an id of its own, and is not added to the
-   * history again. `delivery.replay` tells a handler that a message is a copy.
+   * Handles messages of the history again: pushes copies of them to the queue. Copies all messages, or those that match the options.
+   * Resolves when all copies are in the queue. New messages go first: the replay waits while any message has been due for 250 ms or longer.
+   * A copy has an id of its own, and is not added to the history. `delivery.replay` tells a handler that a message is a copy.
    *
    * @throws TypeError (as a rejection) without `inbox.history`, and for a wrong option. HooklineError `queue_full` when the queue is full.
    * @example
@@ -281,32 +291,35 @@ export interface Receiver<
   replay(options?: ReplayOptions): Promise<Replay>
   /**
    * Deletes what the inbox stores about users: the waiting messages, the history and the dead letters whose `userId`, `anonymousId` or, for
-   * an alias, previous id is one of `ids`. Keeps `delete` messages, which carry the request to delete. Reads every stored message once.
+   * an alias, previous id is one of `ids`. Keeps `delete` messages, because they carry the request to delete. Reads every stored message.
    *
-   * A message that is being handled at that moment is left to its handlers, and counted as `active`. When they fail, the message waits
-   * again; when they succeed, it may be added to the history. Call `forget` again until `active` is 0.
+   * A message that is being handled at that moment is left to its handlers, and counted as `active`. If they fail, the message waits again;
+   * if they succeed, the message may be added to the history. Call `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
 
   /**
-   * Calls the methods of `observer` with the events of this receiver only; the diagnostics channels carry the events of all receivers of
-   * the process, without the bodies of refused requests. There may be several observers. Returns a function that removes this one.
+   * Calls the methods of `observer` with the events of this receiver. The diagnostics channels, in contrast, carry the events of all
+   * receivers of the process, without the bodies of refused requests. A receiver can have several observers. Returns a function that
+   * removes this observer.
    *
-   * @throws TypeError that names the method, when it is not a function or its name is unknown.
+   * @throws TypeError for a method that is unknown or is not a function.
    */
   observe(observer: ReceiverObserver): () => void
 
-  /** Reads the health of the receiver and its inbox. Never rejects, and takes a second at most. */
+  /** Reads the health of the receiver and its inbox. Never rejects, and takes at most a second. */
   health(): Promise<ReceiverHealth>
 
   /**
    * Closes the receiver: every later request is answered 503 with `Retry-After`. During the grace period, `close` waits until all earlier
-   * requests are answered, then for the handlers of the inbox or of claimed messages. After that, their `signal` fires, and their messages
-   * are released for another attempt. Then the inbox or the store of `dedupe` is closed; when its engine does not respond, that takes up to
-   * a second more, and requests that wait for the engine are answered 503. Do not await `close` in a handler: it would wait for itself. A
-   * second call waits for the first one.
+   * requests are answered, and then until the running handlers have ended. After the grace period, `delivery.signal` fires for handlers of
+   * the inbox that are still running, and their messages are released for another attempt. Then `close` closes the inbox, or the store of
+   * `dedupe`. If the engine of the inbox does not respond, this takes up to a second longer, and requests that wait for the engine are
+   * answered 503.
    *
-   * @returns The messages that would be lost with the process: none unless the inbox is in memory.
+   * Do not await `close` in a handler: it would wait for that handler. A second call waits for the first one.
+   *
+   * @returns The messages that would be lost when the process ends: none unless the inbox is in memory.
    */
   close(options?: ReceiverCloseOptions): Promise<readonly StoredMessage[]>
 }
