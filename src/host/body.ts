@@ -1,11 +1,11 @@
-/** The bytes of a request's body, where they were found, and the errors of reading them. */
+/** The body of a request, where its bytes were found, and the errors of reading it. */
 
 import { HooklineError } from '../protocol/error.ts'
 
 /**
- * Where the bytes of a body were found: the `stream` itself; `rawBody` or `body`, as a Buffer; `rawBody-text` or `body-text`, which was
- * decoded text and is encoded again; `reserialised`, which is `JSON.stringify` of what a parser mounted earlier left; or the `argument` of
- * a direct call.
+ * Where the bytes of a body were found. `stream` is the body as it arrives. `rawBody` and `body` are properties of the request that hold
+ * bytes. `rawBody-text` and `body-text` are the same properties holding text, which is encoded again. `reserialised` is the
+ * `JSON.stringify` of an object that a body parser left. `argument` is the argument of `receive`.
  */
 export type BodySource = 'stream' | 'rawBody' | 'rawBody-text' | 'body' | 'body-text' | 'reserialised' | 'argument'
 
@@ -16,8 +16,10 @@ export interface EndpointBody {
 }
 
 /**
- * Returns whether a body is, byte for byte, what was sent. Text is exact if it has the length that was sent and contains no U+FFFD, which
- * replaces bytes that were not UTF-8. An object that was serialised again is never exact, because it may differ.
+ * Returns whether a body is, byte for byte, the body that was sent. Text is exact if it has the length that was sent and contains no
+ * U+FFFD, which replaces bytes that are not UTF-8. An object that was serialised again never counts as exact, because it may differ.
+ *
+ * @param length The header `content-length`.
  */
 export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
@@ -29,7 +31,7 @@ export const KEEP_THE_BYTES =
   'Mount the webhook route before body parsers (express.json(), koa-bodyparser …), or have them keep the bytes as rawBody (a Buffer).'
 
 /**
- * @param found What is left of the body: the error continues with it after "All that is left is".
+ * @param found Describes what is left of the body. Follows "All that is left is" in the error.
  */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
   const text = `The signature cannot be checked, because the body was already read. All that is left is ${found}. ${advice}`

@@ -1,8 +1,8 @@
-/** The contract of a dedupe store, types only: claim a message, then confirm or release the claim. */
+/** The contract of a dedupe store, as types only: a receiver claims the key of a message, then confirms or releases the claim. */
 
-/** The answer to a claim. */
+/** The result of a claim. */
 export type Claim =
-  /** The key is yours. Confirm it when the message has been handled; release it when handling has failed. */
+  /** The claim succeeded. Confirm it once the message has been handled; release it if handling the message failed. */
   | Claimed
   /** Another claim holds the key. */
   | 'in_progress'
@@ -25,7 +25,7 @@ export interface Dedupe {
   /**
    * Claims a key. If several claims of the same key are made at the same time, only one of them gets it.
    *
-   * @param key The key. Receivers pass a UUID.
+   * @param key Identifies a message. Receivers pass a UUID.
    */
   claim(key: string): Claim | Promise<Claim>
   /** Closes the store. Called when the receiver is closed. */

@@ -1,4 +1,4 @@
-/** Deduplication without an inbox. */
+/** Handles each message only once in a receiver without an inbox, with a dedupe store. */
 
 import { hasMethods, invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -11,13 +11,14 @@ import type { Claim, Claimed, Dedupe } from './dedupe.ts'
 import type { Delivery } from './delivery.ts'
 import { keyWithin } from './received-delivery.ts'
 
-/** How duplicates are recognised. */
+/** The options of `dedupe`, which determine how duplicates are recognised. */
 export interface ReceiverDedupeOptions {
-  /** Remembers which messages were handled. */
+  /** The store that remembers which messages were handled. */
   readonly store: Dedupe
   /**
-   * Identifies a message: of several messages with the same key, only one is handled. The function gets the message as it was before its
-   * schema was applied. Default: the delivery's id.
+   * Returns a key that identifies a message. Within the dedupe window of the store, only one of several messages with the same key is
+   * handled. The function gets the message as it was before its schema was applied. Default: every message is identified by the id of its
+   * delivery.
    */
   key?(message: ReceivedMessage, delivery: Delivery): string
 }
@@ -51,7 +52,7 @@ export class Deduplication {
     this.#clock = clock
   }
 
-  /** Returns the id derived from the result of `key`, or undefined without `key`: the delivery then keeps its own id. */
+  /** Returns an id that is derived from the result of `key`; undefined without `key`, because the delivery then keeps its own id. */
   idOf(message: ReceivedMessage, delivery: Delivery): string | undefined {
     const { key } = this.#options
     if (key === undefined) return undefined
@@ -61,14 +62,14 @@ export class Deduplication {
   }
 
   /**
-   * Calls `handle` unless the message was handled before, and returns whether it was handled before. The claim lasts until `handle` ends,
-   * even when the deadline passes first.
+   * Calls `handle` unless the message was handled before. Returns whether the message was handled before. The claim lasts until `handle`
+   * ends, even if the deadline passes first.
    */
   async handleOnce(
     delivery: Delivery,
     deadline: Deadline,
     handle: () => unknown,
-    tellLate: (error: HooklineError) => void,
+    reportLate: (error: HooklineError) => void,
   ): Promise<boolean> {
     deadline.startStage('dedupe')
     const claimed = await this.#claim(delivery.id)
@@ -80,9 +81,9 @@ export class Deduplication {
     this.#held += 1
     try {
       await handle()
-      await endClaim(claimed, 'confirm', deadline, tellLate)
+      await endClaim(claimed, 'confirm', deadline, reportLate)
     } catch (error) {
-      await endClaim(claimed, 'release', deadline, tellLate)
+      await endClaim(claimed, 'release', deadline, reportLate)
       throw error
     } finally {
       this.#held -= 1
@@ -112,19 +113,19 @@ async function endClaim(
   claimed: Claimed,
   step: 'confirm' | 'release',
   deadline: Deadline,
-  tellLate: (error: HooklineError) => void,
+  reportLate: (error: HooklineError) => void,
 ): Promise<void> {
   const explain = (cause: unknown): HooklineError => {
-    const message = `The dedupe store could not ${step} the message. See \`cause\` of this error, and check the store.`
+    const message = `The dedupe store could not ${step} the claim of a message. See \`cause\` of this error, and check the store.`
     return new HooklineError('dedupe_unavailable', message, { cause })
   }
   try {
     if (deadline.error !== undefined) return await claimed[step]() // The sender already has its answer, so no deadline applies.
     deadline.startStage('confirm')
-    await deadline.wait(claimed[step](), (cause) => tellLate(explain(cause)))
+    await deadline.wait(claimed[step](), (cause) => reportLate(explain(cause)))
   } catch (thrown) {
     const isLate = thrown instanceof HooklineError && thrown === deadline.error
-    if (!isLate) tellLate(explain(thrown))
-    else if (step === 'confirm') tellLate(thrown) // For `release`, the error of the handlers says enough.
+    if (!isLate) reportLate(explain(thrown))
+    else if (step === 'confirm') reportLate(thrown) // After a `release`, the error of the handlers is reported instead.
   }
 }

@@ -8,38 +8,46 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 /** The method of a request that carries a message. */
 export type DeliveryMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** How a message arrived. Some fields are computed when they are read: pass the object itself on, because a spread copy loses them. */
+/**
+ * The delivery of a message, as a handler gets it. Some fields are computed when they are read: pass on the object itself, because a spread
+ * copy lacks these fields.
+ */
 export interface Delivery {
   /**
-   * A UUID that identifies the delivery and every retry of it, including in an inbox and as a dead letter. It is derived from your `key`,
-   * if `inbox` or `dedupe` has one. Otherwise it is derived from the signature of the bytes with the last of your secrets, and from the
-   * name of the source, if there is one: a retry has the same bytes, so it has the same id. The id of an unsigned delivery is derived from
-   * its bytes; that of an element of a batch, from the id of the batch and the index of the element. Use the id, not `messageId`, to
-   * recognise duplicates: a `messageId` can be guessed.
+   * A UUID that is the same for every retry of the delivery, in the inbox, and as a dead letter. Use this id, not `messageId`, to recognise
+   * duplicates, because a `messageId` can be guessed.
+   *
+   * The id is derived from the result of `key`, if `inbox` or `dedupe` has that option. Otherwise, it is derived from the signature of the
+   * bytes with the last of your secrets, from the name of the source, if there is one, and from the method, if it is not POST. The id of an
+   * unsigned delivery is derived from its bytes. The id of a batch element is derived from the id of the batch and the index of the
+   * element.
    */
   readonly id: string
   /**
-   * The exact bytes of the body; for an element of a batch, the element written as JSON again. `JSON.stringify(delivery)` shows them as
-   * text, and leaves out the headers.
+   * The exact bytes of the body. For an element of a batch, these are the bytes of the element, serialised again as JSON.
+   * `JSON.stringify(delivery)` writes the bytes as text, and omits the headers.
    */
   readonly bytes: Uint8Array
-  /** Where the body was found: `stream` unless a parser ran first. */
+  /** Where the adapter found the body: usually `stream`, unless a body parser ran before the adapter. */
   readonly bodySource: BodySource
   /** When the request arrived. */
   readonly receivedAt: Date
-  /** The method of the request; `POST` for a call of `receive`. No signature covers it. */
+  /** The method of the request; `POST` for a call of `receive`. The signature does not cover the method. */
   readonly method: DeliveryMethod
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** The proof that was verified: the signature of the request, or the header that the option `header` names. False with `allowUnsigned`. */
+  /**
+   * What was verified: the signature of the request, or the header of the option `header`. False if neither was, as with `allowUnsigned`.
+   */
   readonly verified: 'signature' | 'header' | false
-  /** The source whose secret made the signature, when the receiver has several; undefined otherwise. */
+  /** The name of the source whose secret the request matched, if the receiver has several sources; undefined otherwise. */
   readonly source: string | undefined
-  /** The index, in your list of secrets or of header values, of the one that the request matched; undefined when nothing was verified. */
+  /** The index of the secret or header value that the request matched, in the list that you passed; undefined if nothing was verified. */
   readonly secretIndex: number | undefined
   /**
-   * Fires at the deadline, when the sender is told to retry, so that unfinished work can stop. For a message from an inbox, it fires after
-   * `timeoutMs`, or when the grace period of `close` ends; the message is then handled again.
+   * Aborts when the handlers must stop: without an inbox, at the deadline of the request, when the sender is answered 503. With an inbox,
+   * the signal aborts when `inbox.timeoutMs` has passed, when `work` ends, or when the grace period of `close` ends. Another attempt then
+   * follows, unless the message becomes a dead letter.
    */
   readonly signal: AbortSignal
   /** The replay that made this copy; undefined for a message that came from a sender. */
@@ -52,7 +60,7 @@ export interface Delivery {
   readonly db: TransactionClient | undefined
 }
 
-/** The part of a `pg` client that has types here. To pass the client to a library, cast it to `PoolClient` from `pg`. */
+/** A `pg` client, of which only `query` is declared. To pass the client to a library, cast it to `PoolClient` of `pg`. */
 export interface TransactionClient {
   query<Row = Record<string, unknown>>(
     text: string,
@@ -60,13 +68,13 @@ export interface TransactionClient {
   ): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>
 }
 
-/** A replay, as a handler sees it. */
+/** The replay that made a copy of a message. */
 export interface DeliveryReplay {
   /** The id of the replay. */
   readonly id: string
   /** When the original message was handled. */
   readonly handledAt: Date
-  /** The names of the handlers that the replay calls; undefined for all. */
+  /** The names of the handlers that the replay calls; undefined if it calls all handlers that match. */
   readonly handlers: readonly string[] | undefined
 }
 

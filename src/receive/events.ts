@@ -1,4 +1,4 @@
-/** The events of a receiver. Observers and the diagnostics channels get the same events. */
+/** The events of a receiver. Observers get all of them; diagnostics channels publish all except `answered` and `forgotten`. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { TracedEvent } from '../kit/trace.ts'
@@ -7,35 +7,40 @@ import type { ReceivedMessage, TrackMessage } from '../protocol/message.ts'
 import type { Delivery, HandlerNames, ReceivedElement } from './delivery.ts'
 import type { DeadLetterMessage } from './stored-message.ts'
 
-/** The request that an error is about. Holds no body, because the body may not be authentic. */
+/** The request that an error is about. It holds no body, because the body may not be authentic. */
 export interface FailedRequest {
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
-  /** The path that the endpoint saw; undefined for a message from an inbox. */
+  /**
+   * The path of the request, relative to where the endpoint is mounted; undefined for a message from an inbox, and if `receive` was called
+   * without a path.
+   */
   readonly path: string | undefined
   /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
 }
 
-/** A request, without its body. */
+/** A request that was answered, without its body. */
 export interface AnsweredRequest extends FailedRequest {
   /** The method in upper case; undefined for a request that was passed to `receive`. */
   readonly method: string | undefined
 }
 
-/** A message is valid, and goes to its handlers or into the inbox next. The message is authentic unless `delivery.verified` is false. */
+/**
+ * Reports a valid message before it goes to its handlers or into the inbox. The message is authentic unless `delivery.verified` is false.
+ */
 export interface ReceivedEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
 }
 
-/** A request, or an element of a batch, was refused or could not be processed, so no handler was called for it. */
+/** Reports that a request, or an element of a batch, was refused or could not be processed, so that no handler was called for it. */
 export interface RefusedEvent {
   readonly error: HooklineError
   readonly request: FailedRequest
 }
 
-/** An authentic message is valid, but its event has no schema in `events`. Published only for receivers with that option. */
+/** Reports an authentic, valid message whose event has no schema in `events`. Only receivers with that option publish it. */
 export interface UnplannedEvent {
   readonly message: TrackMessage
   readonly delivery: Delivery
@@ -43,7 +48,7 @@ export interface UnplannedEvent {
   readonly count: number
 }
 
-/** A message was stored in the inbox, as durably as its queue allows, or was already there. */
+/** Reports that a message was stored in the inbox, as durably as the queue allows, or was already in the inbox. */
 export interface StoredEvent {
   /** The message; undefined for an authentic message that is invalid, which becomes a dead letter. */
   readonly message: ReceivedMessage | undefined
@@ -52,7 +57,7 @@ export interface StoredEvent {
   readonly durationMs: number
 }
 
-/** No handler matches a message. The message is answered 200 and, in an inbox, completed. */
+/** Reports a message that no handler matches. Such a message is answered 200 and, in an inbox, completed. */
 export interface IgnoredEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
@@ -61,8 +66,8 @@ export interface IgnoredEvent {
 }
 
 /**
- * The event of the tracing channel `hookline:handle`, which traces the handlers of a message. The trace ends with `hookline:handled`,
- * `hookline:failed`, or a release by `close`.
+ * The event of the tracing channel `hookline:handle`, which traces an attempt to handle a message. The trace ends when `handled` or
+ * `failed` is published for the attempt, or when `close` or `work` releases the message.
  */
 export interface HandleEvent extends TracedEvent {
   readonly message: ReceivedMessage
@@ -71,13 +76,13 @@ export interface HandleEvent extends TracedEvent {
   readonly attempt: number
   /** Whether the message is in the inbox. */
   readonly isStored: boolean
-  /** Why the attempt failed; set before `error` is published. */
+  /** Why the attempt failed; undefined until the tracing channel publishes `error`. */
   readonly error?: HooklineError
 }
 
-/** How one handler ended. */
+/** The result of one handler in an attempt. */
 export interface HandlerRun {
-  /** The messages that the handler was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  /** The messages for which the handler was registered, such as `track`, `track Order Completed`, `*` or `entered high_value_users`. */
   readonly on: string
   /** The name that the handler was registered with, or else the name of the function; empty if it has neither. */
   readonly name: string
@@ -87,7 +92,7 @@ export interface HandlerRun {
   readonly error?: unknown
 }
 
-/** Every handler of a message succeeded. */
+/** Reports that every handler of a message succeeded. */
 export interface HandledEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
@@ -101,9 +106,11 @@ export interface HandledEvent {
   readonly isStored: boolean
 }
 
-/** Handlers of a message failed, or took too long. */
+/** Reports that handlers of a message failed or took too long, or that a message of the inbox never reached its handlers. */
 export interface FailedEvent extends Omit<HandledEvent, 'message'> {
-  /** The message; undefined when no handler saw it, because it is invalid for this receiver or its claims were lost too often. */
+  /**
+   * The message; undefined if it did not reach a handler, because it is invalid or unreadable, or because its claims were lost too often.
+   */
   readonly message: ReceivedMessage | undefined
   /**
    * The number of this attempt, counted from 1; always 1 without an inbox. For a message that is unreadable or whose claims were lost too
@@ -113,14 +120,14 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
   readonly error: HooklineError
   /** The next step: a retry by the inbox, a dead letter, or, without an inbox, another delivery by the sender. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
-  /** The handlers that are done, and those that failed; undefined without named handlers, and without an inbox. */
+  /** The names of the handlers that are done, and of those that failed; undefined without named handlers, and without an inbox. */
   readonly handlers?: HandlerNames | undefined
 }
 
-/** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
+/** Reports that a request was answered. The body of the request may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
   readonly request: AnsweredRequest
-  /** The delivery of the request, even of a refused one. Its `bytes` are empty when no body was read. */
+  /** The delivery of the request, even if the request was refused. Its `bytes` are empty if no body was read. */
   readonly delivery: Delivery
   /**
    * The message; undefined for a batch, whose messages are in `elements`, and for a request that was refused before its message was parsed.
@@ -135,17 +142,20 @@ export interface AnsweredEvent {
   readonly elements: readonly ReceivedElement[]
 }
 
-/** `forget` was called, or a message was dropped because of `suppressForMs`. Observers should forget the messages of these users, too. */
+/**
+ * Reports that `forget` was called, or that a message was dropped because of `suppressForMs`. Observers should also delete the messages of
+ * these users.
+ */
 export interface ForgottenEvent {
   /** The ids as they were passed to `forget`, or the ids of users in the message that was dropped. */
   readonly ids: string | readonly string[]
-  /** The source whose messages to forget; undefined for all sources. */
+  /** The source whose messages to delete; undefined for all sources. */
   readonly source: string | undefined
 }
 
 /**
- * Observes one receiver. Each method is called synchronously, usually before the answer is sent, so keep it fast. If a method throws, the
- * process emits a warning.
+ * Observes one receiver. The methods are called synchronously, usually before the answer is sent, so they must be fast. If a method throws
+ * or rejects, the process emits a warning.
  */
 export interface ReceiverObserver {
   received?(event: ReceivedEvent): void
@@ -155,7 +165,7 @@ export interface ReceiverObserver {
   handled?(event: HandledEvent): void
   ignored?(event: IgnoredEvent): void
   failed?(event: FailedEvent): void
-  /** A message became a dead letter. Called after `failed`, or alone when the queue could not read the message. */
+  /** Receives a message that became a dead letter. Called after `failed`. */
   dead?(letter: DeadLetterMessage): void
   answered?(event: AnsweredEvent): void
   forgotten?(event: ForgottenEvent): void

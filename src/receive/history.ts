@@ -1,4 +1,4 @@
-/** Lists the messages in the log of an inbox that were handled, and replays them: gives copies of them to the handlers. */
+/** Lists the handled messages in the log of an inbox, and replays them: pushes copies of them to the queue. */
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -35,39 +35,38 @@ export interface HandledMessage extends StoredMessage {
   readonly handlers: readonly string[]
   /** Whether no handler matched the message. */
   readonly ignored: boolean
-  /** The position of the message in the history, for `after`. */
+  /** The position of the message in the history. Pass it as `after` to list the messages that follow. */
   readonly cursor: string
 }
 
-/** Which messages of the history to list. */
+/** Selects the messages of the history that match every given condition. */
 export interface HistoryFilter extends MessageFilter {
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
-  /** Selects the messages that this named handler handled. */
+  /** Selects the messages that the handler with this name handled. */
   readonly handler?: string
   /** Selects the messages after the one with this cursor. */
   readonly after?: string
   /** The maximum number of messages to list. Default: all. */
   readonly limit?: number
-  /** Ends the list when the signal aborts: the next step rejects with the reason of the signal. */
+  /** Ends the list when the signal aborts: the next iteration rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
-/** Which messages to replay, and how. */
+/** The options of `replay`. Its conditions select the messages to replay. */
 export interface ReplayOptions extends MessageFilter {
   /**
-   * The id of the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id continues where the first one ended:
-   * it skips copies that the queue already knows, including those within the dedupe window. Default: a new UUID, with which the replay
-   * cannot be continued.
+   * The id of the replay: 1 to 100 of the characters `A-Za-z0-9._-`. A second call with the same id continues where the first one ended: it
+   * skips copies that the queue still has or that are in its dedupe window. Default: a new UUID, so the replay cannot be continued.
    */
   readonly id?: string
   /** Selects the messages that were handled before this time. Default: the time of this call. */
   readonly until?: Date
   /** Selects the messages with these ids. */
   readonly ids?: readonly string[]
-  /** Calls only these named handlers, for the messages that they match. Default: all handlers that match. */
+  /** Calls only the handlers with these names, and replays only messages that one of them matches. Default: all handlers that match. */
   readonly handlers?: readonly string[]
-  /** The maximum number of messages per second. Default: as fast as messages are handled. */
+  /** The maximum number of messages to replay per second. Default: as many as the handlers can handle. */
   readonly maxPerSecond?: number
   /** Counts the messages without replaying them. Default false. */
   readonly dryRun?: boolean
@@ -76,7 +75,7 @@ export interface ReplayOptions extends MessageFilter {
    * replay.
    */
   readonly signal?: AbortSignal
-  /** Called about every 100 messages, with the number of messages that this call has given to the handlers so far. */
+  /** Called after about every 100 messages, with the number of messages that this call has replayed so far. */
   readonly onProgress?: (count: number) => void
 }
 
@@ -84,18 +83,18 @@ export interface ReplayOptions extends MessageFilter {
 export interface Replay {
   readonly id: string
   /**
-   * How many messages this call gave to the handlers. On BullMQ and pg-boss, this includes messages that an earlier call with the same id
-   * had already given.
+   * How many messages this call replayed. On BullMQ and pg-boss, this includes messages that an earlier call with the same id had already
+   * replayed.
    */
   readonly count: number
   /**
    * How many messages of each type `count` includes. `invalid` counts bodies that are not valid messages. `unreadable` counts messages that
-   * another release wrote: they are not replayed, and not included in `count`.
+   * cannot be read, because another release wrote them or their encryption key is missing. They are not replayed or included in `count`.
    */
   readonly types: Readonly<Record<string, number>>
   /** How many track messages of each event `count` includes. */
   readonly events: Readonly<Record<string, number>>
-  /** The number of these messages that each named handler had handled. */
+  /** How many of these messages each named handler had handled before the replay. */
   readonly handlers: Readonly<Record<string, number>>
 }
 
@@ -124,7 +123,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
   const { handler } = others
   const isMeant = matchEntry(others)
-  const isAll = Object.values(others).every((value) => value === undefined) // Without these filters, the list reads no more than it yields.
+  const isAll = Object.values(others).every((value) => value === undefined) // Then no entry is skipped, so no more than `limit` are read.
   const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
   let count = 0
   for await (const entry of walkLog(log, { since, until, after }, bounds)) {
@@ -138,7 +137,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   }
 }
 
-/** Returns a function that matches an entry against every filter except the times, which the engine applies. */
+/** Returns a function that says whether an entry meets every condition except the times, which the engine checks. */
 function matchEntry({ ids, ...filter }: MessageFilter & Pick<HistoryFilter, 'ids'>): (entry: LogEntry) => boolean {
   const meant = ids && new Set(ids)
   const matches = matchMessage(filter)
@@ -149,9 +148,9 @@ export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts' | 'push'>
   readonly log: QueueLog
   readonly clock: Clock
-  /** Throws for the name of a handler that does not exist. Default: every name is accepted. */
+  /** Throws for the name of a handler that does not exist. Default: throws only for a text that cannot be the name of a handler. */
   readonly requireNames?: (handlers: readonly string[]) => void
-  /** Whether one of these handlers matches a message. Default: one always does. */
+  /** Returns whether one of these handlers matches a message. Default: returns true for every message. */
   readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean
 }
 
@@ -196,7 +195,7 @@ function requireTexts(option: string, list: unknown): asserts list is readonly s
     option,
     'must be a non-empty list of strings',
     kindOf(list),
-    'Pass at least one, or omit the option.',
+    'Pass at least one string, or omit the option.',
   )
 }
 
@@ -212,8 +211,8 @@ function requireSignal(option: string, signal: unknown): void {
 /** The maximum number of copies that a replay pushes before it waits. */
 const AT_ONCE = 100
 /**
- * By how much the number of waiting messages may exceed the smallest number so far. A copy that waits for its group never counts as late,
- * so without this limit, such copies would fill the queue.
+ * The maximum number by which the waiting messages may exceed their smallest number so far. A copy that waits for its group never counts as
+ * late, so without this limit, such copies would fill the queue.
  */
 const MAX_MORE = 1_000
 const LATE_MS = 250
@@ -256,9 +255,11 @@ class ReplayRun {
   #nextPushAt: number
   /** How many copies have been pushed since the last wait. It starts at the limit, so that the replay waits before its first push. */
   #pushedSinceWait: number
-  /** A time, by the engine's clock, at which the latest copies were already in the queue; undefined until the engine is asked. */
+  /**
+   * A time, by the clock of the engine, at which the latest copies were already in the queue; undefined after a push until the next count.
+   */
   #pushedAt: number | undefined
-  /** The smallest number of messages waiting for their first attempt that has been seen. */
+  /** The smallest number of messages that waited for their first attempt, in all counts so far. */
   #fewestWaiting = Number.POSITIVE_INFINITY
 
   constructor(context: ReplayContext, options: ReplayOptions) {

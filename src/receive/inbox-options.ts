@@ -43,7 +43,7 @@ export interface InboxOptions {
    */
   readonly maxPerSecond?: number
   /**
-   * How long the handlers of a message may take, in milliseconds. After that, `delivery.signal` fires and the attempt fails with
+   * How long the handlers of a message may take, in milliseconds. After that, `delivery.signal` aborts and the attempt fails with
    * `handler_timeout`, whether or not the handlers stop. Default 300 000 (5 minutes).
    */
   readonly timeoutMs?: number

@@ -1,4 +1,4 @@
-/** The retry state of a message, which the queue stores between attempts and with a dead letter, and the note of a message in the log. */
+/** Reads and writes the data that an inbox stores with a message: its retry state, between attempts, and its note, in the log. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
 import { isObject } from '../protocol/parse.ts'
@@ -6,15 +6,15 @@ import type { HandlerNames } from './delivery.ts'
 import { explainError } from './failure.ts'
 
 /**
- * Why a message is a dead letter: the code of its last error; `crashed` when processes died while they handled it; or `unreadable`. With
- * queues whose claims are leases, the reason is `lease_lapsed` instead of `crashed`: a process died, blocked its event loop or lost its
- * connection to the engine.
+ * Why a message is a dead letter: the code of its last error; `unreadable`, if the stored message cannot be read; or `crashed`, if
+ * processes died while they handled the message. If the claims of the queue have a lease, `lease_lapsed` replaces `crashed`: each process
+ * died, blocked its event loop or lost its connection to the engine.
  */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 
-/** An error that one handler threw. */
+/** An error that a handler threw, or another cause of a failed attempt. */
 export interface StoredErrorCause {
-  /** The name of the error, `TypeError` for instance, or the type of a value that is not an Error. */
+  /** The name of the error, such as `TypeError`, or the type of a value that is not an Error. */
   readonly name: string
   /** The first 500 characters of the error's message. */
   readonly message: string
@@ -22,7 +22,7 @@ export interface StoredErrorCause {
   readonly stack?: string
 }
 
-/** Why an attempt failed, as it is stored. */
+/** The error of a failed attempt, as the inbox stores it. */
 export interface StoredError {
   readonly code: HooklineErrorCode
   /** The text of the value that the first failed handler threw; if no handler threw, the text of the error. */
@@ -102,14 +102,14 @@ export interface Note {
 const NO_NOTE: Note = { handlers: [], ignored: false }
 const NO_BYTES = new Uint8Array()
 
-/** Writes a note. Most notes hold no information, and become no bytes at all. */
+/** Writes a note. A note without information, as most are, has no bytes. */
 export function writeNote({ handlers, ignored }: Note): Uint8Array {
   const isNamed = handlers.length > 0
   if (!isNamed && !ignored) return NO_BYTES
   return Buffer.from(JSON.stringify({ handlers: isNamed ? handlers : undefined, ignored: ignored || undefined }))
 }
 
-/** Reads a note. An unreadable note counts as one without information. */
+/** Reads a note. Treats an unreadable note as a note without information. */
 export function readNote(bytes: Uint8Array): Note {
   if (bytes.byteLength === 0) return NO_NOTE // JSON.parse would throw, which costs time for each entry of the log.
   const { handlers, ignored } = parseObject(bytes) ?? {}

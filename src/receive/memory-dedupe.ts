@@ -1,4 +1,4 @@
-/** Remembers handled messages in memory: for a receiver that runs in one process. */
+/** A dedupe store that remembers handled messages in memory, for a receiver that runs in one process. */
 
 import { aClock, checkOptions, type OptionChecks, whole } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -11,7 +11,7 @@ export interface MemoryDedupeOptions {
   readonly dedupeWindowMs?: number
   /**
    * How long a claim lasts if it is neither confirmed nor released, in milliseconds. Default 60 000. Set it to more than your slowest
-   * handler takes: once the claim has expired, a copy of the message is handled while the first is still running.
+   * handler takes: once a claim has expired, a copy of its message may be handled while the first handler is still running.
    */
   readonly leaseMs?: number
   /**
@@ -20,7 +20,7 @@ export interface MemoryDedupeOptions {
    * message that is being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
    */
   readonly maxKeys?: number
-  /** Where time comes from. Default: the machine's clock. */
+  /** The source of the time. Default: the clock of the machine. */
   readonly clock?: Clock
 }
 
@@ -32,7 +32,7 @@ const CHECKS: OptionChecks<MemoryDedupeOptions> = {
 }
 
 /**
- * Creates an in-memory store. Uses a monotonic clock.
+ * Creates a dedupe store that keeps its keys in memory. It measures durations with a monotonic clock.
  *
  * @throws TypeError that names the option.
  * @example

@@ -19,8 +19,8 @@ import type { HandlerOptions } from './selection.ts'
 import { inTransaction, type Member } from './transaction.ts'
 
 /**
- * Your code that handles many messages at a time. It may return a promise, which is awaited; its value is ignored. When it throws, all of
- * the messages are retried.
+ * A function that handles many messages at a time. It may return a promise, which is awaited. The value that it returns is ignored. If the
+ * function throws or rejects, all of the messages are retried.
  */
 export type BatchHandler<M = Message> = (
   messages: readonly M[],
@@ -28,11 +28,11 @@ export type BatchHandler<M = Message> = (
   batch: MessageBatch,
 ) => unknown
 
-/** The batch that a handler gets, in addition to the messages and their deliveries. */
+/** The third argument of a batch handler: the signal, the transaction and the failures of the batch as a whole. */
 export interface MessageBatch {
   /**
-   * Fires when `inbox.timeoutMs` has passed since the first message, or when the grace period of `close` ends. The messages are then
-   * handled again.
+   * Aborts when `inbox.timeoutMs` has passed since the first message was claimed, when `work` ends, or when the grace period of `close`
+   * ends. Another attempt then follows for each message, unless the message becomes a dead letter.
    */
   readonly signal: AbortSignal
   /**
@@ -41,9 +41,8 @@ export interface MessageBatch {
    */
   readonly db: TransactionClient | undefined
   /**
-   * Fails one message. That message is retried as if it had been handled alone; the messages that did not fail are done when the handler
-   * ends. What the handler wrote through `db` for the failed message is not undone: call `fail` before you write the message, or roll back
-   * to a savepoint.
+   * Makes one message of the batch fail. That message is retried; the other messages are done when the handler ends. What the handler wrote
+   * through `db` for the failed message is not undone: call `fail` before you write anything for the message, or roll back to a savepoint.
    *
    * @param index The index of the message in `messages`.
    * @throws TypeError for an index that no message has.
@@ -51,7 +50,7 @@ export interface MessageBatch {
   fail(index: number, error: unknown): void
 }
 
-/** How a batch handler is registered. A batch is closed when it reaches the first of its three limits, and when the receiver closes. */
+/** The options of a batch handler. The handler is called when a batch reaches one of these three limits, or when the receiver closes. */
 export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
   /** The maximum number of messages in a batch. Default 500. */
   readonly maxMessages?: number
@@ -62,9 +61,9 @@ export interface BatchOptions extends Pick<HandlerOptions, 'name'> {
   readonly maxWaitMs?: number
   /**
    * The maximum size of a batch, in bytes: the total size of its messages as stored, including their headers. A larger message is a batch
-   * of its own. While the inbox holds this many bytes for all batch handlers together, it claims no more messages. How many messages it
-   * claims at a time depends on the average size of the latest ones, so it briefly holds more bytes when larger messages follow. Default 8
-   * MiB.
+   * of its own. The inbox claims no more messages while it holds as many bytes as the `maxBytes` of all batch handlers together. It expects
+   * messages of the average size of the latest ones, so it may hold more bytes for a moment when larger messages follow. Default 8 388 608
+   * (8 MiB).
    */
   readonly maxBytes?: number
 }
@@ -111,7 +110,7 @@ export class BatchedHandler {
     this.maxBytes = maxBytes
   }
 
-  /** Adds the message of an attempt. Resolves when the handler is done with it. */
+  /** Adds the message of an attempt. Resolves when the handler has handled the message, and rejects when it has failed. */
   add(attempt: Attempt): Promise<void> {
     const { bytes = 0 } = attempt.batching ?? {}
     if (this.#bytes + bytes > this.maxBytes) this.#callNow()
@@ -139,7 +138,7 @@ export class BatchedHandler {
     this.#stopTimer = () => attempt.clock.clearTimeout(timer)
   }
 
-  /** Closes the batch. Leaves out messages whose attempts have ended meanwhile, because those messages are handled again. */
+  /** Closes the batch, and calls the handler. Leaves out messages whose attempts have already ended, because they are handled again. */
   #callNow(): void {
     this.#stopTimer?.()
     this.#stopTimer = undefined
@@ -198,7 +197,10 @@ export class BatchRoom implements Room {
   #places: number
   readonly #waiting = createFifo<() => void>()
   #bytesLeft: number
-  /** The moving average of message sizes. It starts at the maximum, because a first claim of many large messages could fill the memory. */
+  /**
+   * The moving average of message sizes, in bytes. It starts at the maximum, because many large messages at the start could fill the
+   * memory.
+   */
   #meanBytes = BODY_LIMIT
   readonly #wake: () => void
 

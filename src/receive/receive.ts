@@ -298,8 +298,8 @@ export class RequestReceiver {
   }
 
   /**
-   * Passes an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function
-   * fails, so that the sender sends the message again.
+   * Passes an authentic message that is invalid to `onRejected`. Returns the error of the answer: `handler_failed` when the function fails,
+   * so that the sender sends the message again.
    */
   async #passRejected(
     error: HooklineError,

@@ -228,7 +228,7 @@ export interface Receiver<
 
   /**
    * Handles messages of the inbox for a limited time, in a process that does not keep running, such as a scheduled function. At the end,
-   * `delivery.signal` fires for the handlers that are still running, and their messages are released for another attempt. This release
+   * `delivery.signal` aborts for the handlers that are still running, and their messages are released for another attempt. This release
    * takes at most a second. Call `work` again only after the previous call has ended.
    *
    * If the receiver is closed during the call, the handlers get the grace period of `close`.
@@ -312,7 +312,7 @@ export interface Receiver<
 
   /**
    * Closes the receiver: every later request is answered 503 with `Retry-After`. During the grace period, `close` waits until all earlier
-   * requests are answered, and then until the running handlers have ended. After the grace period, `delivery.signal` fires for handlers of
+   * requests are answered, and then until the running handlers have ended. After the grace period, `delivery.signal` aborts for handlers of
    * the inbox that are still running, and their messages are released for another attempt. Then `close` closes the inbox, or the store of
    * `dedupe`. If the engine of the inbox does not respond, this takes up to a second longer, and requests that wait for the engine are
    * answered 503.

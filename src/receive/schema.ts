@@ -1,4 +1,4 @@
-/** The user's schemas, which implement Standard Schema: for the properties of an event, and for the traits of a user or group. */
+/** Validates messages with the schemas of the application: those of track properties, of traits, and of custom messages. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../kit/checks.ts'
@@ -7,7 +7,7 @@ import type { CustomMessage, Fields, ReceivedMessage } from '../protocol/message
 import { isObject } from '../protocol/parse.ts'
 import { countIssues } from './schema-issues.ts'
 
-/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others implement it. */
+/** The part of the Standard Schema interface (standardschema.dev) that is used. zod, valibot, arktype and other libraries implement it. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -22,37 +22,39 @@ export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-/** Schemas of track properties, by event name; the output of each is an object. */
+/** The schemas of track properties, by event name. The output of each schema is an object. */
 export type EventSchemas = Readonly<Record<string, Schema<object>>>
 
 /**
- * Schemas of traits, by the message type that carries them. An audience sync sends messages with a single trait, which must match the
- * schema, too: make traits optional if only some messages carry them.
+ * The schemas of traits, by the message type that carries the traits. An audience sync sends messages with a single trait, which must also
+ * match the schema, so make traits optional that only some messages carry.
  */
 export interface TraitSchemas {
-  /** The traits of a user. */
+  /** The schema of the traits of a user. */
   readonly identify?: Schema<object>
-  /** The traits of a group. */
+  /** The schema of the traits of a group. */
   readonly group?: Schema<object>
 }
 
-/** The option of a receiver that accepts more than the seven message types: any other JSON (`true`), or JSON that matches a schema. */
+/**
+ * The type of the option `custom`: `true` accepts any JSON that is not one of the seven messages; a schema accepts JSON that matches it.
+ */
 export type CustomOption = boolean | Schema | undefined
 
 declare const closed: unique symbol
 
-/** The schemas of a receiver. With `strictEvents`, handlers can be for these events only. */
+/** The event schemas of a receiver. With `strictEvents`, the receiver accepts handlers only for these events. */
 export type EventsOf<Events, Strict> = [Strict] extends [true] ? Events & { readonly [closed]?: true } : Events
 
-/** The names of events that handlers of a receiver may be for. An editor suggests those with a schema. */
+/** The names of events for which a receiver accepts handlers. Editors suggest the events that have a schema. */
 export type EventName<Events> = typeof closed extends keyof Events
   ? keyof Events & string
   : (keyof Events & string) | (string & {})
 
-/** The output of a schema, which handlers get. Without a schema, and for `any`, the fields as they were sent. */
+/** The type of the properties or traits that handlers get: the output of the schema or, without a schema, the fields as they were sent. */
 export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
 
-/** The custom message of a receiver with this option, with the output of its schema; `never` without the option. */
+/** The type of the custom messages of a receiver, by its option `custom`; `never` for a receiver without that option. */
 export type CustomOf<Custom> = 0 extends 1 & Custom
   ? CustomMessage
   : Custom extends Schema
@@ -61,7 +63,7 @@ export type CustomOf<Custom> = 0 extends 1 & Custom
       ? CustomMessage
       : never
 
-/** The output type of any schema. */
+/** The type of the output of a schema. */
 export type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O

@@ -1,4 +1,4 @@
-/** Reads the shared secret in each form of the option: constant, from a provider whose result is cached, or one for each source. */
+/** Reads the shared secret in each form of its option: a constant, a function whose result is cached, or a secret for each source. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import {
@@ -22,22 +22,22 @@ import { createLateError } from './deadline.ts'
 /** The maximum number of sources whose secrets are kept. */
 const SOURCES_LIMIT = 10_000
 /**
- * The maximum number of source names whose secrets are being looked up, or that are remembered because they have no secret. Needs a limit,
- * because forged requests can name any number of sources.
+ * The maximum number of source names whose secrets are being looked up, or that are remembered because they have no secret. This number is
+ * limited, because forged requests can name any number of sources.
  */
 const UNKNOWN_SOURCES_LIMIT = 100
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]
 
-/** Provides the shared secret, for instance from a vault. */
+/** Returns the shared secret, for example from a vault. The result is cached for up to 5 minutes. */
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
 
 /** The header that a sender adds to each request, in place of a signature. */
 export interface HeaderKey {
   /** The name of the header, in any case. */
   readonly name: string
-  /** The value of the header, in ASCII characters. It has the same forms as `secret`, except the one for many sources. */
+  /** The value of the header, in ASCII characters. Pass it in any form of the option `secret` except the one for several sources. */
   readonly value: Secrets | SecretProvider | undefined
 }
 
@@ -51,26 +51,29 @@ export interface SourceRequest {
   readonly headers: EndpointHeaders
 }
 
-/** The secrets of many sources that post to one receiver. */
+/** The secrets of several sources that post to one receiver. */
 export interface SourceSecrets {
   /**
-   * Returns the name of the source of a request, or undefined when it is not one of yours. Called for each request that has a signature,
-   * including forged ones: look only at the path, the query or a header. A name has at most 200 characters.
+   * Returns the name of the source of a request, or undefined for a source that is not yours. Called for each request that has a signature,
+   * before the signature is checked, so the request may be forged. A name with more than 200 characters counts as unknown.
    */
   readonly source: (request: SourceRequest) => string | undefined
-  /** Returns the secret of a source, or undefined when there is no such source. The result is cached for each source. */
+  /** Returns the secret of a source, or undefined if there is no such source. Results are cached, each for up to 5 minutes. */
   readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
 }
 
-/** The keys of a source. Both functions throw or reject with `secret_unavailable` when the provider fails. */
+/** The keys of a source. Both functions throw or reject with `secret_unavailable` if the secret provider fails. */
 interface SourceKeys {
   /** The name of the source; undefined for a receiver without sources, and for a request without a source. */
   readonly source: string | undefined
   /**
-   * Returns the keys of the source; for a source without a secret, an empty list. Returns a promise only while a provider is being asked.
+   * Returns the keys of the source; for a source without a secret, an empty list. Returns a promise only while the provider is being
+   * called.
    */
   keys(): readonly Key[] | Promise<readonly Key[]>
-  /** Asks the provider for a newer secret, after a mismatch. Returns undefined when the provider was asked a moment ago. */
+  /**
+   * Calls the provider for a newer secret, after a mismatch. Returns undefined without a provider, or if it was called within 10 seconds.
+   */
   newerKeys(): Promise<readonly Key[]> | undefined
 }
 
@@ -160,7 +163,7 @@ export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
 
 function createFindKeysOfSource({ source, secrets }: SourceSecrets, readKeys: Read, clock: Clock): FindKeys {
   const known = new Map<string, SecretCache>()
-  /** The sources whose secret is being asked for, and those without a secret. Forged requests may name any number of them. */
+  /** The sources whose secrets are being looked up, and those without a secret. Forged requests may name any number of such sources. */
   const unknown = new Map<string, SecretCache>()
 
   function cacheOf(given: string): SecretCache {
@@ -179,7 +182,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, readKeys: Re
     return cache
   }
 
-  /** Forgets the oldest unknown source whose secret is not being asked for. Throws `secret_unavailable` when all are being asked for. */
+  /** Forgets the oldest unknown source whose secret is not being looked up. Throws `secret_unavailable` if all are being looked up. */
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
@@ -206,7 +209,7 @@ function constantKeys(keys: readonly Key[]): SourceKeys {
 
 const NO_SOURCE = constantKeys([])
 
-/** Copies a text into memory of its own: a part of the request target would keep the whole target in memory. */
+/** Copies a text into memory of its own, because a part of the request target would keep the whole target in memory. */
 function copyText(name: string): string {
   return Buffer.from(name, 'utf16le').toString('utf16le')
 }
@@ -216,8 +219,8 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
   try {
     const name: unknown = source(request)
     if (name === undefined || typeof name === 'string') return name
-    const advice = 'Return undefined for a request from an unknown source.'
-    throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
+    const advice = 'Return the name of the source, or undefined for an unknown source.'
+    throw invalidOption('secret.source()', 'must return a string or undefined', kindOf(name), advice)
   } catch (cause) {
     const text = '`secret.source` failed to name the source of the request. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
@@ -226,7 +229,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
 
 type SecretCache = ReturnType<typeof createSecretCache>
 
-/** Caches the result of a provider for a while. Calls the provider only when a request needs its result. */
+/** Caches the result of a provider for SECRET_MAX_AGE_MS. Calls the provider only when a request needs its result. */
 export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
@@ -254,7 +257,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     }
   }
 
-  /** Calls the provider once for all requests that wait. After the cooldown, abandons a call that has not ended. */
+  /** Calls the provider once for all requests that wait. Abandons a call that has not ended after SECRET_COOLDOWN_MS. */
   function ask(): Promise<readonly Key[]> {
     if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = askInTime().finally(() => {

@@ -1,4 +1,4 @@
-/** The arguments of on() and off(): which messages a handler is for, and how it is registered. */
+/** Reads the arguments of `on`, `onBatch` and `off`: the messages that a handler is for, the handler, and its options. */
 
 import {
   invalidOption,
@@ -14,21 +14,21 @@ import type { Message, ReceivedMessage } from '../protocol/message.ts'
 import { RECEIVED_TYPES } from '../protocol/type-table.ts'
 import type { Delivery } from './delivery.ts'
 
-/** Your code that handles a message. It may return a promise, which is awaited; its value is ignored. */
+/** A function that handles a message. It may return a promise, which is awaited. The value that it returns is ignored. */
 export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
 
-/** How a handler is registered. */
+/** The options of a handler. */
 export interface HandlerOptions {
   /**
    * The name of the handler, unique in its receiver: 1 to 64 of the characters `a-z0-9._-`, beginning with a letter or a digit. With an
    * inbox, a named handler that succeeded does not run again when the message is retried or redriven. Handlers without a name form one
-   * unit: all of them run again until all have succeeded in one attempt.
+   * unit: all of them run again until all of them have succeeded in the same attempt.
    */
   readonly name?: string
   /**
-   * The maximum number of messages that the handler gets per second from each process, on average: up to a tenth of this number may begin
-   * at once. Further messages wait in the inbox for their turn, which counts as no attempt, while other handlers get them. Needs a `name`,
-   * and an inbox that is not `transactional`. Default: no limit.
+   * The maximum number of messages per second that the handler gets in each process, on average. Up to a tenth of this number may start at
+   * the same time. Further messages wait in the inbox until the handler may get them. The wait does not count as an attempt, and does not
+   * delay other handlers. Needs a `name`, and an inbox that is not `transactional`. Default: no limit.
    */
   readonly maxPerSecond?: number
 }
@@ -65,8 +65,8 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
 }
 
 /**
- * Returns whether one message can match both handlers. Each is given in the form of `HandlerRun.on`: a type, an event or a side of an
- * audience.
+ * Returns whether one message can match both handlers. Each handler is given in the form of `HandlerRun.on`, such as `track`, `track Order
+ * Completed` or `entered high_value_users`.
  */
 export function canShareMessage(one: string, other: string): boolean {
   const meet = (first: string, second: string): boolean =>
@@ -79,7 +79,7 @@ function waysOf(on: string): readonly string[] {
   return on.startsWith('exited ') ? ['identify', 'track Audience Exited'] : [on]
 }
 
-/** Reads how a handler is registered. The name is an empty string for a handler without a name. */
+/** Reads the options of a handler. For a handler without a name, `name` is an empty string. */
 export function readHandlerOptions(call: string, options: HandlerOptions = {}) {
   requireOptions(call, options, ['name', 'maxPerSecond'])
   const { name, maxPerSecond } = options

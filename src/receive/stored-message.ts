@@ -1,4 +1,4 @@
-/** The messages and dead letters of an inbox, as its owner sees them. */
+/** Reads the stored messages and dead letters of an inbox into the form in which the application gets them. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import { STATUS } from '../protocol/error-codes.ts'
@@ -15,13 +15,13 @@ import { type DeadLetterReason, readRetryState, type StoredError } from './inbox
 export interface StoredMessage {
   /** The id of the message in the queue. */
   readonly id: string
-  /** The exact bytes of the body, or everything that is stored when the message is unreadable. `JSON.stringify` shows them as text. */
+  /** The exact bytes of the body; for an unreadable message, all bytes that are stored. `JSON.stringify` writes the bytes as text. */
   readonly bytes: Uint8Array
-  /** The headers of the request, with names in lower case, without those whose names suggest that they hold a secret. */
+  /** The headers of the request, with names in lower case. Headers whose names suggest that they hold a secret are not stored. */
   readonly headers: EndpointHeaders
-  /** The source of the message, when the receiver has several. */
+  /** The source of the message, if the receiver has several sources; undefined otherwise. */
   readonly source: string | undefined
-  /** The proof that was verified: see {@link Delivery.verified}. */
+  /** What was verified when the message arrived: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when the message is unreadable. */
   readonly receivedAt: Date | undefined
@@ -35,14 +35,14 @@ export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
   readonly handler?: string
 }
 
-/** A message that is not retried until it is redriven. */
+/** A dead letter: a message that the inbox does not retry until it is redriven. */
 export interface DeadLetterMessage extends StoredMessage {
   /** The message as it was before any schema was applied; undefined when the bytes are not a valid message. */
   readonly message: ReceivedMessage | undefined
   readonly reason: DeadLetterReason
-  /** The latest error. */
+  /** The error of the last attempt, or the reason why there was no attempt. */
   readonly error: StoredError
-  /** The handlers that are done, and those that failed; undefined when no handler has a name. */
+  /** The names of the handlers that are done, and of those that failed in the last attempt; undefined without named handlers. */
   readonly handlers?: HandlerNames
   /** How many attempts failed. */
   readonly attempts: number
@@ -81,12 +81,12 @@ export function reasonOf(letter: DeadLetter): DeadLetterReason {
   return explain(letter, readRetryState(letter.retryState).error).reason
 }
 
-/** Whether a named handler failed in the last attempt. */
+/** Returns whether a named handler failed in the last attempt. */
 export function failedIn({ retryState }: DeadLetter, handler: string): boolean {
   return readRetryState(retryState).handlers?.failed.includes(handler) === true
 }
 
-/** Finds the reason and the error of a dead letter. When the queue could not read the job, it gave a reason without a stored error. */
+/** Returns the reason and the error of a dead letter. A job that the queue could not read has a reason, but no stored error. */
 function explain(
   { reason, retryState }: DeadLetter,
   error: StoredError | undefined,
@@ -105,7 +105,7 @@ function isReason(reason: string): reason is DeadLetterReason {
   return reason in STATUS || reason === 'crashed'
 }
 
-/** The codes of bodies that a receiver without `custom` refused. Such bodies are not custom messages. */
+/** The error codes of bodies that a receiver without `custom` refused. Such bodies are not custom messages. */
 const INVALID: readonly (string | undefined)[] = ['body_not_json', 'message_invalid', 'message_type_unknown']
 
 export function tryParse(bytes: Uint8Array, takesCustom = true): ReceivedMessage | undefined {

@@ -1,4 +1,6 @@
-/** The transaction of an attempt, or of all attempts of a batch: what handlers write commits together with the completion of the messages. */
+/**
+ * The transaction of an attempt, or of all attempts of a batch: what handlers write commits together with the completion of the messages.
+ */
 
 import type { ClaimedJob, JobTransaction } from '../store/queue-types.ts'
 import type { Deadline } from './deadline.ts'

@@ -1,4 +1,4 @@
-/** Counts the events that have no schema in `events`, and reports each of their messages. */
+/** Counts and reports the track messages whose event has no schema in `events`. */
 
 import { notify } from '../kit/callbacks.ts'
 import { createWarning } from '../kit/warning.ts'
@@ -7,12 +7,12 @@ import type { Delivery } from './delivery.ts'
 import type { EventSchemas } from './schema.ts'
 import type { Tap } from './tap.ts'
 
-/** Receives a message whose event has no schema, and the number of messages of that event so far. */
+/** Receives a message whose event has no schema in `events`, and the number of messages of that event so far. */
 export type OnUnplanned = (message: TrackMessage, unplanned: { readonly count: number }) => unknown
 
-/** The maximum number of events that are counted by name: a sender may use a new name for each message. */
+/** The maximum number of events that are counted by name. It is limited, because a sender may use a new name for each message. */
 const MAX_EVENTS = 1_000
-/** Events with longer names are not counted by name. */
+/** The maximum number of characters in the name of an event that is counted by name. */
 const MAX_NAME = 200
 
 export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned | undefined, tap: Tap) {

@@ -1,31 +1,31 @@
-/** The options of `receiver.work()`, and its wait. */
+/** Reads the options of `receiver.work()`, and waits for the end of its work. */
 
 import { invalidOption, requireInteger, requireOneOf, requireOptions, show } from '../kit/checks.ts'
 import { type Clock, MAX_TIMER_MS } from '../kit/clock.ts'
 import { waitUnlessAborted } from '../kit/timeout.ts'
 
-/** When the work ends. Pass `forMs`, `until` or both. */
+/** The options of `work`, which determine when the work ends. Pass `forMs`, `until` or both. */
 export interface ReceiverWorkOptions {
   /** How long to work, in milliseconds. Default: until the inbox is empty. */
   readonly forMs?: number
   /**
-   * `'empty'` ends the work once no message is due and none waits for its turn; retries that become due later stay in the inbox. Default:
-   * works for all of `forMs`.
+   * `'empty'` ends the work once no message is due or waits because of a handler's `maxPerSecond`. Retries that become due later stay in
+   * the inbox. Default: the work continues for all of `forMs`.
    */
   readonly until?: 'empty'
   /** Ends the work when the signal aborts. */
   readonly signal?: AbortSignal
 }
 
-/** The result of the work. */
+/** The result of a call of `work`. */
 export interface WorkResult {
-  /** How many messages were completed. */
+  /** How many messages were handled and are complete. */
   readonly handled: number
-  /** How many attempts failed: their messages are retried, or are dead letters. */
+  /** How many attempts failed. Their messages will be retried, or are dead letters. */
   readonly failed: number
   /**
-   * How many messages are still waiting, whether due now or later. On PostgreSQL, this is the latest pg-boss count, which may be a
-   * minute old.
+   * How many messages are still waiting, whether due now or later. On PostgreSQL, this is the latest pg-boss count, which may be a minute
+   * old.
    */
   readonly left: number
 }
@@ -58,11 +58,11 @@ export interface WorkEnd {
   /** When the work ends at the latest, on the monotonic clock. */
   readonly endsAt: number
   readonly signal: AbortSignal
-  /** Returns whether the inbox is empty; undefined when the work continues even then. */
+  /** Returns whether the inbox is empty; undefined if an empty inbox does not end the work. */
   readonly isEmpty: (() => Promise<boolean>) | undefined
 }
 
-/** Waits for the end of the work. Resolves to whether the work ended because the inbox was empty. */
+/** Waits until the work ends. Resolves to whether it ended because the inbox was empty. */
 export async function waitForEnd({ clock, endsAt, signal, isEmpty }: WorkEnd): Promise<boolean> {
   const longestMs = isEmpty === undefined ? MAX_TIMER_MS : LOOK_MS
   while (!signal.aborted && clock.monotonic() < endsAt) {
