@@ -1,4 +1,4 @@
-/** One attempt at handling a message: what its handlers get, and the data that is reported about the attempt. */
+/** One attempt to handle a message: the arguments of its handlers, and the data that is reported about the attempt. */
 
 import type { Clock } from '../kit/clock.ts'
 import type { HooklineError } from '../protocol/error.ts'
@@ -9,7 +9,8 @@ import type { HandlerRun } from './events.ts'
 import type { Member } from './transaction.ts'
 
 /**
- * Which handlers of a message in an inbox are done, have failed or wait, by name. The empty name stands for all handlers without a name.
+ * The names of the handlers of a message in an inbox that are done, have failed or wait. The empty name stands for all handlers without a
+ * name.
  */
 export interface Progress extends HandlerNames {
   /** The handlers that succeeded, including in earlier attempts. */

@@ -1,4 +1,4 @@
-/** Bodies that are arrays of messages, which a signature covers as a whole. */
+/** Splits batches: bodies that are JSON arrays of messages. The signature covers such a body as a whole. */
 
 import { HooklineError } from '../protocol/error.ts'
 import { idOfKey } from '../protocol/id.ts'
@@ -14,7 +14,7 @@ export interface Incoming {
   readonly parse: () => ReceivedMessage
 }
 
-/** Splits a batch into its elements. A body that is not an array, or a batch that is refused as a whole, is returned as one message. */
+/** Splits a batch into its elements. Returns any other body, and a batch that is refused as a whole, as one message. */
 export function splitBatch(parts: DeliveryParts, limit: number, takesCustom: boolean): Incoming | Incoming[] {
   try {
     const value = parseJson(parts.bytes)

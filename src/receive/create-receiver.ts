@@ -1,4 +1,4 @@
-/** createReceiver(): options, handlers and lifecycle around the receive algorithm. */
+/** createReceiver(): combines options, handlers, inbox and receive algorithm, and controls the lifecycle of a receiver. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bodyTooLarge } from '../host/body.ts'
@@ -150,7 +150,7 @@ export function createReceiver<
     await withTimeout(requests.stop(), Math.max(graceMs, ANSWERS_MS), clock)
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - startedAt)))
     await dedupe?.close(restMs)
-    const left = await inbox?.close(restMs) // Now refuses requests that wait for an engine that does not respond.
+    const left = await inbox?.close(restMs) // Also refuses requests that still wait for an engine that does not respond.
     await nextTurn() // Gives hosts time to write the last answers.
     settings.log.flush()
     return left ?? []

@@ -1,16 +1,19 @@
-/** The deadline of a request, or of one attempt at a message in the inbox. */
+/** The deadline of a request, or of one attempt to handle a message of the inbox. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import type { Deadlines, Deadline as Timer } from '../kit/deadlines.ts'
 import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
 
-/** The code and the text of the error if the deadline passes, by the stage of handling a message. */
+/** The code and the text of the error when the deadline passes, for each stage of a request or of an attempt. */
 const STAGES = {
   body: ['body_timeout', 'The body did not arrive in time. Send it again.'],
-  secret: ['secret_unavailable', 'The secret provider did not respond in time. Make it respond or fail sooner.'],
+  secret: [
+    'secret_unavailable',
+    'The secret provider did not respond in time. Make the provider respond or fail sooner.',
+  ],
   inbox: ['inbox_unavailable', 'The inbox did not store the message in time. Send the message again.'],
   dedupe: ['dedupe_unavailable', 'The dedupe store did not respond in time. Send the message again.'],
-  confirm: ['dedupe_unavailable', 'The dedupe store did not confirm in time. Check the store.'],
+  confirm: ['dedupe_unavailable', 'The dedupe store did not confirm the claim of a message in time. Check the store.'],
   handlers: [
     'handler_timeout',
     'The handlers did not finish in time. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
@@ -62,8 +65,8 @@ export class Deadline {
   }
 
   /**
-   * Starts a stage: if the deadline passes from now on, its error is the one of this stage. If the deadline has already passed, throws its
-   * error.
+   * Starts a stage. If the deadline passes during the stage, its error is that of the stage. Throws the error of the deadline if it has
+   * already passed.
    */
   startStage(stage: Stage): void {
     if (this.#error !== undefined) throw this.#error
@@ -71,10 +74,10 @@ export class Deadline {
   }
 
   /**
-   * Waits for work. Rejects with the error of the deadline when the deadline passes first; the work itself continues. Waits can nest: the
-   * deadline ends the innermost one.
+   * Waits for work. Rejects with the error of the deadline if the deadline passes first; the work itself continues. Waits can nest: the
+   * deadline ends the innermost wait.
    *
-   * @param onLateError Receives what the work throws after the deadline.
+   * @param onLateError Receives the error of work that fails after the deadline.
    */
   wait<T>(work: T | PromiseLike<T>, onLateError?: (error: unknown) => void): T | Promise<T> {
     if (!isThenable(work)) return work
@@ -102,13 +105,14 @@ export class Deadline {
   }
 
   /**
-   * Starts the timer in a method of its own: an error keeps alive the closure that created it, which here reaches nothing but this object.
+   * Starts the timer. This is a method of its own, because an error keeps alive the closure in which it was created: here, that closure
+   * reaches only this object.
    */
   #startTimer(): void {
     this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
 
-  /** Ends the innermost wait with the given error. Default: the error of the stage. */
+  /** Ends the innermost wait with an error, and aborts the signal. Default: the error of the stage. */
   pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error

@@ -82,7 +82,7 @@ export function readEnvelope(stored: Uint8Array): DeliveryParts {
   return {
     method,
     headers,
-    bytes: Buffer.from(bodyOf(envelope)), // A queue in memory needs the original for the next attempt.
+    bytes: Buffer.from(bodyOf(envelope)), // A copy, because a queue in memory needs the original bytes for the next attempt.
     bodySource: source,
     receivedAt: at,
     verified: signature !== undefined && (hasHeader ? 'header' : 'signature'),
@@ -117,9 +117,9 @@ function readHead(stored: Uint8Array): Head {
   } catch {
     // The error of JSON.parse is not passed on, because it quotes its input.
   }
-  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('this one has another format')
-  if (head.hookline !== VERSION) throw unreadable(`this one has version ${head.hookline}`)
-  if (!isHead(head)) throw unreadable('this one lacks fields')
+  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('has another format')
+  if (head.hookline !== VERSION) throw unreadable(`has version ${head.hookline}, not ${VERSION}`)
+  if (!isHead(head)) throw unreadable('lacks fields')
   return head
 }
 
@@ -145,9 +145,6 @@ function isTime(at: unknown): boolean {
 }
 
 function unreadable(reason: string): HooklineError {
-  const rule = `A message of an inbox must be an envelope of version ${VERSION}`
-  return new HooklineError(
-    'internal',
-    `${rule}: ${reason}. Redrive the message with the release that wrote it, or drop the message.`,
-  )
+  const advice = 'Redrive the message with the release that wrote it, or drop the message.'
+  return new HooklineError('internal', `The inbox cannot read the stored message: the data ${reason}. ${advice}`)
 }

@@ -4,8 +4,8 @@ import { describeError, HooklineError } from '../protocol/error.ts'
 import { locateIssues } from './schema-issues.ts'
 
 /**
- * Explains an error to the owner of the endpoint: what the first failed handler threw, or where a value does not match its schema. The
- * sender gets only the message of the error. Never throws, whatever was thrown.
+ * Explains an error to the owner of the endpoint: the value that the first failed handler threw, or where a value does not match its
+ * schema. The sender gets only the message of the error. Never throws, whatever value it gets.
  */
 export function explainError(thrown: unknown): string {
   if (!(thrown instanceof HooklineError)) return describeError(thrown)
@@ -27,7 +27,7 @@ function nameOf(thrown: unknown): string {
   }
 }
 
-/** Whether the message itself is at fault, so that sending it again would not help. */
+/** Returns whether the message itself is at fault, so that sending it again would not help. */
 export function isUnusable(error: unknown): error is HooklineError {
   return error instanceof HooklineError && error.status < 500
 }

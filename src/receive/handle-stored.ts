@@ -87,7 +87,6 @@ function retryStateOf({ claimCount, retryState }: ClaimedJob): RetryState {
   return readRetryState(retryState, { attempts: claimCount - 1, releases: 0 })
 }
 
-/** Handles the messages of an inbox. */
 export class StoredMessages {
   readonly #inbox: InboxSettings
   readonly #receiver: HandlingSettings
@@ -191,7 +190,7 @@ export class StoredMessages {
       }
       held = this.#room?.enter(job.body.byteLength, this.#handlers.matchAlone(wire))
       if (held?.place !== undefined) await held.place
-      deadline.startStage('handlers') // Throws if the receiver has closed meanwhile.
+      deadline.startStage('handlers') // Throws if the attempt was stopped while it waited.
       await deadline.wait(this.#runHandlers(claimed, { wire, parts, deadline, held }), (error) =>
         this.#reportLate(error, claimed, deadline),
       )
@@ -242,7 +241,7 @@ export class StoredMessages {
     await inTransaction([member], (db) => dispatch(new ReceivedDelivery({ ...parts, db }, deadline)))
   }
 
-  /** Reports what handlers throw after the deadline. Errors of handlers that `close` told to stop are expected, and not reported. */
+  /** Reports errors of handlers after the deadline. Errors of handlers that `close` or `work` stopped are expected, and not reported. */
   #reportLate(error: unknown, { delivery, wire }: ClaimedMessage, deadline: Deadline): void {
     if (error === deadline.error || deadline.error?.code === 'shutting_down') return
     this.#tap.reportLate(toError(error), { delivery, message: wire })
@@ -321,7 +320,7 @@ export class StoredMessages {
     }
   }
 
-  /** Tells all handlers to stop. Their messages are released. */
+  /** Tells all handlers to stop, and releases their messages. */
   readonly stop = (): void => {
     for (const stop of this.#stops) stop()
   }

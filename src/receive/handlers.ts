@@ -1,4 +1,4 @@
-/** The registry behind on(): handlers by type, event name and audience, and handlers for every message; and the dispatch to them. */
+/** Registers the handlers of a receiver by type, event and audience, and calls those that match a message. */
 
 import { isThenable } from '../kit/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../kit/checks.ts'
@@ -36,7 +36,7 @@ interface Registered {
 
 type Registry = Map<string, Registered[]>
 
-/** The maximum number of warnings: a sender chooses the names in them, and could cause any number of warnings. */
+/** The maximum number of warnings. Without it, senders could cause any number, because they choose the names in the warnings. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 
@@ -77,8 +77,7 @@ export class Handlers {
     return this.#ignored
   }
 
-  /** The batch handlers. */
-  get batched(): readonly BatchedHandler[] {
+  get batchHandlers(): readonly BatchedHandler[] {
     const all = this.#all().flatMap(({ batched }) => batched ?? [])
     return [...new Set(all)] // A handler for several types is registered for each of them, so it appears several times.
   }
@@ -95,7 +94,7 @@ export class Handlers {
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
     if (this.#isStarted)
       throw new TypeError(
-        '`onBatch` must be called before `start()`, because it determines how many jobs the inbox claims. Move the call there.',
+        '`onBatch` must be called before `start()`, because it determines how many messages the inbox claims. Call `onBatch` first.',
       )
     this.#register('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
@@ -122,7 +121,7 @@ export class Handlers {
         'onAudience: options',
         'must contain `entered` or `exited`',
         undefined,
-        'Pass a function as one of them.',
+        'Pass a function for one of them, or for both.',
       )
     }
     for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
@@ -130,7 +129,7 @@ export class Handlers {
     const how = readHandlerOptions('onAudience', options)
     const pace = this.#createPace('onAudience', how.maxPerSecond)
     this.#addName('onAudience', how.name)
-    for (const side of sides) this.#refuseMixed('onAudience', `${side} ${trait}`, false)
+    for (const side of sides) this.#refuseMixed(`${side} ${trait}`, false)
     const order = this.#audiences++
     for (const side of sides) {
       const on = `${side} ${trait}`
@@ -140,7 +139,9 @@ export class Handlers {
     this.#size++
   }
 
-  /** Refuses, from now on, the first handler for a type, an event or an audience: the inbox completes messages that no handler matches. */
+  /**
+   * Refuses later handlers for a type, event or audience that has no handler yet, because the inbox completes messages without a handler.
+   */
   start(): void {
     this.#isStarted = true
     for (const registry of [this.#byType, this.#byEvent]) {
@@ -148,12 +149,12 @@ export class Handlers {
     }
   }
 
-  /** Whether any handler matches a message. With `only`, handlers without one of these names do not count. */
+  /** Returns whether a handler matches a message. With `only`, handlers without one of these names do not count. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
 
-  /** Whether any handler that gets single messages, not batches, matches a message. */
+  /** Returns whether a message matches a handler that gets single messages, not batches. */
   matchAlone(wire: ReceivedMessage): boolean {
     return this.#handlersFor(wire).some((registered) => !isBatched(registered))
   }
@@ -164,14 +165,14 @@ export class Handlers {
       if (this.#names.has(name)) continue
       const near = nearest(name, [...this.#names])
       const advice =
-        near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
-      throw invalidOption(option, 'must be a list of names of handlers', show(name), advice)
+        near === undefined ? 'Pass the `name` with which a handler was registered.' : `Did you mean ${show(near)}?`
+      throw invalidOption(option, 'must contain only names of handlers of this receiver', show(name), advice)
     }
   }
 
   /**
-   * Gives the handlers of a message their turns, and records those that must wait. Returns false only if all handlers that are left must
-   * wait.
+   * Determines which handlers of a message must wait because of their pace, and records their turns in the progress. Returns false only if
+   * all handlers that are left must wait.
    */
   takeTurns(wire: ReceivedMessage, progress: Progress): boolean {
     const { only, done, turns: before } = progress
@@ -215,26 +216,24 @@ export class Handlers {
     if (by === 'event' && this.#settings.strictEvents) this.#requirePlanned(call, keys)
     const onOf = (key: string): string => (by === 'type' ? key : `track ${key}`)
     for (const key of keys) if (!registry.has(key)) this.#refuseAfterStart(call, key)
-    for (const key of keys) this.#refuseMixed(call, onOf(key), registered.batched !== undefined)
+    for (const key of keys) this.#refuseMixed(onOf(key), registered.batched !== undefined)
     this.#addName(call, registered.name)
     for (const key of keys) append(registry, key, { ...registered, on: onOf(key) })
     this.#size += keys.size
   }
 
   /**
-   * In a transactional inbox, refuses a handler if it and a batch handler could get the same message: each of the two would need a
+   * In a transactional inbox, refuses a handler if it and a batch handler could get the same message, because each of the two would need a
    * transaction of its own.
    */
-  #refuseMixed(call: string, on: string, isOfBatches: boolean): void {
+  #refuseMixed(on: string, isOfBatches: boolean): void {
     if (this.#settings.inbox?.transactional !== true) return
     const other = this.#all().find((each) => (isOfBatches || isBatched(each)) && canShareMessage(on, each.on))
     if (other === undefined) return
-    const rule = 'must not share messages with a batch handler in an inbox with `transactional`'
-    throw invalidOption(
-      call,
-      rule,
-      `handlers for ${show(on)} and ${show(other.on)}`,
-      'Do both in one `onBatch` handler.',
+    const reason = `The handlers for ${show(on)} and ${show(other.on)} may get the same message.`
+    const advice = 'Do the work of both in one `onBatch` handler.'
+    throw new TypeError(
+      `With \`inbox.transactional\`, a handler must not share messages with a batch handler. ${reason} ${advice}`,
     )
   }
 
@@ -278,7 +277,7 @@ export class Handlers {
     this.#ignored += 1
     attempt.isIgnored = true
     const effect = 'such messages are answered 200 and ignored'
-    if (wire.type === 'track') this.#warn('messages of the event', wire.event, effect)
+    if (wire.type === 'track') this.#warn('messages with the event', wire.event, effect)
     else this.#warn(`messages of the type ${wire.type}`, undefined, effect)
   }
 
@@ -286,11 +285,11 @@ export class Handlers {
     this.#isDispatched = true
     if (this.#byType.get('track')?.length || this.#byType.get('*')?.length) return
     for (const event of this.#schemas) {
-      if (!this.#byEvent.get(event)?.length) this.#warn('the schema of', event, 'it has no effect')
+      if (!this.#byEvent.get(event)?.length) this.#warn('the event', event, 'its schema has no effect')
     }
   }
 
-  /** Warns once that a handler is missing. Does not warn when there are no handlers at all: `receive` may be called only for its result. */
+  /** Warns once that a handler is missing. Does not warn without any handler, because `receive` may be called only for its result. */
   #warn(what: string, event: string | undefined, effect: string): void {
     const name = event?.slice(0, MAX_NAME)
     const subject = name === undefined ? what : `${what} '${escaped(name)}'`
@@ -300,7 +299,7 @@ export class Handlers {
     const near = name === undefined ? undefined : nearest(name, others)
     const hint = near
       ? `Did you mean '${near}'?`
-      : 'Register a handler with `on`, or an empty function to ignore such messages.'
+      : 'Register a handler with `on`, or an empty function to ignore such messages without this warning.'
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -313,7 +312,8 @@ export class Handlers {
   }
 
   /**
-   * Returns the handlers for the audiences that a message is about. Iterates over the message, because a receiver may have many audiences.
+   * Returns the handlers for the audiences that a message is about. Iterates over the traits of the message, not over the audiences,
+   * because a receiver may have many audiences.
    */
   #audienceHandlersFor(message: ReceivedMessage): Registered[] {
     const matching: Registered[] = []
@@ -325,9 +325,9 @@ export class Handlers {
 
   #refuseAfterStart(call: string, key: string): void {
     if (!this.#isStarted) return
-    const rule = 'must be called before `start()` for messages that have no handler yet'
-    const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
-    throw invalidOption(call, rule, `the first handler for ${show(key)} after \`start()\``, advice)
+    const rule = `must be called before \`start()\` for ${show(key)}, which has no handler yet`
+    const advice = `Call \`${call}\` first, because the inbox completes messages that no handler matches.`
+    throw invalidOption(call, rule, undefined, advice)
   }
 }
 
@@ -338,8 +338,8 @@ function isBatched({ batched }: Registered): boolean {
 }
 
 /**
- * Creates a stand-in for a handler that a replay calls but that this process does not have. It fails, because a newer process may have the
- * handler.
+ * Creates a stand-in for a handler that a replay calls but that this process does not have. The stand-in throws so that the message is
+ * retried, because another process may have the handler.
  */
 function absentHandler(name: string): Registered {
   function handler(): never {
@@ -349,25 +349,25 @@ function absentHandler(name: string): Registered {
   return { on: 'replay', name, order: 0, handler }
 }
 
-/** Adds a value to the list of a key, without copying the list: copying it for each of many handlers would take quadratic time. */
+/** Adds a value to the list of a key. Does not copy the list, because copying it for each of many handlers would take quadratic time. */
 function append(registry: Registry, key: string, value: Registered): void {
   const list = registry.get(key)
   if (list === undefined) registry.set(key, [value])
   else list.push(value)
 }
 
-/** The sender gets this text, so it says nothing about what was thrown. */
+/** The sender gets this text, so it contains nothing of the value that the handler threw. */
 const HANDLER_FAILED = 'A handler failed. Send the message again.'
 
-/** Calls the handlers, and traces them if anything subscribes to the traces. Hot path: creates nothing for a trace before that is known. */
+/** Calls the handlers, and traces them if the channel has a subscriber. Hot path: creates the objects of a trace only for a subscriber. */
 function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   if (handlers.length === 0 || !handling.hasSubscribers) return callEach(handlers, attempt)
   return traceHandlers(attempt, () => callEach(handlers, attempt))
 }
 
 /**
- * Calls the handlers. When one fails, throws if no handler returned a promise, and rejects otherwise. A handler may throw undefined, so
- * `fail` replaces undefined with an error for {@link addRun}.
+ * Calls the handlers. If one fails, throws when no handler returned a promise, and rejects otherwise. A handler may throw undefined, so
+ * `fail` passes an error in place of undefined to {@link addRun}.
  */
 function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
@@ -399,7 +399,7 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
   const throwIfAnyFailed = (): undefined => {
     if (failures.length === 0) return
     if (attempt.batching?.member?.error !== undefined) throw attempt.batching.member.error
-    const cause = new AggregateError(failures, 'handlers failed')
+    const cause = new AggregateError(failures, 'Handlers failed. See `errors` of this error.')
     throw new HooklineError('handler_failed', HANDLER_FAILED, { cause })
   }
   if (inBatches.length > 0) void Promise.all(pending).then(attempt.batching?.leavePlace)

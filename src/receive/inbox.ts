@@ -1,4 +1,4 @@
-/** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in an orderly way. */
+/** The inbox of a receiver: stores messages in its queue, controls when they are handled, and closes the queue. */
 
 import { requireKey } from '../kit/checks.ts'
 import { unref } from '../kit/clock.ts'
@@ -56,7 +56,6 @@ const START_MS = 10_000
 /** How long releasing messages may take when the work ends, in milliseconds. */
 const RELEASE_MS = 1_000
 
-/** The inbox of a receiver. */
 export class Inbox {
   readonly timeoutMs: number
   readonly letters: ReturnType<typeof createLetters<DeadLetterMessage>>
@@ -65,7 +64,7 @@ export class Inbox {
   readonly #receiver: InboxReceiver
   readonly #handlers: Handlers
   readonly #queue: Queue
-  /** The timer that checks whether `start` was called. The first message starts the timer. */
+  /** The timer of the check that messages are handled. The first message starts the timer. */
   #startTimer: unknown
   #isPaused = false
   /** Handles the messages; undefined until `start` or `work` is called. */
@@ -165,9 +164,9 @@ export class Inbox {
     // only the one at fault loses its claim again.
     const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
     const onUnreadable = (letter: DeadLetter): void => this.#reportUnreadable(letter)
-    const { batched } = this.#handlers
-    const sum = (bound: 'maxMessages' | 'maxBytes') => batched.reduce((all, handler) => all + handler[bound], 0)
-    const batches = batched.length === 0 ? undefined : new BatchRoom(concurrency, sum('maxBytes'), () => wake())
+    const { batchHandlers } = this.#handlers
+    const sum = (bound: 'maxMessages' | 'maxBytes') => batchHandlers.reduce((all, handler) => all + handler[bound], 0)
+    const batches = batchHandlers.length === 0 ? undefined : new BatchRoom(concurrency, sum('maxBytes'), () => wake())
     const pace = maxPerSecond === undefined ? undefined : createRoom(maxPerSecond, this.#receiver.clock)
     const stored = new StoredMessages(this.#settings, this.#receiver, this.#handlers, this.suppression, batches)
     const handle: HandleJob = (...claimed) => {
@@ -182,11 +181,11 @@ export class Inbox {
       ...(maxPerSecond !== undefined && { maxPerSecond }),
     })
     this.#receiver.clock.clearTimeout(this.#startTimer)
-    this.#startTimer = 'none' // No later message sets the timer.
+    this.#startTimer = 'none' // With this value, later messages do not set the timer.
     return stored
   }
 
-  /** Whether `pause` was called last, not `resume`. */
+  /** Whether this process is paused: `pause` was called, and `resume` was not called since then. */
   get isPaused(): boolean {
     return this.#isPaused
   }
@@ -235,7 +234,7 @@ export class Inbox {
   }
 
   async close(graceMs: number): Promise<readonly StoredMessage[]> {
-    for (const handler of this.#handlers.batched) handler.close()
+    for (const handler of this.#handlers.batchHandlers) handler.close()
     this.#closing.abort()
     return (await this.#queue.close({ graceMs })).map(readStored)
   }
@@ -250,7 +249,7 @@ export class Inbox {
     this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
-  /** Warns after a few seconds if messages are still due then, because no process handles them. */
+  /** Warns after START_MS if messages are still due then, because no process handles them. */
   #warnUnlessStarted(): void {
     const check = () =>
       void this.#queue.counts().then(
@@ -263,7 +262,7 @@ export class Inbox {
   #warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     const { clock, log } = this.#receiver
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
-    // A silent log means that there is an `onError`, which does not get this warning: no request failed.
+    // The log is silent if the receiver has an `onError`. That function does not get this warning, because no request failed.
     if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
@@ -285,11 +284,13 @@ export class Inbox {
 
   #logFor(call: string): QueueLog {
     if (this.#settings.history !== undefined && this.#queue.log !== undefined) return this.#queue.log
-    throw new TypeError(`\`${call}\` needs a history. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`)
+    throw new TypeError(
+      `\`${call}\` needs the option \`history\` of the inbox. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`,
+    )
   }
 }
 
-/** Loads the code of the history on first use: most receivers never need it. */
+/** Loads the code of the history on first use, because most receivers never need it. */
 const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =

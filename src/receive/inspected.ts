@@ -1,4 +1,4 @@
-/** Lets an inspector read the secrets and schemas of a receiver, which the receiver itself does not show. */
+/** Lets an inspector read the secrets and the schemas of a receiver, which the receiver itself does not expose. */
 
 import { SOURCE_NAME_LIMIT } from '../protocol/limits.ts'
 import type { ReceiverOptions } from './receiver-options.ts'
@@ -14,7 +14,7 @@ export function rememberOptions(receiver: object, options: ReceiverOptions): voi
 
 /**
  * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`. Calls the functions that the
- * receiver was given, not its cache, and waits as long as they take. Rejects when one of them fails. Returns an empty list for a receiver
+ * receiver was given, not its cache, and waits for them without a limit. Rejects if one of them fails. Returns an empty list for a receiver
  * of unsigned messages, for an unknown source, and for an object that `createReceiver` did not make.
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
@@ -28,7 +28,7 @@ export async function secretsOf(receiver: object, request: SourceRequest): Promi
   return [await readSecret()].flat().filter((each) => each !== undefined)
 }
 
-/** The names of everything that has a schema. */
+/** The names of the events and the message types that have a schema. */
 export interface Schemas {
   /** The names of the events; undefined without the `events` option. */
   readonly events: readonly string[] | undefined

@@ -18,8 +18,8 @@ export interface Subject {
 }
 
 /**
- * Describes an error in a line of the log. Names the delivery only when it is authentic or was parsed: in any other delivery, a stranger
- * may have chosen everything.
+ * Describes an error in a line of the log. Names the delivery only if it is authentic or was parsed, because a stranger may have chosen
+ * everything in any other delivery.
  */
 export function describe(
   error: HooklineError,
@@ -67,7 +67,7 @@ const LOST = 'The sender will not send the message again. To keep such messages,
 export const MISMATCH =
   'X-Signature does not match the body. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all of this is the case, the request is forged.'
 
-export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which may differ from what was sent. ${KEEP_THE_BYTES}`
+export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which may differ from the bytes that were sent. ${KEEP_THE_BYTES}`
 
 export const NO_HANDLER =
   'A message was answered 200, but no handler is registered. Call `on` before the server listens.'

@@ -1,10 +1,10 @@
-/** The pace of an inbox or of one of its handlers: the maximum number of messages per second in this process. */
+/** Limits how many messages per second an inbox, or one of its handlers, gets in this process. */
 
 import type { Clock } from '../kit/clock.ts'
 import { createTokenBucket } from '../kit/token-bucket.ts'
 import type { Room } from '../store/queue-types.ts'
 
-/** Limits the claims of an inbox. The caller takes a token for each message that it begins to handle. */
+/** Creates a room that limits the claims of an inbox. The caller takes a token for each message that it begins to handle. */
 export function createRoom(maxPerSecond: number, clock: Clock): Room & { take(): void } {
   const bucket = createTokenBucket(maxPerSecond)
   return {
@@ -25,11 +25,13 @@ export function smallerRoom(one: Room | undefined, other: Room | undefined): Roo
 
 const BURST_MS = 100
 
-/** Gives messages their turns. */
+/** Gives each message of a handler its turn: the earliest time at which the handler gets the message. */
 export class Pace {
   readonly #maxPerSecond: number
   readonly #clock: Clock
-  /** Holds the tokens of a whole second: an engine that looks for due jobs twice a second finds the jobs of half a second at once. */
+  /**
+   * Holds the tokens of a whole second, because an engine that looks for due jobs twice a second finds the jobs of half a second at once.
+   */
   readonly #bucket: ReturnType<typeof createTokenBucket>
   /** When the next free turn begins, on the monotonic clock. */
   #freeAt = Number.NEGATIVE_INFINITY
@@ -44,7 +46,7 @@ export class Pace {
    * Returns undefined if the message may be handled now; otherwise, the time of its turn, in milliseconds since the epoch. A message
    * without a turn gets one after all earlier turns, so that a message that has a turn waits only once.
    *
-   * @param turn What an earlier call returned for this message.
+   * @param turn The time that an earlier call returned for this message.
    */
   turnOf(turn?: number): number | undefined {
     const now = this.#clock.monotonic()

@@ -1,4 +1,4 @@
-/** The receive algorithm, from top to bottom: the first step that fails determines the answer. */
+/** The receive algorithm: reads, verifies, parses, and handles or stores a request. The first step that fails determines the answer. */
 
 import { accepted, duplicate, problem } from '../host/answer.ts'
 import type { EndpointBody } from '../host/body.ts'
@@ -32,7 +32,7 @@ export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 /** The result of a message. */
 type Ended = Succeeded | Failed
 
-/** The message was handled or stored. */
+/** The result of a message that was handled or stored. */
 interface Succeeded {
   readonly delivery: Delivery
   readonly message: ReceivedMessage
@@ -47,7 +47,7 @@ interface Failed {
   readonly error: HooklineError
 }
 
-/** Answers requests with the receive algorithm. */
+/** Answers the requests of a receiver. */
 export class RequestReceiver {
   readonly #settings: ReceiverSettings
   readonly #tap: Tap
@@ -103,7 +103,8 @@ export class RequestReceiver {
   }
 
   /**
-   * Receives a request. Hot path: awaits only promises, and does not spread objects, which took more than half of the time for a request.
+   * Receives a request. Hot path: awaits only promises, and spreads no objects, because spreading took more than half of the time of a
+   * request.
    */
   async #receive(given: GivenRequest, read: ReadBody, deadline: Deadline, startedAt: number): Promise<Received> {
     const { findKeys, headerName, methods, batches, batchLimit, takesCustom } = this.#settings
@@ -163,7 +164,7 @@ export class RequestReceiver {
     return this.#tap.publishAnswered(request, batch, this.#answerToBatch(ended), startedAt)
   }
 
-  /** Handles messages one after the other, so that a copy in the same batch finds what the first one left in the dedupe store. */
+  /** Handles messages one after the other, so that the dedupe store already knows a message when its copy in the same batch is handled. */
   async #handleAll(incoming: readonly Incoming[], request: GivenRequest, deadline: Deadline): Promise<Ended[]> {
     const ended: Ended[] = []
     for (const each of incoming) {
@@ -287,7 +288,7 @@ export class RequestReceiver {
   }
 
   /**
-   * Passes `source_unknown` to `onRejected`, after the answer: otherwise the response time would tell a stranger that the source is
+   * Passes `source_unknown` to `onRejected` after the answer, because otherwise the response time would tell a stranger that the source is
    * unknown.
    */
   #passUnknownSource(error: HooklineError, { path, headers }: GivenRequest): void {
@@ -372,7 +373,7 @@ function refusalOf(error: HooklineError, methods: readonly string[]) {
   return { ...problem(answered, methods), ok: false as const, error }
 }
 
-/** Whether a refused message must not be lost: it is authentic, and the sender does not send it again. */
+/** Returns whether a refused message must be kept, because it is authentic and the sender will not send it again. */
 function mustBeKept(error: HooklineError, { verified }: Pick<Delivery, 'verified'>): boolean {
   return verified !== false && isUnusable(error)
 }

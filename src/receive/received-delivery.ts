@@ -1,4 +1,4 @@
-/** The delivery that a handler gets. */
+/** Creates the delivery that a handler gets. */
 
 import { hash } from 'node:crypto'
 import type { BodySource } from '../host/body.ts'
@@ -17,7 +17,7 @@ interface Arrival {
   readonly receivedAt: number
 }
 
-/** The result of the verification. */
+/** The result of verifying a request. */
 export interface Proof {
   readonly verified: Delivery['verified']
   /** The signature of the bytes with the oldest secret, or with the oldest value of the header; undefined when nothing was checked. */
@@ -36,7 +36,9 @@ export interface DeliveryParts extends Arrival, Proof {
   readonly db?: TransactionClient | undefined
 }
 
-/** A delivery that computes its costly fields when they are read. Its data is in private fields, which JSON and the console do not show. */
+/**
+ * A delivery that computes costly fields only when they are read. Their data is in private fields, which JSON and the console do not show.
+ */
 export class ReceivedDelivery implements Delivery {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
@@ -82,14 +84,14 @@ export class ReceivedDelivery implements Delivery {
     return this.#parts.db
   }
 
-  /** Returns what a log may show: the body as text, and no headers, because headers may hold secrets. */
+  /** Returns the fields that a log may show, with the body as text. Leaves out the headers, because they may hold secrets. */
   toJSON(): object {
     const { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
     return { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
   }
 }
 
-/** Makes a key that the application chose unique to the source of the message: two sources may use the same keys. */
+/** Combines a key that the application chose with the source of the message, because two sources may use the same keys. */
 export function keyWithin(source: string | undefined, key: string): string {
   return source === undefined ? key : JSON.stringify([source, key])
 }
@@ -97,7 +99,7 @@ export function keyWithin(source: string | undefined, key: string): string {
 /** Returns at least 32 hexadecimal digits, the same for each retry of the delivery. */
 function digestOf({ method, signature, source, bytes }: DeliveryParts): string {
   const other = method === 'POST' ? '' : `${method} ` // The same bytes sent with another method are not a copy.
-  // Anyone can send unsigned bytes, so they must not yield an id that a key of the application yields.
+  // Anyone can send unsigned bytes, so their id must never equal an id that is derived from a key of the application.
   if (signature === undefined) return sha256(`${other}unsigned ${sha256(bytes)}`)
   return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
 }

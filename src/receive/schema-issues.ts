@@ -1,12 +1,12 @@
 /**
- * Describes the issues that a schema found. Anyone may see the codes of issues, but only the owner of the endpoint sees where they are: the
- * keys of a message are data, too.
+ * Describes the issues that a schema found. Anyone may see the codes of issues, but only the owner of the endpoint may see where they are,
+ * because the keys of a message are data, too.
  */
 
 import type { SchemaIssue } from '../protocol/error.ts'
 
 const MAX_ISSUES = 3
-/** The maximum number of keys to show of one path: a value may be nested as deeply as its body is long. */
+/** The maximum number of keys to show of one path. It is limited, because a body may be nested very deeply. */
 const MAX_DEPTH = 10
 const MAX_CODES = 5
 
@@ -18,7 +18,7 @@ export function countIssues(issues: readonly SchemaIssue[]): string {
   return `${issues.length} ${issues.length === 1 ? 'issue' : 'issues'}${shown.length === 0 ? '' : `: ${shown.join(', ')}`}`
 }
 
-/** Says where the first issues are: `items.0.sku (too_small), prices.* (invalid_type), and 2 more`. */
+/** Lists where the first issues are: `items.0.sku (too_small), prices.* (invalid_type), and 2 more`. */
 export function locateIssues(issues: readonly SchemaIssue[]): string {
   const shown = issues.slice(0, MAX_ISSUES).map((issue) => {
     const { keys, code } = readIssue(issue)
@@ -38,14 +38,16 @@ export function readIssue(issue: SchemaIssue): {
   return { keys: keys.map((key) => (typeof key === 'number' ? key : showKey(key))), code: codeOf(issue) }
 }
 
-/** Returns the code of an issue, which Standard Schema does not define: zod and arktype call it `code`, valibot `type`. */
+/**
+ * Returns the code of an issue. Standard Schema does not define codes: zod and arktype call the field `code`, and valibot calls it `type`.
+ */
 function codeOf(issue: SchemaIssue): string | undefined {
   const { code, type }: SchemaIssue & { readonly code?: unknown; readonly type?: unknown } = issue
   const name = code ?? type
   return typeof name === 'string' && /^[a-z][\w.-]{0,39}$/i.test(name) ? name : undefined
 }
 
-/** Returns a key that looks like the name of a field; for any other, such as an address, a card number or a log line, returns `*`. */
+/** Returns a key that looks like the name of a field. Returns `*` for any other key, such as an address, a card number or a log line. */
 function showKey(key: PropertyKey): string {
   const name = String(key)
   return FIELD_NAME.test(name) ? name : '*'

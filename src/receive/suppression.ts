@@ -1,7 +1,4 @@
-/**
- * Users who stay forgotten: their messages are dropped, in all processes of an inbox, until the time that was passed to `forget` has
- * elapsed.
- */
+/** Drops the messages of forgotten users, in all processes of an inbox, until the time that was passed to `forget` has elapsed. */
 
 import type { Clock } from '../kit/clock.ts'
 import { readUsers, usersIn } from '../protocol/identity.ts'
@@ -30,7 +27,7 @@ export class Suppression {
     await requireMarks(this.#queue, 'suppressForMs').set(keys, new Date(until))
   }
 
-  /** Returns whether a message is about such a user. If so, counts the message, and tells observers to forget it. */
+  /** Returns whether a message is about a forgotten user. If so, counts the message, and tells observers to forget the user. */
   drops({ bytes, source }: Pick<DeliveryParts, 'bytes' | 'source'>): boolean {
     const { marks } = this.#queue
     if (marks === undefined || marks.size === 0) return false

@@ -1,4 +1,4 @@
-/** The one place where a receiver reports what happens: to its log and `onError`, to diagnostics channels, and to observers. */
+/** Reports what happens at a receiver: to its log and `onError`, to diagnostics channels, and to observers. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'
@@ -15,7 +15,7 @@ import type { FailedEvent, FailedRequest, ReceiverObserver } from './events.ts'
 import { describe, type Subject } from './log-lines.ts'
 import type { DeadLetterMessage } from './stored-message.ts'
 
-/** `answered` and `forgotten` have no channel: the bodies of refused requests and the ids of users are not for the whole process. */
+/** `answered` and `forgotten` have no channel, because not all code of the process may see bodies of refused requests and ids of users. */
 const channels = {
   received: channel('hookline:received'),
   refused: channel('hookline:refused'),
@@ -33,7 +33,7 @@ const OBSERVED = [...(Object.keys(channels) as Published[]), 'answered', 'forgot
 
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
-/** An attempt, as far as it got. */
+/** An attempt that has ended, perhaps before a handler was called. */
 export type Tried = Pick<Attempt, 'delivery' | 'isStored' | 'startedAt' | 'runs' | 'endTrace'> & {
   /** The message; undefined when no handler saw it. */
   readonly message: ReceivedMessage | undefined
@@ -46,7 +46,6 @@ export interface Answered {
   readonly elements?: readonly ReceivedElement[]
 }
 
-/** Reports what happens at one receiver. */
 export class Tap {
   readonly observers: Observers<ReceiverObserver>
   readonly #report: Report<FailedRequest>
@@ -74,7 +73,7 @@ export class Tap {
     if (this.observers.current !== undefined) this.observers.publish(name, event)
   }
 
-  /** Begins an attempt. Measures it only when something listens to the result. */
+  /** Begins an attempt. Measures the attempt only if an observer or a subscriber gets the result. */
   beginAttempt(given: Omit<Attempt, 'clock' | 'startedAt' | 'runs' | 'isStored' | 'isIgnored'>): Attempt {
     const { message, wire, delivery, deadline, number, progress, batching } = given
     const clock = this.#clock
@@ -86,7 +85,7 @@ export class Tap {
     return { message, wire, delivery, deadline, number, progress, batching, ...measured }
   }
 
-  /** Publishes that every handler succeeded, or that none matched. Publishes nothing when the attempt was not measured. */
+  /** Publishes that no handler matched or, if the attempt was measured, that every handler succeeded. */
   publishHandled(attempt: Attempt): void {
     const { message, delivery, number, startedAt, runs = [], isIgnored, isStored } = attempt
     if (isIgnored) this.publish('ignored', { message, delivery, isStored })
@@ -113,7 +112,7 @@ export class Tap {
     this.#report(error, request, describe(error, subject))
   }
 
-  /** Reports a dead letter. Calls `read` only when something listens. */
+  /** Reports a dead letter. Calls `read` only if `onDeadLetter`, an observer or a subscriber gets the letter. */
   reportDeadLetter(read: () => DeadLetterMessage): void {
     if (this.#onDeadLetter === undefined && !this.isHeard('dead')) return
     const letter = read()
@@ -141,7 +140,7 @@ export class Tap {
     if (this.observers.current === undefined) return answer
     const { headers, path, remoteAddress, method } = request
     this.observers.publish('answered', {
-      request: { headers, path, remoteAddress, method }, // A copy, because the request of a host keeps its connection.
+      request: { headers, path, remoteAddress, method }, // A copy, because the original refers to the connection and keeps it in memory.
       delivery,
       message,
       status: answer.status,

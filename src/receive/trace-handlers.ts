@@ -1,4 +1,4 @@
-/** The tracing channel `hookline:handle`: an attempt at a message, from the call of its handlers to its end. */
+/** Traces an attempt to handle a message on the tracing channel `hookline:handle`, from the call of its handlers to its end. */
 
 import { tracingChannel } from 'node:diagnostics_channel'
 import { trace } from '../kit/trace.ts'
@@ -7,7 +7,7 @@ import type { HandleEvent } from './events.ts'
 
 export const handling = tracingChannel<object, HandleEvent>('hookline:handle')
 
-/** Calls the handlers of an attempt, and traces the attempt until its `endTrace` is called: the attempt may end before its handlers do. */
+/** Calls the handlers of an attempt, and traces the attempt until its `endTrace` is called, because it may end before its handlers do. */
 export function traceHandlers(attempt: Attempt, call: () => Promise<undefined> | undefined): Promise<undefined> {
   const { message, delivery, number, isStored } = attempt
   const work = Promise.withResolvers<undefined>()

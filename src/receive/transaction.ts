@@ -1,6 +1,4 @@
-/**
- * The transaction of an attempt, or of all attempts of a batch: what handlers write commits together with the completion of the messages.
- */
+/** Calls handlers in the transaction of an attempt or of a batch: what they write commits together with the completion of the messages. */
 
 import type { ClaimedJob, JobTransaction } from '../store/queue-types.ts'
 import type { Deadline } from './deadline.ts'
@@ -22,7 +20,7 @@ export interface Member {
 /**
  * Calls handlers in a transaction.
  *
- * @param call Returns the members that are done, or undefined for all. When it throws, nothing is written.
+ * @param call Calls the handlers. Returns the members that are done, or undefined for all. If it throws, the transaction is rolled back.
  * @param names The name of the batch handler, which the members do not list as done yet.
  */
 export async function inTransaction(
@@ -49,7 +47,7 @@ export async function inTransaction(
     stopIfLate()
     const done = (await call(transaction.db as TransactionClient)) ?? members
     stopIfLate()
-    for (const member of members) member.deadline.stop() // From here on, only the commit decides, not the deadline.
+    for (const member of members) member.deadline.stop() // From now on, the commit determines the result, and the deadline has no effect.
     await transaction.commit(done.map((member) => ({ claim: member.job, log: member.note(...names) }))).catch(fail)
   } catch (error) {
     await transaction.rollback()

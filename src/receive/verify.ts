@@ -1,4 +1,4 @@
-/** Checks the signature of a request, or the header in its place. A request that cannot be checked is refused. */
+/** Checks the signature of a request, or the header that replaces it. A request that cannot be checked is refused. */
 
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../host/body.ts'
 import type { EndpointHeaders } from '../host/endpoint.ts'
@@ -33,7 +33,7 @@ export function readHeader({ headers, rawHeaders = [] }: GivenRequest, name: str
   return { name, value: values.length > 1 ? values : headers[name] }
 }
 
-/** Copies a request without the header that holds the secret, so that nothing that observes, logs or stores the copy gets the secret. */
+/** Copies a request without the header that holds the secret, so that observers, logs and the inbox do not get the secret. */
 export function withoutHeader(request: GivenRequest, name: string): GivenRequest {
   const { [name]: _, ...headers } = request.headers
   const { method, path, query, remoteAddress } = request
@@ -76,7 +76,7 @@ export async function verifyRequest(
   if (!isExact(bytes, bodySource, headers['content-length'])) {
     throw bodyConsumed(
       'a copy of the body that the signature does not match',
-      `${KEEP_THE_BYTES} A wrong secret is then answered 401.`,
+      `${KEEP_THE_BYTES} If the secret is wrong, the answer is then 401 instead.`,
     )
   }
   throw tried.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)
