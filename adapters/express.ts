@@ -15,7 +15,8 @@ export type { ServeOptions } from './shared/mount.ts'
 export type { ParsedBody } from './shared/node-request.ts'
 
 /**
- * Returns an Express handler. A request for another path is passed to the next handler; an error never is.
+ * Returns an Express handler. Passes a request for another path to the next handler. Answers a refused request itself, and does not pass an
+ * error on for it.
  *
  * @example
  * app.post('/webhooks', serve(receiver))

@@ -14,14 +14,14 @@ import { type Handle, mount, requirePath } from './shared/mount.ts'
 import { headersFor } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
 
-/** The part of a Fastify request that is used. */
+/** The part of a Fastify request that the plugin uses. */
 export interface FastifyRequestLike {
   readonly raw: IncomingMessage
   readonly rawBody?: unknown
   readonly body: unknown
 }
 
-/** The part of a Fastify reply that is used. */
+/** The part of a Fastify reply that the plugin uses. */
 export interface FastifyReplyLike {
   readonly sent: boolean
   readonly raw: ServerResponse
@@ -31,7 +31,7 @@ export interface FastifyReplyLike {
   callNotFound(): unknown
 }
 
-/** The part of a Fastify instance that is used. */
+/** The part of a Fastify instance that the plugin uses. */
 export interface FastifyScope {
   removeAllContentTypeParsers(): void
   addContentTypeParser(
@@ -46,20 +46,20 @@ export interface FastifyScope {
   ): unknown
 }
 
-/** The options that `app.register` takes in addition to the plugin. Fastify itself reads `prefix`. */
+/** The options that `app.register` accepts for the plugin, in addition to the options of Fastify itself, such as `prefix`. */
 export interface FastifyServeOptions {
   /**
-   * Where the endpoint is mounted, relative to `prefix`. For an endpoint with one path (a receiver), that path; default `/`. For an
-   * endpoint with several paths (a collector), the prefix of all of them; default none.
+   * The path at which the endpoint is mounted, relative to `prefix`. A receiver answers exactly this path. A collector, which has several
+   * paths, answers them below this path. Default `/`.
    */
   readonly path?: string
 }
 
-/** A Fastify plugin. */
+/** The Fastify plugin that `serve` returns. */
 export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions) => Promise<void>
 
 /**
- * Returns a Fastify plugin. Its body parsers apply only inside it: other routes keep theirs.
+ * Returns a Fastify plugin. The plugin replaces the body parsers of its own routes only: other routes keep theirs.
  *
  * @example
  * app.register(serve(receiver), { path: '/webhooks' })
@@ -69,7 +69,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   const handle = mount(endpoint)
   if (others.length > 0) {
     const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
-    throw invalidOption('serve', 'takes only an endpoint', `${1 + others.length} arguments`, advice)
+    throw invalidOption('serve', 'accepts only an endpoint', `${1 + others.length} arguments`, advice)
   }
   const register: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(path)
@@ -85,7 +85,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
     else scope.register(addRoutes as never, { prefix: path })
   }
   const plugin: FastifyServePlugin = (scope, options, ...others: unknown[]) => {
-    requireScope(scope, options, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
+    requireScope(scope, options, ...others) // Throws synchronously, because Express 4 would ignore a rejected promise.
     return register(scope, options)
   }
   return fp(plugin as never, {
@@ -95,7 +95,7 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   }) as unknown as FastifyServePlugin
 }
 
-/** The most common content type is listed by name: with only `*`, Fastify would parse the header `content-type` of every request. */
+/** Names the most common content type, because with only `*`, Fastify would parse the header `content-type` of every request. */
 const ANY_TYPE = ['application/json', '*']
 
 /**
@@ -105,8 +105,8 @@ function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: str
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
     if (reply.raw.destroyed) return // The client disconnected.
-    // Before it parses a body, Fastify refuses a content type without a parser. This error is ignored, because the endpoint decides which
-    // content types to accept.
+    // Fastify refuses a content type for which it has no parser. This error is ignored, because the endpoint decides which content types to
+    // accept.
     if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
     handler(request, reply)
   }
@@ -116,7 +116,7 @@ function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: str
 function respond(handle: Handle, path: string | undefined, request: FastifyRequestLike, reply: FastifyReplyLike): void {
   const { raw, rawBody, body } = request
   const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
-  if (path !== undefined) incoming.path = path // Fastify has matched the route, by its own rules for prefixes, case and slashes.
+  if (path !== undefined) incoming.path = path // Fastify has already matched the route, by its own rules for prefixes, case and slashes.
   const fail = (error: unknown): void => void reply.send(error as Error)
   const done = (answer: EndpointAnswer | undefined): void => {
     if (reply.sent) return

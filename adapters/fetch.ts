@@ -1,5 +1,5 @@
 /**
- * Serves an endpoint from anything that supports the Fetch API: Next.js, Hono, Bun, Deno and others.
+ * Serves an endpoint from any host that supports the Fetch API, such as Next.js, Hono, Bun or Deno.
  *
  * @module hookline/fetch
  */
@@ -23,7 +23,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   const handle = mount(endpoint, options)
 
   return function hookline(request, ...others: unknown[]) {
-    requireWebRequest(request, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
+    requireWebRequest(request, ...others) // Throws synchronously, because Express 4 would ignore a rejected promise.
     return respond(handle, request)
   }
 }

@@ -13,7 +13,7 @@ import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 
-/** The part of a Koa context that is used. */
+/** The part of a Koa context that the middleware uses. */
 export interface KoaContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -25,7 +25,8 @@ export interface KoaContext {
 }
 
 /**
- * Returns a Koa middleware. A request for another path is passed to the next middleware; an error never is.
+ * Returns a Koa middleware. Passes a request for another path to the next middleware. Answers a refused request itself, and does not throw
+ * an error for it.
  *
  * @example
  * app.use(serve(receiver, { path: '/webhooks' }))
@@ -38,7 +39,7 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(context, next, ...others: unknown[]) {
-    requireKoa(context, next, ...others) // Not in an async function, because Express 4 ignores a rejected promise.
+    requireKoa(context, next, ...others) // Throws synchronously, because Express 4 would ignore a rejected promise.
     return respond(handle, context, next)
   }
 }

@@ -13,7 +13,10 @@ import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 
-/** The part of an HTTP event that is used: an event of a REST API, an HTTP API in format 1.0 or 2.0, a function URL or a load balancer. */
+/**
+ * The part of an HTTP event that the handler uses. The event may come from a REST API, an HTTP API (format 1.0 or 2.0), a function URL or
+ * an Application Load Balancer.
+ */
 export interface LambdaEvent {
   readonly requestContext?: {
     readonly http?: { readonly method: string; readonly sourceIp?: string }
@@ -32,26 +35,28 @@ export interface LambdaEvent {
   readonly isBase64Encoded?: boolean
 }
 
-/** The part of the context that is used. */
+/** The part of a Lambda context that the handler uses. */
 export interface LambdaContext {
   getRemainingTimeInMillis?(): number
 }
 
-/** The answer that the function returns. */
+/** The answer that the handler returns to Lambda. */
 export interface LambdaAnswer {
   readonly statusCode: number
   readonly headers?: Readonly<Record<string, string>>
-  /** The headers, in place of `headers`, for a load balancer whose target group has multi-value headers. */
+  /** Replaces `headers` for a load balancer whose target group uses multi-value headers. */
   readonly multiValueHeaders?: Readonly<Record<string, string[]>>
   readonly body: string
   readonly isBase64Encoded: boolean
 }
 
 /**
- * Returns a Lambda handler. A request for another path is answered 404. It rejects with a TypeError for an event that is not an HTTP
- * request, and for an endpoint that continues to work after its answer, when Lambda stops the process.
+ * Returns a Lambda handler. The handler answers a request for another path with 404, and rejects with a TypeError for an event that is not
+ * an HTTP request. The endpoint gets the path of the event: an HTTP API with a stage other than `$default` puts the name of the stage
+ * before the path.
  *
- * The path is the one in the event: with a stage other than `$default`, an HTTP API puts the name of the stage before it.
+ * @throws TypeError for an endpoint that continues to work after its answer, because Lambda stops the process then. If such work starts
+ *   later, the handler rejects.
  *
  * @example
  * export const handler = serve(receiver)
@@ -82,12 +87,13 @@ const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 /** The time to reserve for sending the answer before Lambda ends the function, in milliseconds. */
 const ANSWER_MS = 200
 
-/** Throws for an endpoint that continues to work after its answer, because Lambda stops the process then. */
+/** @throws TypeError for an endpoint that continues to work after its answer, because Lambda stops the process then. */
 function refuseBackgroundWork({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
     'Store messages in Redis or PostgreSQL. Handle them with `receiver.work()` in a scheduled function, not with `start()` here, or handle and deliver them in a process that keeps running.'
-  throw invalidOption('serve: endpoint', 'must finish its work before it answers on Lambda', background, advice)
+  const rule = `must finish its work before it answers on Lambda. This endpoint has ${background}`
+  throw invalidOption('serve: endpoint', rule, undefined, advice)
 }
 
 class LambdaRequest implements EndpointRequest {
@@ -134,14 +140,14 @@ function notHttp(event: unknown): TypeError {
 }
 
 /**
- * Returns whether decoded text is everything that was sent: it has the same length, and no U+FFFD, which replaces bytes that were not
- * UTF-8.
+ * Returns whether decoded text has all bytes that were sent: it has the length that was sent, and contains no U+FFFD, which replaces bytes
+ * that are not UTF-8.
  */
 function isComplete(bytes: Buffer, length: EndpointHeaders[string]): boolean {
   return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')
 }
 
-/** Joins the values of a repeated header, as HTTP APIs and function URLs do themselves. */
+/** Returns the headers of an event. Joins the values of a repeated header, as HTTP APIs and function URLs do themselves. */
 function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders {
   const joined = new Map<string, string>()
   for (const [name, value] of pairsOf(multiValueHeaders ?? headers)) {
@@ -151,7 +157,7 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** Writes the query of an event in format 1.0. API Gateway has decoded the values; a load balancer has not. */
+/** Joins the query parameters of an event in format 1.0. Encodes those of API Gateway, which decodes them; a load balancer does not. */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()
@@ -164,7 +170,7 @@ function pairsOf(values: LambdaEvent['headers' | 'multiValueHeaders']): [name: s
   )
 }
 
-/** Writes the status and the headers in the form that the caller of the function reads. */
+/** Writes the status and the headers in the form that the sender of the event expects: API Gateway, a function URL or a load balancer. */
 function toHead(answer: EndpointAnswer, { requestContext, multiValueHeaders }: LambdaEvent) {
   const headers = withoutConnection(answer)
   if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode: answer.status, headers }

@@ -1,5 +1,5 @@
 /**
- * The client: records calls in server code and posts them to a collection service in batches.
+ * Records calls in server code, and posts them to a collection service in batches.
  *
  * @module hookline/client
  */

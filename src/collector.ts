@@ -1,5 +1,5 @@
 /**
- * The collection API: accepts recorded calls over HTTP and routes them to destinations.
+ * Accepts recorded calls over HTTP, and routes them to destinations.
  *
  * @module hookline/collector
  */

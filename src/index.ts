@@ -1,5 +1,5 @@
 /**
- * Receives messages: verifies, parses and dispatches them to handlers.
+ * Receives messages: verifies them, parses them, and passes them to handlers.
  *
  * @module hookline
  */

@@ -1,9 +1,9 @@
 /**
- * The names that the command and the inspector use, but users do not: at most 45. The package does not export this file. The comment above
- * each group says why its names are not public.
+ * The names, at most 45, that only the command and the inspector use. The package does not export this file. The comment above each group
+ * says why its names are not public.
  */
 
-// The inspector shows when a destination tries again, and reads all dead letters of a receiver, however many pages they have.
+// The inspector shows when a destination makes its next attempt, and reads all dead letters of a receiver, however many pages they have.
 export { isRetryable, nextDelay } from './send/schedule.ts'
 export { RETRY_WINDOW_MS } from './protocol/limits.ts'
 export { walkLetters } from './store/walk.ts'
@@ -12,7 +12,7 @@ export { walkLetters } from './store/walk.ts'
 export { ROUTES } from './collect/routes.ts'
 export { schemasOf, secretsOf } from './receive/inspected.ts'
 
-// The tools hide the same data as the library's log, and use the same words.
+// The tools hide the same data as the log of the library, and describe errors in the same words.
 export { explainError } from './receive/failure.ts'
 export { readIssue } from './receive/schema-issues.ts'
 export { shownHeader, shownUrl } from './kit/shown.ts'
@@ -36,9 +36,9 @@ export { readStream } from './host/read-stream.ts'
 export { RESERVED_HEADERS } from './send/webhooks.ts'
 export { listen } from './testing/server.ts'
 
-// The inspector checks its options, and the command suggests names, as everywhere in the library.
+// The inspector checks its options, and the command suggests names, in the same way as the library.
 export { invalidOption, kindOf, nearest, requireInteger, requireMethods, requireOptions } from './kit/checks.ts'
 
-// The inspector waits for an app for a limited time, and does not keep the app's process alive.
+// The inspector waits a limited time for an app, and does not keep the process of the app alive.
 export { inBackground, systemClock } from './kit/clock.ts'
 export { TIMED_OUT, withTimeout } from './kit/timeout.ts'

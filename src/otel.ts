@@ -1,5 +1,5 @@
 /**
- * OpenTelemetry: spans and metrics from the diagnostics that receivers and destinations publish.
+ * Creates OpenTelemetry spans and metrics from the diagnostics that receivers and destinations publish.
  *
  * @module hookline/otel
  */

@@ -1,5 +1,5 @@
 /**
- * The contract of queues, createQueue() for your own engines, and inspectQueue() for scripts.
+ * The contract of queues, createQueue() for an engine of your own, and inspectQueue() for scripts.
  *
  * @module hookline/queues
  */

@@ -1,5 +1,5 @@
 /**
- * Tools to test receivers and senders: messages, requests signed in the way a destination signs them, an endpoint that answers from a
+ * Tools to test receivers and senders: messages, requests that are signed as a destination signs them, an endpoint that answers from a
  * script, a network that records requests, a clock that a test advances, and tests for the contract of queues.
  *
  * @module hookline/testing

@@ -1,10 +1,10 @@
-/** Recognises the host that called a handler by the shape of the arguments, so that an error can say which import that host needs. */
+/** Recognises the host that called a handler by the shape of the arguments, so that an error can name the import that this host needs. */
 
 import { invalidOption, kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 
-/** Returns an object or a function as it is. Makes any other value an object that looks like no host. */
+/** Returns an object or a function unchanged. Wraps any other value in an object, so that its properties can be read without an error. */
 function shapeOf(value: unknown): Readonly<Record<string, unknown>> {
   return Object(value)
 }
@@ -29,8 +29,8 @@ function isScope(instance: unknown): boolean {
 }
 
 /**
- * The hosts that may call a handler; the first one that fits applies. `advice` says what is needed in addition to importing from the
- * subpath.
+ * The hosts that may call a handler. The first host whose function `fits` returns true is the one that called. `advice` says what to do in
+ * addition to importing from the subpath.
  */
 const HOSTS: readonly (readonly [
   found: string,
@@ -63,7 +63,7 @@ const HOSTS: readonly (readonly [
   ['a request of node:http', 'hookline/node', '', isNode],
 ]
 
-/** Throws if the arguments are those of another host. */
+/** Throws a TypeError if the arguments are those of another host. */
 export function refuseOtherHost(subpath: Subpath, needed: string, ...args: readonly unknown[]): void {
   const [first, second, third] = args
   const host = HOSTS.find(([, , , fits]) => fits(first, second, third))
@@ -73,10 +73,10 @@ export function refuseOtherHost(subpath: Subpath, needed: string, ...args: reado
   throw invalidOption(subpath, `must be called with ${needed}`, found, `Import \`serve\` from '${right}'${advice}.`)
 }
 
-/** Throws for arguments that are not those of the right host. */
+/** Throws a TypeError that names the other host, if it is recognised. */
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
-  const advice = 'Mount what `serve` returns. In a test, pass what the host would pass.'
+  const advice = 'Mount the function that `serve` returns. In a test, pass the same arguments as the host.'
   throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || undefined, advice)
 }
 

@@ -1,19 +1,19 @@
-/** The option `path` of `serve`: decides which requests are for the endpoint, and which path it sees. */
+/** Applies the option `path` of `serve`, which determines the requests that are for the endpoint, and the path that the endpoint gets. */
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/host/endpoint.ts'
 import { invalidOption, kindOf, requireOptions, show } from '../../src/kit/checks.ts'
 
-/** Options of `serve`. */
+/** The options of `serve`. */
 export interface ServeOptions {
   /**
-   * Where the endpoint is mounted. For an endpoint with one path (a receiver), that exact path: `/webhooks`. For an endpoint with several
-   * paths (a collector), the prefix of all of them: `/analytics` answers `/analytics/v1/batch`. Default: every path that reaches the
-   * adapter, without a prefix.
+   * The path at which the endpoint is mounted. A receiver answers exactly this path, such as `/webhooks`. A collector, which has several
+   * paths, answers them below this path: with `/analytics`, it answers `/analytics/v1/batch`. Default: a receiver answers every path that
+   * reaches the adapter, and a collector answers its own paths.
    */
   readonly path?: string
 }
 
-/** Answers requests for the endpoint, and returns undefined for all others. The endpoint sees the path relative to where it is mounted. */
+/** Answers a request for the endpoint, and returns undefined for any other. The endpoint gets the path relative to where it is mounted. */
 export type Handle = (request: MountedRequest) => Promise<EndpointAnswer> | undefined
 
 interface MountedRequest extends EndpointRequest {
@@ -41,7 +41,7 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
     }
     if (!hasWarned && isMounted(request.originalUrl?.split('?', 1)[0] ?? '')) {
       hasWarned = true
-      const advice = 'Remove `path`, or pass only the part that is left below the mount.'
+      const advice = 'Remove `path`, or pass only the part of the path that the router leaves.'
       const text = `No request can match \`path\` '${path}', because a router has already removed a part of the request's path. ${advice}`
       process.emitWarning(text, { code: 'HOOKLINE_PATH' })
     }
@@ -51,7 +51,7 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
 
 function requireEndpoint(endpoint: Endpoint): void {
   if (typeof endpoint?.handle === 'function') return
-  const advice = 'Pass what createReceiver() or createCollector() returns.'
+  const advice = 'Pass the result of createReceiver() or createCollector().'
   throw invalidOption('serve: endpoint', 'must be a receiver or a collector', kindOf(endpoint), advice)
 }
 

@@ -9,11 +9,11 @@ import { DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
 
-/** A request of node:http or node:http2. It is passed along with its response, which need not refer to it. */
+/** A request of node:http or node:http2. */
 type NodeIncoming = NodeOutgoing['req']
 
 export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
-/** The answer when the endpoint throws and there is no framework to handle the error. */
+/** The answer when the endpoint throws and no framework can handle the error. */
 export const FAILED: EndpointAnswer = { status: 500, headers: {}, body: '' }
 
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: NodeIncoming): void {
@@ -26,7 +26,7 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: N
     response.writeHead(status, status === 204 ? headers : { ...headers, 'content-length': length })
     response.end(incoming.method === 'HEAD' ? undefined : body)
   } catch {
-    response.destroy() // Code around the response threw. A closed connection is better than an answer that never ends.
+    response.destroy() // Other code that wraps the response threw. A closed connection is better than an answer that never ends.
   }
 }
 
@@ -36,7 +36,9 @@ export function headersFor(answer: EndpointAnswer, incoming: NodeIncoming): Read
   return mayHaveLongRest(incoming) ? { ...answer.headers, connection: 'close' } : answer.headers
 }
 
-/** Returns whether more than DISCARD_LIMIT of the body may be left. Node.js would read and drop that much to keep the connection. */
+/**
+ * Returns whether more than DISCARD_LIMIT bytes of the body may be left. Node.js would read and drop all of them to keep the connection.
+ */
 function mayHaveLongRest({ complete, headers }: NodeIncoming): boolean {
   return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DISCARD_LIMIT)
 }

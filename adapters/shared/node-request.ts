@@ -1,4 +1,4 @@
-/** A request of node:http or node:http2 as an endpoint sees it, for every framework that builds on them. */
+/** Passes a request of node:http or node:http2 to an endpoint, for every framework that builds on these modules. */
 
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
@@ -18,7 +18,7 @@ export type NodeIncoming = (IncomingMessage | Http2ServerRequest) & {
   readonly originalUrl?: string
 }
 
-/** Where a body parser that ran earlier leaves what it read. */
+/** The properties of a request in which a body parser leaves the body. */
 export interface ParsedBody {
   readonly rawBody?: unknown
   readonly body?: unknown
@@ -38,7 +38,7 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   /**
    * @param url The URL, relative to where the framework mounted the adapter.
-   * @param parsed Where the framework keeps what a body parser read.
+   * @param parsed The object in which the framework keeps the body that a body parser read.
    * @param stream The stream from which the framework reads the body, when that is not the request itself.
    */
   constructor(
@@ -78,12 +78,11 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   /**
    * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so by the next tick,
-   * a small body has arrived and can be read without waiting (bench/METHOD.md). Answers immediately if a listener has started reading the
-   * body: a later reader would miss the beginning.
+   * a small body has arrived and can be read without waiting (bench/METHOD.md). If a listener has already started to read the body, answers
+   * immediately, because a later reader would miss the beginning.
    *
-   * @param done Gets the answer; undefined for a request that is not for the endpoint.
-   * @param fail Gets what the endpoint threw, or what `done` threw with an answer: in a test, the response may be an object without some
-   *   methods.
+   * @param done Receives the answer; undefined for a request that is not for the endpoint.
+   * @param fail Receives an error that the endpoint or `done` threw. `done` throws, for example, if the response of a test lacks methods.
    */
   answerWith(handle: Handle, done: (answer: EndpointAnswer | undefined) => void, fail: (error: unknown) => void): void {
     if (this.#stream.readableFlowing === true) answerNow(this, handle, done, fail)
@@ -126,14 +125,14 @@ function answerNow(
 }
 
 /**
- * Returns the path and the query of a request target, which may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section
- * 3.2.2).
+ * Returns the path and the query of a request target. The target may be a whole URL, as in a request to a proxy (absolute form, RFC 9112,
+ * section 3.2.2).
  */
 function targetOf(url: string): string {
   return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
-/** Returns whether a reader would get the whole body: nothing has read, ended, destroyed or closed the stream. */
+/** Returns whether a reader would get the whole body, because no other code has read, ended or destroyed the stream. */
 function isUnread(stream: Readable): boolean {
   return stream.readable && stream.readableDidRead === false
 }
@@ -146,7 +145,7 @@ function hasDisconnected({ aborted, complete, httpVersionMajor }: NodeIncoming):
   return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
-/** Reads a body that has arrived completely, without a promise or listeners. For any other body, reads nothing and returns undefined. */
+/** Reads a body that has arrived completely, without a promise or a listener. Reads nothing of any other body, and returns undefined. */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
   if (readableLength === 0 || readableLength !== Number(length) || readableLength > limit) return undefined
@@ -157,8 +156,8 @@ export function readArrived(stream: Readable, limit: number, length: string | un
 /**
  * Finds the copy of a body that was already read.
  *
- * @param parsed Where the framework keeps the copy.
- * @param incoming The request, where a serverless wrapper around the framework keeps the copy.
+ * @param parsed The object in which the framework keeps the copy.
+ * @param incoming The request, in which a serverless wrapper around the framework may keep the copy.
  */
 function findBodyLeftByParser(parsed: ParsedBody, incoming: NodeIncoming & ParsedBody, limit: number): EndpointBody {
   const rawBody = parsed.rawBody ?? incoming.rawBody

@@ -1,4 +1,4 @@
-/** Answers: one for success, and a problem (RFC 9457) for every error. */
+/** Creates the answers to requests: one for success, and problem details (RFC 9457) for each error. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
 import type { STATUS } from '../protocol/error-codes.ts'
@@ -11,14 +11,14 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
-/** The answer to a message that an inbox or `dedupe` already knew, so that nothing was done. */
+/** The answer to a message that an inbox or a dedupe store already had, so that it was neither stored nor handled again. */
 export const duplicate: EndpointAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
 
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
 const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
 const headerChallenge = { 'www-authenticate': 'Header realm="webhooks"' }
-// The connection must not carry another request, because the rest of the body is not read, or the process is about to end.
+// The connection must not carry another request, because the rest of the body will not be read, or because the process is about to end.
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
 
@@ -28,7 +28,7 @@ type CodeOf<Status> = {
   [Code in HooklineErrorCode]: (typeof STATUS)[Code] extends Status ? Code : never
 }[HooklineErrorCode]
 
-/** The headers of each code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
+/** The additional headers of the answer to each error code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Record<CodeOf<401>, Headers>> = {
   shutting_down: { ...retryLater, ...closeConnection },
   queue_full: retryLater,
@@ -50,7 +50,7 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Rec
 
 export const POST_ONLY: readonly string[] = ['POST']
 
-/** Creates the answer to an error: its code, message and path, but never its cause. */
+/** Creates the answer for an error. The answer contains the code, message and path of the error, but never its cause. */
 export function problem(error: HooklineError, methods = POST_ONLY): EndpointAnswer {
   const { status, code, message, path } = error
   const headers: Record<string, string> = { 'content-type': 'application/problem+json', ...HEADERS[code] }
@@ -62,7 +62,7 @@ export function problem(error: HooklineError, methods = POST_ONLY): EndpointAnsw
   }
 }
 
-/** Returns the headers of an answer without `connection`, which HTTP/2 and later forbid. */
+/** Returns the headers of an answer without `connection`, which HTTP/2 and HTTP/3 forbid. */
 export function withoutConnection({ headers }: EndpointAnswer): Readonly<Record<string, string>> {
   if (!('connection' in headers)) return headers
   const { connection: _, ...others } = headers

@@ -1,4 +1,4 @@
-/** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
+/** Reads the body of a JSON request, after checking its method, its content type and its content encoding. */
 
 import { HooklineError } from '../protocol/error.ts'
 import { showText } from '../protocol/show-text.ts'
@@ -6,7 +6,7 @@ import { POST_ONLY } from './answer.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
-/** The kinds of requests to accept. Default: POST, JSON, and no compression. */
+/** The methods, content types and content encodings to accept. Default: POST, JSON, and no compression. */
 export interface AcceptedForms {
   readonly methods?: readonly string[]
   readonly mediaTypes?: readonly string[]
@@ -16,7 +16,7 @@ export interface AcceptedForms {
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
-/** @throws HooklineError (or a rejection) that says which part of the request is not accepted. */
+/** @throws HooklineError (or a rejection) for a request that is not accepted, or whose body cannot be read. */
 export function readJson(
   request: EndpointRequest,
   limit: number,
@@ -29,7 +29,7 @@ export function readJson(
   const { headers } = request
   const type = readMediaType(headers)
   if (!mediaTypes.includes(type)) {
-    const found = type === '' ? 'The request has none' : `Got ${showText(type)}`
+    const found = type === '' ? 'The request has no content type' : `Got ${showText(type)}`
     throw new HooklineError(
       'content_type_unsupported',
       `The content type must be ${mediaTypes.join(' or ')}. ${found}. Send the header Content-Type: ${mediaTypes[0]}.`,
@@ -44,12 +44,12 @@ export function readJson(
   return request.readBody(limit)
 }
 
-/** Returns the name of the compression in lower case; without compression, `identity`. */
+/** Returns the content encoding in lower case; for a request without this header, `identity`. */
 export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
   return coding ? String(coding).trim().toLowerCase() : 'identity'
 }
 
-/** Returns the media type in lower case, without parameters; an empty string without a media type. */
+/** Returns the content type in lower case, without parameters; for a request without this header, an empty string. */
 function readMediaType(headers: EndpointHeaders): string {
   const type = headers['content-type']
   if (typeof type !== 'string') return ''

@@ -6,14 +6,17 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** A body that is being read. While `stopReading` is set, calling it ends the reading early: the reading rejects with `body_aborted`. */
+/** A body that is being read. While `stopReading` is set, a call of it ends the reading early, with the error `body_aborted`. */
 export interface Reading {
   stopReading: (() => void) | undefined
 }
 
 /**
- * Reads a stream to its end. The rest of a refused body is read and dropped; if the body is over the limit, only a small part of the rest
- * is.
+ * Reads a stream to its end. If the body is refused, reads and drops the rest of the stream. If the body is larger than the limit, reads
+ * and drops at most DISCARD_LIMIT bytes of the rest.
+ *
+ * @param limit The maximum size of the body, in bytes.
+ * @param length The header `content-length`.
  */
 export async function readStream(
   stream: Readable & { readonly aborted?: boolean },
@@ -21,8 +24,8 @@ export async function readStream(
   length: string | undefined,
   reading: Reading = { stopReading: undefined },
 ): Promise<EndpointBody & { readonly bytes: Buffer }> {
-  // raw-body stops reading when its stream closes. The stream of a request must stay open for the answer, so `stopReading` calls
-  // raw-body's listener for `close` without closing the stream.
+  // raw-body stops reading when its stream closes. The stream of a request must stay open for the answer, so `stopReading` calls raw-body's
+  // listener for the event `close` without closing the stream.
   const keepCloseListener = (event: string, listener: () => void): void => {
     if (event === 'close') reading.stopReading = listener
   }
@@ -43,7 +46,7 @@ export async function readStream(
     // An HTTP/2 request that is cancelled and has no length ends as if it were complete.
     if (stream.aborted !== true) return { bytes: bytes.take(), source: 'stream' }
   } catch (error) {
-    stream.resume() // raw-body has paused the stream; without this call, nothing more would be read from the connection.
+    stream.resume() // raw-body has paused the stream. Without this call, nothing more would be read from the connection.
     const { type }: Partial<RawBodyError> = error ?? {}
     if (type === 'stream.encoding.set') throw bodyConsumed('a stream with an encoding')
     if (type === 'entity.too.large') {
@@ -51,17 +54,17 @@ export async function readStream(
       throw bodyTooLarge(limit)
     }
   } finally {
-    reading.stopReading = undefined // Otherwise, the listener would hold the bytes as long as the request is held.
+    reading.stopReading = undefined // Otherwise, the listener would keep the bytes in memory as long as the request.
   }
   throw bodyAborted()
 }
 
-/** Listens for errors of a stream that has been read, which would otherwise end the process. */
+/** Ignores errors of a stream. An error of a stream without a listener would end the process. */
 function ignore(): void {}
 
 /**
- * Reads and discards the rest of a body, up to a number of bytes and for a short time. Otherwise, a sender that is still writing when the
- * connection closes would see a reset instead of the answer.
+ * Reads and drops the rest of a body, at most DISCARD_LIMIT bytes and for at most DISCARD_MS. Otherwise, a sender that is still writing
+ * when the connection closes would get a reset instead of the answer.
  */
 function discard(stream: Readable): Promise<void> {
   return new Promise((resolve) => {

@@ -38,7 +38,7 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
       const attributes: Attributes = { ...requestAttributes(url), 'url.full': url }
       if (id !== undefined) attributes['messaging.message.id'] = id
       if (attempt > 1) attributes['http.request.resend_count'] = attempt - 1
-      // A destination posts long after its caller has gone on, so the active span is not the parent. A sender posts while its caller waits.
+      // A destination posts after its caller has continued, so the active span is unrelated. A sender posts while its caller waits.
       const parent = id === undefined ? context.active() : ROOT_CONTEXT
       const span = tracer.startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent)
       spans.set(event, span)

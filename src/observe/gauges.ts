@@ -19,7 +19,7 @@ export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record
     await Promise.all(
       named.map(async ([check, attributes]) => {
         const health = await check()
-        if (health.status === 'unavailable') return // All of its numbers are 0, but they were not measured.
+        if (health.status === 'unavailable') return // All of its numbers are 0, because they could not be measured.
         const { waiting, active, deadLetters, oldest } = 'skipped' in health ? destination : inbox
         result.observe(waiting, health.waiting, attributes)
         result.observe(active, health.active, attributes)

@@ -1,4 +1,4 @@
-/** inspectQueue(): reads and changes a queue as its receiver or destination does, without needing either. */
+/** inspectQueue(): reads and changes the queue of a receiver or a destination, without the receiver or the destination. */
 
 import { aClock, anything, checkOptions, requireMethods } from '../kit/checks.ts'
 import { type Clock, systemClock } from '../kit/clock.ts'
@@ -22,21 +22,21 @@ import { createLetters, type LetterCount, type LetterFilter, type LettersOwner, 
 import { FOREVER, PAUSED, requireMarks } from '../store/marks.ts'
 import type { DeadLetter, DeadLetterPage, Queue, QueueLog } from '../store/queue-types.ts'
 
-/** Options of {@link inspectQueue}. */
+/** The options of {@link inspectQueue}. */
 export interface InspectQueueOptions {
   /** The clock of the queue. Default: the clock of the machine. */
   readonly clock?: Clock
-  /** The keys of an encrypted queue. Default: only the plain-text parts of encrypted messages are shown. */
+  /** The keys of an encrypted queue. Without them, only the parts of messages that are stored in plain text can be read. */
   readonly encryption?: EncryptionOptions
 }
 
-/** A dead letter of an inbox. */
+/** A dead letter of an inbox, or of a job that neither an inbox nor a destination can read. */
 export interface InspectedInboxLetter extends DeadLetterMessage {
-  /** Undefined for a job that neither an inbox nor a destination can read; the error of the dead letter says why. */
+  /** `'inbox'`; undefined for a job that neither an inbox nor a destination can read, for the reason in the error of the dead letter. */
   readonly use: 'inbox' | undefined
 }
 
-/** A dead letter of a destination. The attempts have no URL, because the queue does not store URLs. */
+/** A dead letter of a destination. Its attempts have no URL, because the queue does not store URLs. */
 export interface InspectedDestinationLetter extends Omit<DestinationDeadLetter, 'attempts'> {
   readonly use: 'destination'
   /** The bytes of the message as it was submitted. */
@@ -52,7 +52,7 @@ export interface InspectedLetterFilter extends LetterFilter {
   readonly handler?: string
 }
 
-/** A queue as {@link inspectQueue} reads it. Without a log, `history` and `replay` throw a TypeError. */
+/** A queue that was opened by {@link inspectQueue}. If its engine has no log, `history` and `replay` reject with a TypeError. */
 export interface InspectedQueue {
   /** Reads the health of the queue. Never rejects, and takes at most a second. */
   health(): Promise<Health>
@@ -60,41 +60,48 @@ export interface InspectedQueue {
   deadLetters(
     filter?: InspectedLetterFilter & Pick<DeadLetterPage, 'after' | 'newestFirst'>,
   ): AsyncIterable<InspectedLetter>
-  /** Makes dead letters wait again, selected by their ids, by a filter, or all of them. Returns how many dead letters it redrove. */
+  /**
+   * Makes dead letters wait to be handled or sent again: those with the given ids, all, or those that match a filter. Returns the number of
+   * dead letters that it redrove.
+   */
   redrive(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
-  /** Counts the dead letters that a redrive would make wait again, and changes nothing. */
+  /** Counts the dead letters that a call without `dryRun` would redrive, without changing anything. */
   redrive(
     which: readonly string[] | 'all' | InspectedLetterFilter,
     options: { readonly dryRun: true },
   ): Promise<LetterCount>
-  /** Deletes dead letters, selected by their ids, by a filter, or all of them. Returns how many dead letters it deleted. */
+  /**
+   * Deletes dead letters: those with the given ids, all, or those that match a filter. Returns the number of dead letters that it deleted.
+   */
   drop(which: readonly string[] | 'all' | InspectedLetterFilter): Promise<number>
-  /** Lists the messages that were handled, the oldest first. */
+  /** Lists the messages that were handled, oldest first. */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Passes copies of handled messages to the handlers of the workers, like `replay` of a receiver. Unlike that method, it cannot know which
-   * messages the handlers match: it passes on all of them, and a worker completes a message that none of the handlers in `handlers` match.
+   * Pushes copies of handled messages to the queue, like `replay` of a receiver. Unlike a receiver, it does not know the handlers: it also
+   * pushes copies that none of the handlers in `handlers` match. The process that claims such a copy completes it without a handler.
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
-   * Stops all processes of the queue from claiming messages, within 2 seconds after the call resolves and until {@link resume} is called.
-   * Running handlers go on, messages are still stored, and `health()` reports `paused`.
+   * Makes all processes of the queue stop claiming messages, within 2 seconds after the call resolves and until {@link resume} is called.
+   * Running handlers continue, messages are still stored, and `paused` of `health()` is true.
    *
    * @throws TypeError (as a rejection) for an engine without marks.
    */
   pause(): Promise<void>
   resume(): Promise<void>
   /**
-   * Encrypts dead letters and the history again with the first key of `encryption`, including messages in plain text, as far as the engine
-   * can change them in place. Also counts the messages that are still in plain text or encrypted with other keys, including waiting
-   * messages, which it never changes. Rejects with a TypeError if `encryption` is not given.
+   * Encrypts dead letters and the history with the first key of `encryption`, as far as the engine can change them in place, whether they
+   * are encrypted with another key or in plain text. Never changes waiting messages. Also counts the messages, including waiting ones, that
+   * are still in plain text or encrypted with other keys.
+   *
+   * @throws TypeError (as a rejection) without `encryption`.
    */
   rewrite(): Promise<Reencrypted>
 }
 
 /**
- * Reads the queue of an inbox or a destination, and redrives, drops and replays its messages, without the receiver or the destination: for
- * scripts that run alongside the workers. Open the queue with `observe: true`.
+ * Opens the queue of an inbox or a destination for a script that runs beside the workers, without a receiver or a destination. Reads the
+ * queue, and redrives, drops and replays its messages. Create the queue with `observe: true`.
  *
  * @throws TypeError for a value that is not a queue.
  * @example
@@ -137,8 +144,8 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 }
 
 /**
- * Reads the dead letters of inboxes and destinations: only an inbox stores an error with each letter, and only a destination has a fixed
- * set of reasons.
+ * Reads the dead letters of inboxes and destinations. A letter with a stored error is that of an inbox. Any other letter is that of a
+ * destination if its reason is one of those of a destination.
  */
 const OWNER: LettersOwner<InspectedLetter> = {
   readLetter(letter) {

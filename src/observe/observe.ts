@@ -9,18 +9,18 @@ import { createDestinationTelemetry } from './destination-telemetry.ts'
 import { observeHealth, type ReadHealth } from './gauges.ts'
 import { createReceiverTelemetry } from './receiver-telemetry.ts'
 
-/** Options of `observe`. */
+/** The options of `observe`. */
 export interface ObserveOptions {
   /**
-   * Reads the health of a receiver or a destination each time metrics are collected: `() => receiver.health()`. To observe several of them,
-   * pass an object of such functions, whose keys become the values of the attribute `hookline.name`. Default: no health gauges are created.
+   * Reads the health of a receiver or a destination each time that metrics are collected: `() => receiver.health()`. To observe several of
+   * them, pass an object of such functions. Its keys become the values of the attribute `hookline.name`. Default: no health is recorded.
    */
   readonly health?: ReadHealth | Readonly<Record<string, ReadHealth>>
 }
 
 /**
- * Observes every receiver and destination of this process. Call it once, after setting up OpenTelemetry: instruments that are created
- * before that have no effect. OpenTelemetry errors become process warnings with the code `HOOKLINE_OTEL`.
+ * Creates spans and metrics for every receiver and destination of this process. Call `observe` once, after the setup of OpenTelemetry:
+ * instruments that are created earlier have no effect. Errors of OpenTelemetry become process warnings with the code `HOOKLINE_OTEL`.
  *
  * @returns A function that stops observing.
  * @throws TypeError that names the option.

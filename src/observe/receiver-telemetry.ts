@@ -27,7 +27,7 @@ import type {
 } from '../receive/events.ts'
 import { contextOf, runInside } from './spans.ts'
 
-/** The parts of an event that its span shows. */
+/** The parts of an event that become attributes or times of its span. */
 interface Work {
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
@@ -40,15 +40,15 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-/** Creates a subscriber for each channel. The subscribers do not use `this`, so they can be passed on as plain functions. */
+/** Creates a subscriber for each channel. The subscribers do not use `this`, because `observe` passes them on as plain functions. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const instruments = createInstruments(meter)
 
   const spans = new WeakMap<Delivery, Span>()
 
   /**
-   * Records one attempt to handle a message. The attributes in `ofSpan` go on the span only, because they would split the metric into too
-   * many series.
+   * Records one attempt to handle a message. The attributes in `ofSpan` are set only on the span, because they would split the metric into
+   * too many series.
    */
   function addAttempt(event: HandledEvent | FailedEvent, attributes: Attributes, ofSpan: Attributes = {}): void {
     instruments.processDuration.record(event.durationMs / 1000, attributes)
@@ -107,7 +107,9 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
       spans.set(event.delivery, span)
       runInside(event, span, contextOf(event))
     },
-    /** Ends the span of an attempt that neither succeeded nor failed because `close` released the message. */
+    /**
+     * Ends the span of an attempt whose message was released by `close` or `work`, because no other event reports the end of the attempt.
+     */
     'handle:asyncEnd'({ delivery, error }: HandleEvent): void {
       const span = spans.get(delivery)
       if (span === undefined || error === undefined) return
@@ -134,11 +136,11 @@ function createInstruments(meter: Meter) {
   }
 }
 
-/** Starts a span: now or, for work that took `durationMs` and ends now, at the time when the work began. */
+/** Starts a span. If the work has a `durationMs`, it ends now, and the span starts at the time when the work began. */
 function startSpan(tracer: Tracer, name: string, kind: SpanKind, work: Work, given: Attributes): Span {
   const { message, delivery, durationMs } = work
   const parent = contextOf(work)
-  // The span belongs to the trace of the delivery. If another trace is active, such as that of a worker, the span links to that trace.
+  // The span belongs to the trace of the delivery. If another trace is active, such as the trace of a worker, the span links to that trace.
   const active = trace.getSpanContext(context.active())
   const isOtherTrace = active !== undefined && active.traceId !== trace.getSpanContext(parent)?.traceId
   const links = isOtherTrace ? [{ context: active }] : []

@@ -5,9 +5,10 @@ import type { TracedEvent } from '../kit/trace.ts'
 import type { Delivery } from '../receive/delivery.ts'
 
 /**
- * Returns the context in which the spans of a delivery begin: the context that the propagator reads from the headers of the delivery. If a
- * span of the same trace is active, such as that of the HTTP server, the active span is the parent instead. Without trace headers, any
- * active span is the parent, unless the message is from an inbox, because the active span is then unrelated to it.
+ * Returns the context in which the spans of a delivery begin. This is the context that the propagator reads from the headers of the
+ * delivery, unless a span of the same trace is active, such as that of the HTTP server: the active span is then the parent. Without trace
+ * headers, the active span is the parent. The active span is unrelated to a message from an inbox, so such a message without trace headers
+ * has no parent.
  */
 export function contextOf({ delivery, isStored = false }: { delivery: Delivery; isStored?: boolean }): Context {
   const active = context.active()
