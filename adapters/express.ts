@@ -15,8 +15,8 @@ export type { ServeOptions } from './shared/mount.ts'
 export type { ParsedBody } from './shared/node-request.ts'
 
 /**
- * Returns an Express handler. Passes a request for another path to the next handler. Answers a refused request itself, and does not pass an
- * error on for it.
+ * Returns an Express handler. Passes a request for another path to the next handler. A refused request is answered by the endpoint, and not
+ * passed on as an error.
  *
  * @example
  * app.post('/webhooks', serve(receiver))

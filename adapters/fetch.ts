@@ -64,7 +64,7 @@ class FetchRequest implements EndpointRequest {
     if (bodyUsed || body?.locked) {
       throw bodyConsumed(
         'a web request whose body was read or is being read',
-        'Pass on the request unread, and read a clone of it.',
+        'Pass on the request unread, and read a clone of it instead.',
       )
     }
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }

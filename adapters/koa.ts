@@ -25,8 +25,8 @@ export interface KoaContext {
 }
 
 /**
- * Returns a Koa middleware. Passes a request for another path to the next middleware. Answers a refused request itself, and does not throw
- * an error for it.
+ * Returns a Koa middleware. Passes a request for another path to the next middleware. A refused request is answered by the endpoint, and
+ * does not cause an error in Koa.
  *
  * @example
  * app.use(serve(receiver, { path: '/webhooks' }))

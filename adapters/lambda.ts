@@ -57,7 +57,6 @@ export interface LambdaAnswer {
  *
  * @throws TypeError for an endpoint that continues to work after its answer, because Lambda stops the process then. If such work starts
  *   later, the handler rejects.
- *
  * @example
  * export const handler = serve(receiver)
  */
@@ -157,7 +156,7 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** Joins the query parameters of an event in format 1.0. Encodes those of API Gateway, which decodes them; a load balancer does not. */
+/** Joins the query parameters of an event in format 1.0. Encodes those of API Gateway, which has decoded them; a load balancer has not. */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()

@@ -30,9 +30,9 @@ export interface InspectQueueOptions {
   readonly encryption?: EncryptionOptions
 }
 
-/** A dead letter of an inbox, or of a job that neither an inbox nor a destination can read. */
+/** A dead letter of an inbox, or one that neither an inbox nor a destination can read. */
 export interface InspectedInboxLetter extends DeadLetterMessage {
-  /** `'inbox'`; undefined for a job that neither an inbox nor a destination can read, for the reason in the error of the dead letter. */
+  /** Undefined for a dead letter that neither an inbox nor a destination can read; its `error` says why. */
   readonly use: 'inbox' | undefined
 }
 
@@ -144,8 +144,8 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 }
 
 /**
- * Reads the dead letters of inboxes and destinations. A letter with a stored error is that of an inbox. Any other letter is that of a
- * destination if its reason is one of those of a destination.
+ * Reads the dead letters of inboxes and destinations. A dead letter with a stored error belongs to an inbox. Any other dead letter belongs
+ * to a destination if its reason is one that only destinations have.
  */
 const OWNER: LettersOwner<InspectedLetter> = {
   readLetter(letter) {

@@ -47,9 +47,9 @@ export interface Attempt {
   /** The number of the attempt, counted from 1. */
   readonly number: number
   readonly clock: Clock
-  /** When the attempt started, on the monotonic clock; undefined when nothing needs the time. */
+  /** When the attempt started, on the monotonic clock; undefined when the attempt is not measured. */
   readonly startedAt?: number | undefined
-  /** The results of the handlers that have ended; undefined when nothing reads them. */
+  /** The results of the handlers that have ended; undefined when the attempt is not measured. */
   readonly runs?: HandlerRun[] | undefined
   /** The progress of the message; undefined without an inbox, where a retry calls all handlers again. */
   readonly progress?: Progress | undefined

@@ -32,8 +32,8 @@ export class Deadline {
   #error: HooklineError | undefined
   #abort: AbortController | undefined
   /**
-   * Rejects the innermost wait. When the work of a wait settles, this becomes the function of the wait around it: waits nest, but never
-   * overlap.
+   * Rejects the innermost wait. When the work of that wait settles, the function of the wait around it takes its place, because waits nest,
+   * but never overlap.
    */
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined

@@ -16,7 +16,7 @@ export interface FailedRequest {
    * without a path.
    */
   readonly path: string | undefined
-  /** The address of the connection, if the host knows it. */
+  /** The remote IP address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
 }
 
@@ -53,7 +53,7 @@ export interface StoredEvent {
   /** The message; undefined for an authentic message that is invalid, which becomes a dead letter. */
   readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
-  /** How long storing took, in milliseconds. */
+  /** How long it took to store the message, in milliseconds. */
   readonly durationMs: number
 }
 
@@ -84,7 +84,7 @@ export interface HandleEvent extends TracedEvent {
 export interface HandlerRun {
   /** The messages for which the handler was registered, such as `track`, `track Order Completed`, `*` or `entered high_value_users`. */
   readonly on: string
-  /** The name that the handler was registered with, or else the name of the function; empty if it has neither. */
+  /** The name with which the handler was registered or, without one, the name of the function; empty if both are missing. */
   readonly name: string
   /** How long the handler took, in milliseconds. */
   readonly durationMs: number

@@ -36,7 +36,7 @@ interface Registered {
 
 type Registry = Map<string, Registered[]>
 
-/** The maximum number of warnings. Without it, senders could cause any number, because they choose the names in the warnings. */
+/** The maximum number of warnings. Without this limit, senders could cause any number, because they choose the names in the warnings. */
 const MAX_WARNED = 20
 const MAX_NAME = 100
 

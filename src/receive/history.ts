@@ -106,7 +106,7 @@ function readHandled(entry: LogEntry): HandledMessage {
   return Object.assign(stored, { message, handledAt, ...readNote(note), cursor }) // A spread of `stored` would lose its hidden `toJSON`.
 }
 
-/** @throws TypeError that names the filter. */
+/** @throws TypeError that names the wrong condition. */
 function requireHistoryFilter(filter: HistoryFilter): void {
   requireOptions('history', filter, [...MESSAGE_FILTERS, 'ids', 'handler', 'after', 'limit', 'signal'])
   requireFilter('history', filter)
@@ -117,7 +117,7 @@ function requireHistoryFilter(filter: HistoryFilter): void {
   if (limit !== undefined) requireInteger('history: limit', limit, 1)
 }
 
-/** @throws TypeError (as a rejection) that names the filter. */
+/** @throws TypeError (as a rejection) that names the wrong condition. */
 export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
   requireHistoryFilter(filter)
   const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
@@ -191,12 +191,9 @@ function requireIds(option: string, ids: unknown): void {
 function requireTexts(option: string, list: unknown): asserts list is readonly string[] | undefined {
   const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string')
   if (list === undefined || isList) return
-  throw invalidOption(
-    option,
-    'must be a non-empty list of strings',
-    kindOf(list),
-    'Pass at least one string, or omit the option.',
-  )
+  const found = Array.isArray(list) && list.length > 0 ? 'a list with a value that is not a string' : kindOf(list)
+  const advice = 'Pass at least one string, or omit the option.'
+  throw invalidOption(option, 'must be a non-empty list of strings', found, advice)
 }
 
 function requireHandlerNames(names: readonly string[]): void {

@@ -28,14 +28,14 @@ export interface InboxOptions {
   readonly concurrency?: number
   /**
    * How long to wait after each failed attempt, in milliseconds, at most 24 days each. Pass a list with one number for each failed attempt:
-   * a message that fails once more after that becomes a dead letter. Or pass a function that gets the number of failed attempts and the
-   * latest error, and returns how long to wait, or undefined to make the message a dead letter. If the function throws or returns anything
-   * else, the default applies, and the process emits a warning.
+   * a message that fails more often becomes a dead letter. Or pass a function that gets the number of failed attempts and the latest error.
+   * The function returns how long to wait, or undefined to make the message a dead letter. If the function throws or returns anything else,
+   * the default applies, and the process emits a warning.
    *
    * Default: a random time of up to 2 s, 10 s, 1 min, 4 min, 20 min, 1 h, 2 h, 4 h and 8 h, which allows 10 attempts in about 8 hours.
    */
   readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
-  /** Returns a random number for the default `retries`, from 0 to less than 1. Default `Math.random`. */
+  /** Returns a random number that is at least 0 and less than 1, for the default `retries`. Default `Math.random`. */
   readonly random?: () => number
   /**
    * The maximum number of messages to handle per second, on average. Up to a tenth of this number may start at the same time. With

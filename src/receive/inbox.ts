@@ -241,7 +241,7 @@ export class Inbox {
 
   #reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
-    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Inspect it with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
+    const text = `The queue cannot read a job of the inbox: ${reason.replace(/\.$/, '')}. Inspect the dead letter with receiver.deadLetters(), then call receiver.redrive or receiver.drop with ['${id}'].`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
     const tried = { delivery: unreadableDelivery({ id, body, at: failedAt }), message: undefined, isStored: true }

@@ -7,7 +7,7 @@ import type { Dedupe } from './dedupe.ts'
 
 /** The options of `memoryDedupe`. */
 export interface MemoryDedupeOptions {
-  /** How long a handled message is remembered, in milliseconds. Default 24 hours. */
+  /** How long a handled message is remembered, in milliseconds. Default 86 400 000 (24 hours). */
   readonly dedupeWindowMs?: number
   /**
    * How long a claim lasts if it is neither confirmed nor released, in milliseconds. Default 60 000. Set it to more than your slowest
@@ -106,7 +106,7 @@ interface ExpiringKey {
 /** Creates a list of keys that expire. They must be added in the order in which they expire. */
 function createExpiring() {
   const entries = new Map<string, ExpiringKey>()
-  // The iterator is kept between calls: a new one would step over every entry that was removed since the Map was last compacted.
+  // The iterator is kept between calls, because a new one would step over every entry that was removed since the Map was last compacted.
   let iterator = entries.values()
   let first: ExpiringKey | undefined
 

@@ -78,7 +78,7 @@ export class RequestReceiver {
     return this.answerRequest(request, readBody, request.remainingMs)
   }
 
-  /** Answers every later request with `shutting_down`. Resolves when all earlier ones are answered. */
+  /** Answers every later request with `shutting_down`. Resolves when all earlier requests are answered. */
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
@@ -117,13 +117,14 @@ export class RequestReceiver {
     let error: HooklineError | undefined
     try {
       if (this.#isStopped) throw new HooklineError('shutting_down', CLOSING)
-      // Errors: 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted;
-      // 503 body_timeout
+      // Throws body_aborted (400), method_not_allowed (405), body_too_large (413), content_type_unsupported or content_encoding_unsupported
+      // (415), body_consumed (500) or body_timeout (503).
       const reading = read()
       body = isThenable(reading) ? await deadline.wait(reading) : reading
       if (body.source === 'reserialised') this.#warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
       deadline.startStage('secret')
-      // Errors: 401 signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch; 503 secret_unavailable
+      // Throws signature_missing, signature_malformed, signature_mismatch, header_missing, header_mismatch or source_unknown (401),
+      // body_consumed (500) or secret_unavailable (503).
       proof = await verifyRequest(findKeys, { headers, path, query }, body, header, deadline)
     } catch (thrown) {
       error = toError(thrown)
@@ -188,9 +189,10 @@ export class RequestReceiver {
     let attempt: Attempt | undefined
     try {
       deadline.startStage('handlers')
-      const wire = parse() // Errors: 400 body_not_json; 422 message_invalid, message_type_unknown
+      // Throws body_not_json or batch_empty (400), batch_too_large (413), message_invalid or message_type_unknown (422).
+      const wire = parse()
       message = wire
-      const validated = this.#settings.validate(wire) // Error: 422 schema_mismatch
+      const validated = this.#settings.validate(wire) // Throws schema_mismatch (422).
       const valid = isThenable(validated) ? await deadline.wait(validated) : validated
       const id = this.#dedupe?.idOf(wire, delivery)
       if (id !== undefined) delivery = new ReceivedDelivery({ ...parts, id }, deadline)
@@ -207,7 +209,7 @@ export class RequestReceiver {
         this.#tap.reportLate(error, { delivery, message: valid }, request)
       // Errors of the dedupe store are not reported here: `handleOnce` reports those that are not in an answer.
       const onLateError = (error: unknown): void => void (isHandlerError(error) && reportLate(error))
-      // Errors: 500 handler_failed; 503 handler_timeout, duplicate_in_progress, dedupe_unavailable
+      // Throws handler_failed (500), handler_timeout, duplicate_in_progress or dedupe_unavailable (503).
       const work: Promise<unknown> | undefined =
         this.#dedupe?.handleOnce(delivery, deadline, dispatch, reportLate) ?? dispatch()
       const isDuplicate = work !== undefined && (await deadline.wait(work, onLateError)) === true
@@ -235,7 +237,7 @@ export class RequestReceiver {
     let known: ReadonlySet<string>
     try {
       deadline.startStage('inbox')
-      known = await deadline.wait(inbox.store(jobs)) // Error: 503 inbox_unavailable
+      known = await deadline.wait(inbox.store(jobs)) // Throws inbox_unavailable (503).
     } catch (thrown) {
       const error = toError(thrown)
       const failed = prepared.map(({ ended: { delivery, message } }) => ({ delivery, message, error }))

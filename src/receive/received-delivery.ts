@@ -36,9 +36,7 @@ export interface DeliveryParts extends Arrival, Proof {
   readonly db?: TransactionClient | undefined
 }
 
-/**
- * A delivery that computes costly fields only when they are read. Their data is in private fields, which JSON and the console do not show.
- */
+/** A delivery that computes costly fields only when they are read, from private data that JSON and the console do not show. */
 export class ReceivedDelivery implements Delivery {
   readonly method: DeliveryMethod
   readonly headers: EndpointHeaders

@@ -81,7 +81,7 @@ export interface ReceiverOptions<
    * signed request can send it again with another method. Default `['POST']`.
    */
   readonly methods?: readonly DeliveryMethod[]
-  /** The maximum size of a body, in bytes. Default 512 KiB. */
+  /** The maximum size of a body, in bytes. Default 524 288 (512 KiB). */
   readonly limit?: number
   /**
    * Also accepts batches: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is
@@ -157,7 +157,7 @@ export interface RejectedMessage {
   readonly source: string | undefined
 }
 
-/** The type of the option `onRejected`, which may return a promise. */
+/** The function that is passed as `onRejected`. It may return a promise. */
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
 export type ReceiverSettings = ReturnType<typeof readOptions>

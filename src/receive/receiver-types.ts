@@ -35,8 +35,8 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * valid and stored. An authentic message that is invalid is also stored and answered 200, but its result has `ok: false`.
  *
  * For a batch, `ok: true` means that every element succeeded; `message` and `delivery` are then those of the first element. Otherwise,
- * `error` is the first error that makes the sender retry, or the first error of any element if none makes the sender retry. A batch whose
- * only errors are invalid elements is answered 200.
+ * `error` is the first error that makes the sender retry or, without such an error, the first error. A batch whose only errors are invalid
+ * elements is answered 200.
  */
 export type Received<M extends ReceivedMessage = ReceivedMessage> = EndpointAnswer & {
   /** One result for each element, in order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
@@ -121,7 +121,7 @@ export interface ReceiverHealth extends Health {
   readonly paused: boolean
   /** How many messages this process has ignored since the receiver was created, because no handler matched them. */
   readonly ignored: number
-  /** How many authentic track messages without a schema for their event have arrived since the receiver was created; 0 without `events`. */
+  /** How many authentic track messages with an event without a schema have arrived since the receiver was created; 0 without `events`. */
   readonly unplanned: number
   /** How many messages this process has dropped because of `suppressForMs` since the receiver was created. */
   readonly suppressed: number

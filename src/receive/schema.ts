@@ -27,7 +27,7 @@ export type EventSchemas = Readonly<Record<string, Schema<object>>>
 
 /**
  * The schemas of traits, by the message type that carries the traits. An audience sync sends messages with a single trait, which must also
- * match the schema, so make traits optional that only some messages carry.
+ * match the schema, so make a trait optional if only some messages carry it.
  */
 export interface TraitSchemas {
   /** The schema of the traits of a user. */

@@ -72,7 +72,8 @@ interface SourceKeys {
    */
   keys(): readonly Key[] | Promise<readonly Key[]>
   /**
-   * Calls the provider for a newer secret, after a mismatch. Returns undefined without a provider, or if it was called within 10 seconds.
+   * Calls the provider for a newer secret, after a mismatch. Returns undefined without a provider, and if the provider was called less than
+   * 10 seconds ago.
    */
   newerKeys(): Promise<readonly Key[]> | undefined
 }

@@ -65,8 +65,7 @@ export function readSelection(call: 'on' | 'off' | 'onBatch', given: readonly un
 }
 
 /**
- * Returns whether one message can match both handlers. Each handler is given in the form of `HandlerRun.on`, such as `track`, `track Order
- * Completed` or `entered high_value_users`.
+ * Returns whether one message can match both handlers. Each handler is given in the form of `HandlerRun.on`, such as `*` or `track Cart`.
  */
 export function canShareMessage(one: string, other: string): boolean {
   const meet = (first: string, second: string): boolean =>

@@ -47,7 +47,7 @@ export function readWorkOptions(options: ReceiverWorkOptions): ReceiverWorkOptio
     )
   }
   if (forMs === undefined && until === undefined) {
-    throw invalidOption('work', 'needs an end', undefined, "Pass `forMs`, or `until: 'empty'`.")
+    throw invalidOption('work', 'needs the option `forMs` or `until`', undefined, "Pass `forMs`, or `until: 'empty'`.")
   }
   return options
 }

@@ -169,7 +169,7 @@ describe('the work', () => {
   })
 
   it.each([
-    [{}, "`work` needs an end. Pass `forMs`, or `until: 'empty'`."],
+    [{}, "`work` needs the option `forMs` or `until`. Pass `forMs`, or `until: 'empty'`."],
     [{ forMs: 0 }, '`work: forMs` must be a whole number from 1 to'],
     [{ until: 'late' }, "`work: until` must be 'empty'."],
     [{ forMs: 1, signal: 5 }, '`work: signal` must be an AbortSignal. Got 5.'],
