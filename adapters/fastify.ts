@@ -68,7 +68,7 @@ export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOpti
 export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   const handle = mount(endpoint)
   if (others.length > 0) {
-    const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
+    const advice = "Pass the options to `register`: app.register(serve(receiver), { path: '/webhooks' })."
     throw invalidOption('serve', 'accepts only an endpoint', `${1 + others.length} arguments`, advice)
   }
   const register: FastifyServePlugin = async (scope, { path }) => {

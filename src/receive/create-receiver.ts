@@ -141,7 +141,7 @@ export function createReceiver<
     }
     const found = requireInbox(call)
     if (handlers.size > 0) return found
-    const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
+    const advice = 'Call `on` first, because the inbox completes messages that no handler matches.'
     throw new TypeError(`\`${call}\` needs a handler. ${advice}`)
   }
 

@@ -242,7 +242,12 @@ export class Handlers {
       if (this.#schemas.includes(event)) continue
       const near = nearest(event, this.#schemas)
       const advice = near === undefined ? 'Add a schema for the event to `events`.' : `Did you mean ${show(near)}?`
-      throw invalidOption(`${call}: event`, 'must be in `events`, because of `strictEvents`', show(event), advice)
+      throw invalidOption(
+        `${call}: event`,
+        'must have a schema in `events`, because `strictEvents` is true',
+        show(event),
+        advice,
+      )
     }
   }
 
@@ -267,7 +272,7 @@ export class Handlers {
   #warnUnlessNamed(name: string): void {
     if (name === '' || this.#names.has(name) || this.#warned.has(name) || this.#warned.size === MAX_WARNED) return
     this.#warned.add(name)
-    const message = `No handler is named ${show(name)} any more, so a message that it failed to handle is completed without it. Give this name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)} any more. A message that this handler failed to handle is completed without it. Give the name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 

@@ -195,11 +195,11 @@ export function readOptions(options: ReceiverOptions) {
   checkOptions('createReceiver', options, CHECKS)
   const { clock = systemClock, onRejected, onDeadLetter, onUnplanned, events, inbox, dedupe } = options
   if (inbox !== undefined && onRejected !== undefined) {
-    const advice = 'Remove `onRejected`: the inbox keeps invalid messages as dead letters.'
+    const advice = 'Remove `onRejected`, because the inbox keeps invalid messages as dead letters.'
     throw invalidOption('onRejected', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (inbox !== undefined && dedupe !== undefined) {
-    const advice = 'Remove `dedupe`: the inbox already handles each message only once.'
+    const advice = 'Remove `dedupe`, because the inbox already handles each message only once.'
     throw invalidOption('dedupe', 'cannot be combined with `inbox`', undefined, advice)
   }
   if (onDeadLetter !== undefined && inbox === undefined) {

@@ -107,7 +107,7 @@ function readSchemas(
 
 function requireSchema(option: string, schema: unknown): void {
   if (isSchema(schema)) return
-  const advice = 'Pass a zod schema, valibot, arktype or another library that implements it.'
+  const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
   throw invalidOption(option, 'must implement Standard Schema', kindOf(schema), advice)
 }
 
