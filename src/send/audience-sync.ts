@@ -23,7 +23,7 @@ interface Change<Value> {
 /** The maximum number of calls to queue in one push. */
 const MAX_CHUNK = 500
 
-/** How long to wait before a push into a full queue is tried again, in milliseconds. */
+/** The wait before the next push after the queue was full, in milliseconds. */
 const FULL_MS = 1_000
 
 export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
@@ -61,7 +61,7 @@ function mapValues<Value>(values: Iterable<readonly [string, Value]>, name: stri
   if (!isIterable(values)) throw invalidValues(name, kindOf(values))
   return new Map(
     Array.from(values, (entry) => {
-      if (!Array.isArray(entry)) throw invalidValues(name, `an entry that is ${kindOf(entry)}`)
+      if (!Array.isArray(entry)) throw invalidValues(name, `${kindOf(entry)} in place of a pair`)
       return [requireUserId(entry[0], name), structuredClone(entry[1])]
     }),
   )
@@ -77,18 +77,13 @@ function invalidValues(name: string, found: string): TypeError {
 
 function requireUserId(userId: unknown, name: string): string {
   if (typeof userId === 'string' && userId !== '') return userId
-  const found = `a user id that is ${kindOf(userId)}`
-  throw invalidOption(
-    name,
-    'must have non-empty strings as user ids',
-    found,
-    'Pass every user id as a non-empty string.',
-  )
+  const advice = 'Remove or correct this user id.'
+  throw invalidOption(name, 'must contain only non-empty strings as user ids', kindOf(userId), advice)
 }
 
 /**
- * Queues an identify call for each user whose value differs from the one in `synced`, and writes the queued values to `synced`. While the
- * queue is full, tries again with half as many calls.
+ * Queues an identify call for each user whose value differs between `current` and `synced`, and applies each queued change to `synced`.
+ * When the queue is full, waits and then pushes half as many calls.
  *
  * @param removed The value to queue for a user who is no longer in `current`.
  */
@@ -113,7 +108,7 @@ async function queueChanges<Value>(
       await nextTurn() // A large audience must not delay the rounds under way.
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
-      if (chunk.length === 1 && (await target.isEmpty())) throw error // Even the empty queue has no room for this call.
+      if (chunk.length === 1 && (await target.isEmpty())) throw error // Even an empty queue has no room for this call.
       size = Math.ceil(chunk.length / 2)
       await new Promise<void>((resolve) => void target.clock.setTimeout(resolve, FULL_MS))
     }

@@ -1,7 +1,7 @@
 /**
- * The circuit of a URL. While it is closed, messages are sent; while it is open, they are held; while it is half-open, one message probes
- * the URL. After a successful probe, only one attempt may run at a time. The limit grows by one whenever as many attempts as the limit have
- * succeeded.
+ * The circuit of a URL. While the circuit is closed, messages are sent; while it is open, they are held; while it is half-open, one message
+ * probes the URL. After a successful probe, only one attempt may run at a time. This limit then grows with each success and shrinks with
+ * each failure, and never exceeds the concurrency of the destination.
  */
 
 import { backoff } from '../kit/backoff.ts'
@@ -12,25 +12,25 @@ import type { Attempt } from './sender-types.ts'
 
 /**
  * The state of the circuit of a URL. `closed`: messages are sent. `open`: messages are held, because the URL failed too often in a row or
- * asked to wait. `half_open`: one message is tried; a success closes the circuit.
+ * asked to wait. `half_open`: one message is posted to probe the URL; a success closes the circuit.
  */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 interface CircuitTimes {
   /** The webhook URL. Its query is shown as `?…`, because it may hold a token. */
   readonly url: string
-  /** When the circuit of the URL opened; absent while it is closed. */
+  /** When the circuit of the URL opened; absent while the circuit is closed. */
   readonly openSince?: Date
-  /** When the next message is posted to probe the URL; set while its circuit is `open`. */
+  /** When the next message is posted to probe the URL; set only while the circuit is `open`. */
   readonly probeAt?: Date
 }
 
 /** The health of a URL. The counts cover the attempts of this process since the URL was added to the settings. */
 export interface UrlHealth extends CircuitTimes {
   readonly circuit: CircuitState
-  /** How many attempts the URL accepted. */
+  /** The number of attempts that the URL accepted. */
   readonly delivered: number
-  /** How many attempts failed. */
+  /** The number of attempts that failed. */
   readonly failed: number
   /** The last attempt that failed; undefined while none has failed. */
   readonly lastFailure?: Pick<Attempt, 'at' | 'status' | 'error' | 'reason'>
@@ -43,11 +43,14 @@ export interface CircuitEvent extends CircuitTimes {
   readonly cause: Attempt
 }
 
-/** When circuits open, and how they probe. */
+/** Options that set when circuits open, and how often they probe their URLs. */
 export interface CircuitOptions {
   /** The number of failed attempts in a row after which a circuit opens. Default 10. */
   readonly failures?: number
-  /** The maximum time between two probes, in milliseconds; the first probe is made a second after the circuit opens. Default 30 000. */
+  /**
+   * The maximum time between two probes, in milliseconds, unless a `Retry-After` asks for more. The first probe is made at most a second
+   * after the circuit opens. Default 30 000.
+   */
   readonly maxProbeMs?: number
   /** The maximum number of messages per second that get a last attempt when their four hours end while all circuits are open. Default 1. */
   readonly lastAttemptsPerSecond?: number
@@ -61,7 +64,7 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
 
 const FIRST_PROBE_MS = 1_000
 
-/** The maximum time for which a `Retry-After` pauses a URL, in milliseconds. The message that got this response may wait longer. */
+/** The maximum time for which a `Retry-After` pauses a URL, in milliseconds. The message whose response contained it may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
 /** All times are in milliseconds on the monotonic clock. */
@@ -72,10 +75,12 @@ export class Circuit {
   #openSince: number | undefined
   #probeAt = 0
   #openingsSinceSuccess = 0
-  #epoch = 0 // The number of openings. An attempt that began before the latest opening is ignored: it says nothing about the URL now.
+  /** The number of openings. An attempt that began before the latest opening is ignored, because the URL may have changed since. */
+  #epoch = 0
   #failuresInRow = 0
   #active = 0
-  #maxActive: number // Fractional while it grows; equal to the concurrency until the circuit first opens.
+  /** The maximum number of attempts at a time; fractional while it grows. It equals the concurrency until the circuit first opens. */
+  #maxActive: number
 
   constructor(policy: CircuitPolicy) {
     this.#policy = policy
@@ -105,7 +110,7 @@ export class Circuit {
     return Math.max(0, Math.min(Math.floor(this.#maxActive) - this.#active, tokens))
   }
 
-  /** Returns the earliest time at which another attempt may begin; undefined if one that is under way has to end first. */
+  /** Returns the earliest time at which another attempt may begin; undefined if an attempt under way must end first. */
   roomAt(now: number): number | undefined {
     const isFull = this.#state === 'closed' && this.#active >= Math.floor(this.#maxActive)
     if (isFull || this.#state === 'half_open') return undefined
@@ -113,8 +118,8 @@ export class Circuit {
   }
 
   /**
-   * Begins an attempt, even if there is no room. The caller must call the returned function when the attempt ends; that function
-   * returns whether the circuit opened or closed.
+   * Begins an attempt, even if `room` is 0. The caller must call the returned function when the attempt ends; that function returns whether
+   * the circuit opened or closed.
    */
   begin(now: number): (attempt: Attempt, now: number) => boolean {
     this.#rate.take(now)
@@ -132,7 +137,8 @@ export class Circuit {
   #record(attempt: Attempt, now: number): void {
     const { status, error } = attempt
     if (error === 'closed') {
-      if (this.#state === 'half_open') this.#state = 'open' // A probe that `close` ended says nothing about the URL, so another one follows.
+      // A probe that `close` ended says nothing about the URL, so another probe follows.
+      if (this.#state === 'half_open') this.#state = 'open'
     } else if (status === undefined || isTransient(status)) this.#recordFailure(attempt, now)
     else this.#recordSuccess()
   }

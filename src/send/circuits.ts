@@ -1,6 +1,6 @@
 /**
- * The circuits of a destination's URLs. Together with the destination's switch, they decide how many messages may be posted now, and to
- * which URLs.
+ * The circuits of a destination's URLs. They decide how many messages may be posted now, and to which URLs. While the destination is
+ * disabled, they let no message be posted.
  */
 
 import type { Clock } from '../kit/clock.ts'
@@ -13,8 +13,8 @@ import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
 /**
- * How much later the four hours of a held message begin, in milliseconds, so that a URL that recovers just before they end is noticed in
- * time.
+ * The four hours of a held message begin this much later, in milliseconds. A URL that recovers just before the message would fail is then
+ * noticed in time.
  */
 const NOTICE_MS = 60_000
 
@@ -26,7 +26,7 @@ interface UrlCircuit {
   readonly counts: { delivered: number; failed: number; lastFailure?: NonNullable<UrlHealth['lastFailure']> }
 }
 
-/** The circuits use the monotonic clock, so that a change of the system time does not end an outage. */
+/** Times are measured on the monotonic clock, so that a change of the system time does not end a hold early. */
 export class Circuits {
   readonly #clock: Clock
   readonly #policy: CircuitPolicy
@@ -35,7 +35,7 @@ export class Circuits {
   #byId: ReadonlyMap<string, UrlCircuit> = new Map()
   #offSince: number | undefined
 
-  /** How many messages may be claimed now, and when to ask again. */
+  /** Tells the queue how many messages it may claim now, and when to ask again. */
   readonly room: Room = { count: () => this.#findRoom(), nextAt: () => this.#findNextRoom() }
 
   constructor(settings: DestinationSettings, onChange: (event: CircuitEvent) => void) {
@@ -47,7 +47,7 @@ export class Circuits {
     this.update(settings)
   }
 
-  /** Whether the circuits of all URLs are open. */
+  /** Whether every circuit is open or half-open. */
   get areOpen(): boolean {
     return this.#openSince() !== undefined
   }
@@ -82,9 +82,8 @@ export class Circuits {
   }
 
   /**
-   * Returns when the four hours begin for a message that has not been tried yet. If a URL may be tried, they begin with the first claim or,
-   * for a message that was held, now. If no URL may be tried, they begin a minute after the message arrived or after the hold began,
-   * whichever is later.
+   * Returns when the four hours begin for a message that has not been posted yet. If a URL may be tried, they begin at the first claim or,
+   * for a message that was held, now. Otherwise, they begin a minute after the message arrived or after the hold began, whichever is later.
    *
    * @param before The result of the previous call for this message; undefined when the message was never held.
    */
@@ -96,8 +95,8 @@ export class Circuits {
   }
 
   /**
-   * Returns whether a message whose four hours end gets a last attempt although no URL may be tried. Only a limited number of messages per
-   * second get one.
+   * Returns whether a message whose four hours end gets a last attempt although no URL may be tried. At most `lastAttemptsPerSecond`
+   * messages per second get this attempt.
    */
   admitLast(): boolean {
     const now = this.#clock.monotonic()
@@ -108,7 +107,7 @@ export class Circuits {
 
   /**
    * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the destination was disabled or, if it is
-   * enabled, since the last circuit of these URLs opened.
+   * enabled, since the last circuit of these URLs opened. The result is at least 5 seconds and at most 30 minutes.
    */
   holdMs(targets: readonly Target[]): number {
     const now = this.#clock.monotonic()
@@ -121,7 +120,10 @@ export class Circuits {
     return { target, circuit: new Circuit(this.#policy), counts: { delivered: 0, failed: 0 } }
   }
 
-  /** A message needs only one URL, so the room is that of the URL with the most room. */
+  /**
+   * Returns how many messages may be claimed now. Each message needs only one URL, so the URL with the most room decides. When held
+   * messages are due to fail and no URL has room, all of them may be claimed.
+   */
   #findRoom(): number {
     const now = this.#clock.monotonic()
     let room = 0
@@ -141,7 +143,8 @@ export class Circuits {
   }
 
   /**
-   * Returns when the four hours of the first held message may end. From then on, all held messages are claimed, so that each fails in time.
+   * Returns the earliest time at which the four hours of a held message may end. From then on, all held messages are claimed, so that each
+   * fails in time.
    */
   #sweepAt(): number {
     return (this.#heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
@@ -149,7 +152,7 @@ export class Circuits {
 
   /**
    * Returns the start of the current hold: the time at which the destination was disabled or the last of its circuits opened, whichever is
-   * earlier. Undefined while a URL may be tried.
+   * earlier. Returns undefined while the destination is enabled and a circuit is closed.
    */
   #heldSince(): number | undefined {
     const openSince = this.#openSince()
@@ -157,7 +160,7 @@ export class Circuits {
     return offSince === undefined || openSince === undefined ? (offSince ?? openSince) : Math.min(offSince, openSince)
   }
 
-  /** Returns the time at which the last of all circuits opened; undefined while one of them is closed. */
+  /** Returns the time at which the last circuit opened; undefined while any circuit is closed. */
   #openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
     for (const { circuit } of this.#byId.values()) {

@@ -1,4 +1,4 @@
-/** Makes the message of a call, checked and completed, and its bytes. */
+/** Turns a call into a checked and complete message, and writes the bytes of the message. */
 
 import { invalidOption, kindOf, requireOneOf, requireText } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -26,12 +26,12 @@ const EXAMPLE_KEY = 'order-1'
 const EXAMPLE_SOURCE = 'shop'
 
 /**
- * Composes the message of a call. A call without a timestamp gets the current time of the clock. A `delete` gets a timestamp that no other
- * `delete` of the same user has: otherwise two of them would have the same bytes, and a receiver would treat them as one message.
+ * Composes the message of a call. A call without a timestamp gets the current time of the clock; for a `delete`, this time is made unique
+ * among the deletions of the same user. Otherwise two deletions could have the same bytes, and a receiver would treat them as one message.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {
-    const advice = "Pass fields, for example { userId: 'u1' }."
+    const advice = "Pass the fields of the message, for example { userId: 'user-1' }."
     throw invalidOption(`${type}: call`, 'must be an object', kindOf(call), advice)
   }
   try {

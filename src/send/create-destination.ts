@@ -107,7 +107,7 @@ export function createDestination(options: DestinationOptions): Destination {
   return destination
 }
 
-/** Describes how the dead letters of a destination are read and filtered. */
+/** Returns the functions that read and filter the dead letters of a destination. */
 function describeLetters(current: CurrentSettings): LettersOwner<DestinationDeadLetter> {
   return {
     readLetter: (letter) => readDeadLetter(letter, current.settings.targets),
@@ -216,7 +216,7 @@ class Outbox implements SyncTarget {
   }
 }
 
-/** @param composedAt The time against which the age of the message is measured. A message without a timestamp was given this time. */
+/** @param composedAt The time against which the age of the message is measured. A message without a timestamp got this time. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
@@ -224,6 +224,6 @@ function findSkipReason(
 ): Exclude<SkipReason, 'filtered'> | undefined {
   if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
-  if (historicalAfterMs === undefined || type === 'delete') return undefined // A deletion request counts as new, whatever its timestamp.
+  if (historicalAfterMs === undefined || type === 'delete') return undefined // A deletion request is never historical.
   return composedAt - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
 }

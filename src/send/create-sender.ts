@@ -12,8 +12,8 @@ import { createTransport } from './transport.ts'
 import type { Target } from './webhooks.ts'
 
 /**
- * Creates a sender ("Outbound event delivery", Outbound delivery): each message is posted, signed, to every URL at once, and each URL has 5
- * seconds to respond. The resulting round reports all attempts; a failed attempt never causes a rejection.
+ * Creates a sender ("Outbound event delivery", Outbound delivery). It signs each message and posts it to every URL at once, and each URL
+ * has 5 seconds to respond. The resulting round reports all attempts; a failed attempt never causes a rejection.
  *
  * @throws TypeError that names the option.
  * @example
@@ -28,7 +28,7 @@ export function createSender(options: SenderOptions): Sender {
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
-  /** Hot path: one promise per message, which rejects with whatever `compose` throws. */
+  /** Creates only one promise per message, because this is a hot path. The promise rejects with whatever `compose` throws. */
   function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
     return new Promise((resolve, reject) => {
       if (options !== undefined) refuseUnknown(options, ['tamper'])

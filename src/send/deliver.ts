@@ -25,15 +25,14 @@ interface DueRound {
   readonly job: ClaimedJob
   readonly before: RetryState
   readonly startedAt: number
-  /** The targets whose turn it is; `chosen` are those of them that are tried. */
+  /** The targets whose next attempt is due. */
   readonly due: readonly Target[]
+  /** The due targets to which the message is posted. */
   readonly chosen: readonly Target[]
   readonly signal: AbortSignal
 }
 
-/**
- * A round is posted with the settings in force when it begins; what follows the round is planned with the settings in force when it ends.
- */
+/** Posts each round with the settings at its start. After a failed round, plans the next step with the settings at that time. */
 export class JobHandler {
   readonly #current: CurrentSettings
   readonly #circuits: Circuits
@@ -67,7 +66,7 @@ export class JobHandler {
     const { targets } = this.#current.settings
     const isRedriven = job.claimCount === 1 && job.retryState !== undefined
     const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
-    if (isRedriven) await save?.(writeRetryState(before, targets)) // Saved now: if this process dies, the next claim also starts from this state.
+    if (isRedriven) await save?.(writeRetryState(before, targets)) // If this process dies, the next claim also starts from this state.
     const isTransformed = this.#functions.isEmpty || before.body !== undefined
     return isTransformed ? this.#post(job, before, signal) : this.#transformAndPost(job, before, signal, save)
   }
@@ -78,7 +77,7 @@ export class JobHandler {
     this.#observers.publish('deadLetter', letter)
   }
 
-  /** Stores the result of `filter` and `transform` before the message is posted, so that each attempt posts the same bytes. */
+  /** Calls `filter` and `transform`, and stores the result before the message is posted, so that each attempt posts the same bytes. */
   async #transformAndPost(
     job: ClaimedJob,
     before: RetryState,
@@ -102,7 +101,7 @@ export class JobHandler {
     return this.#post({ ...job, retryState }, state, signal)
   }
 
-  /** Posts the message to the URLs whose turn it is, unless its four hours are over or none of these URLs may be tried. */
+  /** Posts the message to the URLs that are due, unless its four hours are over or none of these URLs may be tried. */
   async #post(job: ClaimedJob, before: RetryState, signal: AbortSignal): Promise<Outcome> {
     const circuits = this.#circuits
     const now = this.#clock.now()
@@ -156,23 +155,20 @@ export class JobHandler {
     return this.#circuits.areOpen ? 'circuit_open' : 'window_over'
   }
 
-  /**
-   * Holds a message because no URL that is due may be tried: until the given time or the latest possible start of a round, whichever is
-   * earlier.
-   */
+  /** Holds a message until the given time or the latest possible start of a round, whichever is earlier. */
   #hold(job: ClaimedJob, before: RetryState, startedAt: number, until: number): Outcome {
     const retryAt = Math.min(until, startedAt + LAST_START_MS)
     if (before.rounds > 0) return retryUnchanged(job, retryAt)
     return { retryAt: new Date(retryAt), retryState: this.#writeState({ ...before, startedAt }) }
   }
 
-  /** Waits until the next URL is due, after an update removed the URLs whose turn it was. */
+  /** Waits until the next URL is due, after an update removed the URLs that were due. */
   #waitForNextUrl(job: ClaimedJob, before: RetryState, now: number): Outcome {
     const at = findNextTime(this.#current.settings.targets, before, now)
     return at === undefined ? this.#fail(job, before, [], 'refused') : retryUnchanged(job, at)
   }
 
-  /** Aborts all posts when the signal aborts. Adds only one listener, because the queue passes the same signal with every job. */
+  /** Ends all posts when the signal aborts. Adds only one listener, because the queue passes the same signal with every job. */
   #abortPostsOn(signal: AbortSignal): void {
     if (signal === this.#watchedSignal) return
     this.#watchedSignal = signal
@@ -204,7 +200,7 @@ export class JobHandler {
   }
 }
 
-/** Reads the message that is posted for a job: the result of `transform` or, without `transform`, the message as it was submitted. */
+/** Returns the message that is posted for a job: the result of `transform` or, without `transform`, the message as it was submitted. */
 function readSent({ id, body }: ClaimedJob, { body: transformed }: RetryState): StoredJob {
   return { id, body: transformed === undefined ? messageBytes(body) : Buffer.from(transformed) }
 }

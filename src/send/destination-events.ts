@@ -7,7 +7,7 @@ import type { Attempt } from './sender-types.ts'
 
 /** Why a message was skipped: it was not queued or, if a `filter` left it out, not sent. */
 export type SkipReason =
-  /** The destination is disabled. */
+  /** The destination is disabled, and `whenDisabled` is `drop`. */
   | 'switched_off'
   /** The integrations of the message exclude `Webhooks`. */
   | 'not_selected'
@@ -28,7 +28,7 @@ export interface SkippedEvent {
 
 /** Why a message is no longer retried. */
 export type FailureReason =
-  /** Every URL gave a final response. */
+  /** Every URL gave a final response, such as a 400, or failed with a final error, such as `self_signed`. */
   | 'refused'
   /** Four hours have passed since the first attempt. */
   | 'window_over'
@@ -46,13 +46,13 @@ export interface DeliveryReport {
   readonly status: 'delivered' | 'retrying' | 'failed'
   readonly id: string
   /**
-   * The message, parsed by a getter: a copy of the report made by spreading lacks the message, and so does the JSON of the report. Throws
-   * when `reason` is `unreadable`.
+   * The message. A getter parses it, so neither a copy of the report made by spreading nor the JSON of the report contains the message.
+   * Reading it throws a HooklineError when `reason` is `unreadable`.
    */
   readonly message: Message
   /** The attempts of this round; empty when the message failed without another round. */
   readonly latest: readonly Attempt[]
-  /** All attempts since the message was queued, in order. The attempts of earlier rounds have no body and no reason. */
+  /** All attempts since the message was queued, in order. The attempts of earlier rounds have an empty body and no `reason`. */
   readonly attempts: readonly Attempt[]
   /** When the next round begins; set while `retrying`. */
   readonly retryAt?: Date
@@ -64,7 +64,7 @@ export interface DeliveryReport {
 
 /**
  * The event of the tracing channel `hookline:deliver`: one POST to a URL, by a destination or a sender. The channel never publishes
- * `error`; an attempt has its error as a field.
+ * `error`: `result` contains the error of a failed attempt.
  */
 export interface DeliverEvent extends TracedEvent {
   /** The webhook URL. Its query is shown as `?…`. */
@@ -77,7 +77,7 @@ export interface DeliverEvent extends TracedEvent {
   readonly result?: Attempt
 }
 
-/** The event of a message that was queued. With a `db`, the message is queued only if your transaction commits. */
+/** The event of a message that was queued. If it was pushed with a `db`, it is queued only if your transaction commits. */
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
@@ -102,6 +102,6 @@ export interface DestinationObserver {
   /** Receives the same report as `onAttempt`. `message` and `bytes` are getters: a copy of the report made by spreading lacks them. */
   attempted?(report: ObservedReport): void
   circuit?(event: CircuitEvent): void
-  /** `forget` was called: the observer must forget the messages of these users, too. */
+  /** Called when `forget` is called. The observer must also forget the messages of the user with these ids. */
   forgotten?(event: { readonly ids: string | readonly string[] }): void
 }

@@ -14,7 +14,7 @@ import type { DestinationSettings } from './destination-options.ts'
 import type { Attempt } from './sender-types.ts'
 import { readMessage } from './stored-submission.ts'
 
-/** The events that observers get, and one event that only a callback gets. */
+/** The events that observers receive, and `deadLetter`, which only the callback `onDeadLetter` receives. */
 interface Events extends DestinationObserver {
   deadLetter?(letter: DeadLetter): void
 }
@@ -37,9 +37,9 @@ export function createDestinationObservers(
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
-  const failingUrls = new Set<string>() // URLs that failed while another one accepted the message, and that have accepted no message since.
+  const failingUrls = new Set<string>() // URLs that failed while another URL accepted the message, and that have accepted none since.
 
-  /** Logs that a URL misses messages: once when that begins, not for each message. */
+  /** Logs that a URL misses messages: once, until the URL accepts a message again. */
   function writeMissed(attempt: Attempt): void {
     const { url, ok, error } = attempt
     if (ok) failingUrls.delete(url)
@@ -140,18 +140,18 @@ function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: bo
   const at = probeAt?.toISOString()
   const follows = hasOthers
     ? 'It does not get messages that another URL accepts meanwhile. To deliver to each URL, create a destination for each.'
-    : 'Once the URL accepts one within four hours, the others follow.'
+    : 'When the URL accepts one within four hours, the others are sent, too.'
   const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describeAttempt(cause)}. ${follows}`
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 
 const WHY: Readonly<Record<FailureReason, string>> = {
-  refused: 'every URL gave a final response',
+  refused: 'every URL gave a final response or a final error',
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',
   circuit_open: 'the circuits of its URLs were open when its four hours ended',
   transform_failed: 'its `filter` or `transform` failed',
-  unreadable: 'it is not a message of a destination',
+  unreadable: 'its job in the queue was lost or changed',
 }
 
 /** Describes an attempt without the response body and without the query of the URL: both may hold secrets. */

@@ -30,7 +30,8 @@ import { readWebhooks } from './webhooks.ts'
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
   /**
-   * Whether the destination starts enabled. This also applies after a restart, because the queue does not store the switch. Default true.
+   * Whether the destination starts enabled. The queue does not store whether the destination is enabled, so this option decides again after
+   * a restart. Default true.
    */
   readonly enabled?: boolean
   /**
@@ -47,14 +48,14 @@ export interface DestinationOptions extends SenderOptions {
   /** The maximum number of messages to post at a time. A message counts until its URLs have responded, for up to 5 seconds. Default 50. */
   readonly concurrency?: number
   /**
-   * The maximum number of posts per second from this process to each URL, on average. A tenth of this number may be posted at once.
-   * Default: no limit.
+   * The maximum number of posts per second from this process to each URL, on average. A tenth of this number may be posted at once, or one
+   * post if a tenth is less than one. Default: no limit.
    */
   readonly maxPerSecond?: number
   /**
-   * When the circuit of a failing URL opens, and how it probes the URL. While the circuit is open, messages for the URL are held. With
-   * false, circuits never open. Default: opens after 10 failures in a row, a 429 or a `Retry-After`; probes after a second, then at growing
-   * intervals of up to 30 seconds.
+   * Sets when the circuit of a failing URL opens, and how it probes the URL. While the circuit is open, messages for the URL are held. With
+   * false, circuits never open. Default: a circuit opens after 10 failures in a row, a 429 or a `Retry-After`. It probes within a second,
+   * then at growing intervals of up to 30 seconds, or later if a `Retry-After` asks for it.
    */
   readonly circuit?: CircuitOptions | false
   /**
@@ -69,14 +70,14 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly filter?: MessageFunctions['filter']
   /**
-   * Returns the message to send in place of the given one. It may change the given message and return that. It is called under the same
-   * conditions as `filter`, and each attempt posts its result.
+   * Returns the message to send in place of the given message. It may change the given message and return it. It is called under the same
+   * conditions as `filter`, but only if `filter` returned true. Each attempt posts its result.
    */
   readonly transform?: MessageFunctions['transform']
   /**
    * Returns the group of a message, for example its user id. It gets the message as it was submitted. The messages of a group are posted
    * one at a time, in the order of submission: while one waits for its retry, for up to four hours, the others wait, too. Null, undefined
-   * or `''` means no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * or `''` means no group. It needs a `sqliteQueue`, `pgBossQueue` or `memoryQueue`. Default: no groups.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
   /**
@@ -99,8 +100,8 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly onDeadLetter?: (letter: DestinationDeadLetter) => unknown
   /**
-   * Receives the lines about failed rounds: pino, or any object of the same shape. Default: the console, with at most a few lines a
-   * minute; with `onAttempt`, nothing is printed unless `console` is passed here.
+   * The logger for lines about failed rounds, circuits and dead letters: pino, or any object with the same methods. Default: the console,
+   * with at most six lines a minute for each code; with `onAttempt`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
 }
@@ -197,7 +198,7 @@ function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
   return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
-/** Replaces a random number that is NaN or out of range: with it, a message would be retried at once or never. */
+/** Replaces a random number that is NaN or out of range: such a number would retry a message at once or never. */
 function readShare(share: number): number {
   return share >= 0 && share < 1 ? share : Math.random()
 }

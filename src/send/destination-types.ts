@@ -19,7 +19,7 @@ export interface Submission {
   readonly message: Message
   /** Identifies the message: a message that is submitted again under the same key is queued only once. Default: no key. */
   readonly key?: string
-  /** Where the message comes from; passed to `filter` and `transform`, and stored with the message but not sent. Default: unknown. */
+  /** Where the message comes from; passed to `filter` and `transform`, and stored with the message but not sent. Default: none. */
   readonly source?: string
 }
 
@@ -97,7 +97,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /**
    * Queues an `identify` for each user who entered an audience (with the trait true) or left it (false) since the previous sync; the first
    * sync queues one for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full.
-   * While the destination is disabled, nothing is queued; the next sync queues what was missed.
+   * While the destination is disabled and `whenDisabled` is `drop`, nothing is queued; the next sync queues the missed changes.
    *
    * @param name The name of the audience. The trait has this name in snake_case.
    * @param members The user ids of all current members.
@@ -126,17 +126,16 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   enable(): void
   /**
    * Disables the destination: new messages are not queued unless `whenDisabled` is `hold`, and queued ones are held for up to four hours,
-   * after which they fail with `switched_off`. The queue does not store the switch: after a restart, the option `enabled` decides, so store
-   * its value with your other settings.
+   * after which they fail with `switched_off`. The queue does not store this change: after a restart, the option `enabled` decides, so
+   * store its value with your other settings.
    */
   disable(): void
   /**
-   * Changes the URLs, the secret or the switch while the destination runs; settings that are left out stay as they are. Queued messages use
-   * the new settings from their next attempt on. An attempt under way continues with the settings with which it began, and its result
-   * counts.
+   * Changes the URLs, the secret or `enabled` while the destination runs; settings that are left out stay as they are. Queued messages use
+   * the new settings from their next attempt on. An attempt under way continues with its original settings, and its result counts.
    *
-   * A message in retry keeps its four hours and its schedule. Each retry posts it to the URLs that are set at that time, whatever their
-   * order: a new URL gets it, a removed one does not, and one that gave a final response does not get it again. When only URLs that gave a
+   * A message that waits for a retry keeps its four hours and its schedule. Each retry posts the message to the URLs that are set at that
+   * time: a new URL gets it, a removed URL does not, and a URL that gave a final response does not get it again. When only URLs that gave a
    * final response are left, the message fails with `refused`.
    *
    * @throws TypeError that names the option, as at creation. Nothing is changed in that case.

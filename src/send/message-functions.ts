@@ -14,11 +14,11 @@ export interface MessageContext {
   readonly source: string | undefined
 }
 
-/** Functions that each get a copy of a message. They may return promises, which must settle within 5 seconds. */
+/** Functions that each get a copy of a message. They may return promises. Together, the functions must finish within 5 seconds. */
 export interface MessageFunctions {
   /** Returns whether to send the message. */
   readonly filter?: ((message: Message, context: MessageContext) => boolean | Promise<boolean>) | undefined
-  /** Returns the message to send in place of the given one. */
+  /** Returns the message to send in place of the given message. */
   readonly transform?: ((message: Message, context: MessageContext) => Message | Promise<Message>) | undefined
 }
 

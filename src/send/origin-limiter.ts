@@ -55,7 +55,7 @@ export class OriginLimiter {
     const slot = this.#findSlot()
     if (slot === undefined) {
       const start = (free: Slot): void => this.#start(free, target, request, done)
-      // `start` is called when another attempt ends; `bind` keeps it in the async context of its own caller, for traces.
+      // `start` is called when another attempt ends. `bind` keeps the async context of this call, so that traces get the right parent.
       this.#waiting.push(delivering.hasSubscribers ? AsyncLocalStorage.bind(start) : start)
     } else this.#start(slot, target, request, done)
   }
@@ -107,14 +107,14 @@ export class OriginLimiter {
   #dropConnection(slot: Slot): void {
     const { connection } = slot
     slot.connection = undefined
-    queueMicrotask(() => void connection?.destroy?.()) // Later, because undici may be in the middle of its work.
+    queueMicrotask(() => void connection?.destroy?.()) // undici finishes first: this code may run inside one of its callbacks.
   }
 
   /** Starts the attempt that has waited longest or, if none waits, keeps the slot for a later one. */
   #reuse(slot: Slot): void {
     const start = this.#waiting.shift()
     if (start !== undefined) {
-      queueMicrotask(() => start(slot)) // Later, because undici may be in the middle of its work.
+      queueMicrotask(() => start(slot)) // undici finishes first: this code may run inside one of its callbacks.
     } else {
       this.#idle.push(slot)
       if (this.#idle.length === this.#slots.length) for (const resolve of this.#drains.splice(0)) resolve()

@@ -29,7 +29,7 @@ export function guardConnector(connect: Connector): Connector {
   }
 }
 
-/** Creates a lookup that refuses a name if any of its addresses is private: such a name cannot be trusted. */
+/** Creates a lookup that refuses a host name if any of its addresses is private: such a name cannot be trusted. */
 export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFunction {
   return (hostname, options, callback) => {
     lookUpAll(hostname, { ...options, all: true }, (error, addresses) => {

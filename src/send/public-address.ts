@@ -9,8 +9,8 @@ interface Block {
 
 /**
  * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few blocks that the registry calls
- * globally reachable (PCP, TURN, AS112, AMT) are included, too: they belong to anycast services, so the nearest machine responds, which may
- * be one on your own network.
+ * globally reachable (PCP, TURN, AS112, AMT) are included, too. They belong to anycast services: the nearest machine responds, and this
+ * machine may be on your own network.
  */
 const SPECIAL_IPV4 = parseBlocks(parseIPv4, [
   '0.0.0.0/8', // this network

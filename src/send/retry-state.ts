@@ -46,7 +46,10 @@ interface StoredState extends Omit<RetryState, 'attempts'> {
   readonly kept: readonly StoredAttempt[]
 }
 
-/** `at` is in milliseconds since the epoch. `detail` is the response body or the reason of the error. */
+/**
+ * `at` is in milliseconds since the epoch. `outcome` is the status of the response or the error. `detail` is the response body or the
+ * reason of the error.
+ */
 type StoredAttempt = readonly [
   idIndex: number,
   at: number,
@@ -68,7 +71,7 @@ function writeAttempt(attempt: Attempt, targets: readonly Target[]): StoredAttem
   return [idIndex, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
 }
 
-/** Reads a stored state. A job with no state or an unreadable one is treated as if it had had no round yet. */
+/** Reads a stored state. If the state is missing or unreadable, returns the state before the first round. */
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {

@@ -14,7 +14,7 @@ const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
 const MIN_DELAY_MS = 1_000
 
 /**
- * The latest time at which a round may start, in milliseconds after the first attempt: the responses must also arrive within the four hours
+ * The latest time at which a round may start, in milliseconds after the four hours began: the responses must also arrive within these hours
  * ("Outbound event delivery", Errors).
  */
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
@@ -86,7 +86,7 @@ interface FailedRound {
 
 /**
  * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time or, if its `Retry-After`
- * asks for it, later, but within the four hours. A held URL is tried at the scheduled time.
+ * asks for it, later, but within the four hours. A held URL is next tried at the scheduled time.
  */
 export function planNextStep(round: FailedRound): NextStep {
   const { targets, before, chosen, attempts, startedAt, now, random, held = [] } = round

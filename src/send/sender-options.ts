@@ -35,9 +35,9 @@ export interface SenderOptions {
   readonly timeoutMs?: number
   /**
    * How long each address of a host may take to accept a connection before the next address is tried, in milliseconds: 10 to 5000, within
-   * `timeoutMs`. The last address gets the remaining time. Default 1000, or a fifth of a shorter `timeoutMs`: a slow link that takes almost
-   * a second still connects, where Node.js alone would allow 250 ms, and there is time for up to four dead addresses, such as those of a
-   * broken IPv6 network.
+   * `timeoutMs`. The last address gets the remaining time. Default: a fifth of `timeoutMs`, so 1000 for the default timeout. A slow link
+   * that needs more than the 250 ms of Node.js then still connects. Time also remains after four addresses that do not respond, such as
+   * those of a broken IPv6 network.
    */
   readonly addressTimeoutMs?: number
   /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
@@ -99,7 +99,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   })
   return {
     targets: readWebhooks(options.webhooks),
-    // A secret that is undefined usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
+    // An undefined secret usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,

@@ -13,19 +13,19 @@ export interface Attempt {
   readonly url: string
   /** When the attempt began. */
   readonly at: Date
-  /** The time from connecting to the last byte, in milliseconds. */
+  /** The duration of the attempt, including the time to connect, in milliseconds. */
   readonly durationMs: number
   /** Whether the endpoint accepted the message, that is, responded with a 2xx status. */
   readonly ok: boolean
   /** The status of the response; absent when `error` is set. */
   readonly status?: number
-  /** Why there was no complete response. */
+  /** Why there was no complete response; absent when `status` is set. */
   readonly error?: AttemptError
-  /** The error in words, for people: what is required, what was found and what to do. */
+  /** The error in words: what is required, what was found and what to do. */
   readonly reason?: string
   /** The first 256 bytes of the response body. */
   readonly body: string
-  /** How long `Retry-After` asks to wait, in milliseconds. */
+  /** The wait that the `Retry-After` of a failed attempt asks for, in milliseconds. */
   readonly retryAfterMs?: number
 }
 
@@ -39,7 +39,7 @@ export interface Round {
   readonly attempts: readonly Attempt[]
 }
 
-/** One method for each of the seven message types. `Options` are the arguments of a method after the call. */
+/** One method for each of the seven message types. `Options` lists the arguments of each method after the call. */
 export type CallMethods<Result, Options extends readonly unknown[] = []> = {
   readonly [Type in keyof Calls]: (call: Calls[Type], ...options: Options) => Promise<Result>
 }

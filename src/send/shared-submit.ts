@@ -5,15 +5,15 @@ import { type Composed, composeSubmission } from './compose-call.ts'
 import type { Destination, Queued, Submission } from './destination-types.ts'
 
 /**
- * For each destination, the function that queues composed messages, keyed by the destination's `submit`. A destination whose `submit` was
- * wrapped or replaced is not found.
+ * Maps the `submit` of each destination to the function that queues composed messages for it. A destination whose `submit` was wrapped or
+ * replaced is not found.
  */
 export const pushes: WeakMap<Destination['submit'], (composed: readonly Composed[]) => Promise<readonly Queued[]>> =
   new WeakMap()
 
 /**
- * Returns a function that submits to a destination. It composes the messages only once for all destinations of this library. Any other
- * object gets the submissions as they are.
+ * Returns a function that submits the messages to a destination. All destinations of this library share the composed messages. Any other
+ * object gets the submissions unchanged.
  */
 export function shareSubmissions(submissions: readonly Submission[], clock: Clock) {
   let composed: readonly Composed[] | undefined

@@ -1,4 +1,4 @@
-/** The body of a destination's job: the bytes of a message, preceded by a line with the name of its source in quotes if it has one. */
+/** The body of a destination's job: the bytes of a message. If the message has a source, a line with its quoted name comes first. */
 
 import type { Message } from '../protocol/message.ts'
 import type { DeadLetter } from '../store/queue-types.ts'
@@ -15,8 +15,8 @@ export function writeStored(bytes: Uint8Array, source: string | undefined): Uint
 }
 
 /**
- * Returns whether {@link writeStored} wrote these bytes. It did not write the envelope of an inbox, which must never be posted, because it
- * holds headers.
+ * Returns whether {@link writeStored} wrote these bytes. Returns false for the envelope of an inbox, which must never be posted, because it
+ * contains headers.
  */
 export function isStored(stored: Uint8Array): boolean {
   const start = stored[0] === QUOTE ? stored.indexOf(LINE_FEED) + 1 : 0

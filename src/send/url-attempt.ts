@@ -7,7 +7,6 @@ import type { Target } from './webhooks.ts'
 
 const EXCERPT_BYTES = 256
 
-/** Makes an attempt from the outcome of a POST. Its `ok` is true for any 2xx status. */
 export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durationMs: number): Attempt {
   const { status, retryAfterMs, error } = outcome
   const { shown: url } = target
@@ -24,6 +23,7 @@ export function explainError(
   { path, shown }: Pick<Target, 'path' | 'shown'>,
 ): { readonly error: AttemptError; readonly reason: string } {
   const { error, rule, found, advice } = explainConnectionError(thrown)
-  const safe = path.includes('?') ? found.replaceAll(path, shown) : found // A dispatcher may quote the path, whose query may hold a token.
+  // The error of a dispatcher may quote the path, whose query may hold a token.
+  const safe = path.includes('?') ? found.replaceAll(path, shown) : found
   return { error, reason: `${rule}. Got ${safe}. ${advice}` }
 }

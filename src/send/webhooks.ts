@@ -33,7 +33,8 @@ export function readWebhooks(webhooks: unknown): readonly Target[] {
   for (const [index, { url }] of targets.entries()) {
     const first = targets.findIndex((other) => other.url === url)
     const found = `the URL of webhooks[${first}]`
-    if (first !== index) throw invalidOption(`webhooks[${index}].url`, 'must be unique', found, 'Remove one of them.')
+    if (first !== index)
+      throw invalidOption(`webhooks[${index}].url`, 'must be unique', found, 'Remove one of the two.')
   }
   return targets
 }
