@@ -30,15 +30,20 @@ function quote(text: string): string {
 
 /** Throws unless the options are an object of known names: a misspelt option would silently change nothing. */
 export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidOption(
-      `${caller}: options`,
-      'must be an object',
-      kindOf(options),
-      `Valid options: ${known.join(', ')}.`,
-    )
-  }
+  const name = `${caller}: options`
+  if (typeof options !== 'object' || options === null) throw notAnObject(name, kindOf(options), known)
+  refuseList(name, options, known)
   refuseUnknown(options, known)
+}
+
+/** Throws for a list or bytes in place of options: their indices would be reported as unknown options. */
+function refuseList(name: string, options: object, known: readonly string[]): void {
+  if (ArrayBuffer.isView(options)) throw notAnObject(name, 'bytes', known)
+  if (Array.isArray(options)) throw notAnObject(name, kindOf(options), known)
+}
+
+function notAnObject(name: string, found: string, known: readonly string[]): TypeError {
+  return invalidOption(name, 'must be an object', found, `Valid options: ${known.join(', ')}.`)
 }
 
 /** The check for each option. Any other name is not an option. */
@@ -69,6 +74,7 @@ export function anything(): void {}
 
 /** Throws for a name that is not known, and suggests the one that was probably meant. */
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
+  refuseList(prefix.slice(0, -1) || 'options', options, known)
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     const near = nearest(name, known) ?? known.find((each) => isPart(each, name) || isPart(name, each))

@@ -32,6 +32,11 @@ describe('checks of options', () => {
 
   it.each<[check: () => unknown, ...parts: string[]]>([
     [() => requireOptions('f', null, ['a']), '`f: options`', 'Got null.', 'a'],
+    [() => requireOptions('f', Buffer.alloc(32), ['a']), '`f: options` must be an object', 'Got bytes.', 'a'],
+    [() => requireOptions('f', new Float64Array(1), ['a']), '`f: options` must be an object', 'Got bytes.', 'a'],
+    [() => requireOptions('f', ['a'], ['a']), '`f: options` must be an object', 'Got a list.', 'a'],
+    [() => refuseUnknown(new Uint8Array(1), ['a'], 'list[0].'), '`list[0]` must be an object', 'Got bytes.', 'a'],
+    [() => refuseUnknown([1], ['a']), '`options` must be an object', 'Got a list.', 'a'],
     [() => refuseUnknown({ limt: 1 }, ['limit', 'path']), '`limt`', '`limit`?', 'limit, path'],
     [() => refuseUnknown({ sharedSecret: 1 }, ['url', 'secret']), '`sharedSecret`', '`secret`?'],
     [() => refuseUnknown({ c: 1 }, ['size'], 'list[0].'), '`list[0].c`', 'size'],

@@ -472,10 +472,13 @@ describe('the options', () => {
   const wrong: readonly (readonly [option: string, encryption: unknown])[] = [
     ['encryption', null],
     ['encryption', text],
+    ['`encryption: options` must be an object. Got bytes.', k1.key],
+    ['`encryption: options` must be an object. Got a list.', [k1]],
     ['key', { key: k1.key }],
     ['encryption.keys', {}],
     ['encryption.keys', { keys: [] }],
     ['encryption.keys[0]', { keys: [null] }],
+    ['`encryption.keys[0]: options` must be an object. Got bytes.', { keys: [k1.key] }],
     ['secret', { keys: [{ ...k1, secret: text }] }],
     ['encryption.keys[0].id', { keys: [{ key: k1.key }] }],
     ['encryption.keys[0].id', { keys: [{ id: 'with space', key: k1.key }] }],
