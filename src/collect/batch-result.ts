@@ -9,7 +9,7 @@ import type { BufferedCall } from './recorded-call.ts'
  * - `out_of_retries`: every attempt failed, each in a way that allows a retry.
  * - `call_refused`: the collection service accepted the batch, but listed this call as refused.
  * - `maybe_refused`: the collection service accepted the batch, but its answer does not say which of these calls it refused.
- *   Some of them may have been delivered; the text of the error says how many were refused, if that is known.
+ *   Some of these calls may have been delivered; the text of the error says how many were refused, if that is known.
  * - `queue_full`: the call was dropped because the buffer was full.
  */
 export type BatchErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'maybe_refused' | 'queue_full'
@@ -60,8 +60,8 @@ export interface BatchFailure {
 
 /**
  * Reads which calls the answer to a batch lists as refused: `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`.
- * An item with a `count` stands for that many calls from its index on. Other collection services may answer in any other form, which
- * refuses no call. An answer is unreadable only if it mentions refused calls but is cut off or broken.
+ * An item with a `count` stands for that many calls from its index on. An answer of any other form, as other collection services may give,
+ * refuses no call. If an answer mentions refused calls but is cut off or broken, every call may have been refused.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []
@@ -90,8 +90,8 @@ export function readFailures(body: string, calls: readonly BufferedCall[], attem
   const unlisted = countUnlisted(answer.accepted, calls.length, listed.size)
   if (unlisted === 0) return failures
   const others = calls.filter((call) => !listed.has(call))
-  const found = `${showCount(unlisted, 'unlisted refusal')} among ${showCount(others.length, 'call')}`
-  const message = `The collection service refused calls without listing them. Got ${found}. ${SHORTER_BATCHES}`
+  const fault = `The collection service refused ${unlisted} of ${showCount(others.length, 'call')} without saying which`
+  const message = `${fault}. ${SHORTER_BATCHES}`
   return [...failures, { error: new BatchError('maybe_refused', message, { attempts }), calls: others }]
 }
 
@@ -113,7 +113,7 @@ function refusedError(code: unknown, path: unknown, calls: number, attempts: num
   const [refused, advice] =
     calls === 1
       ? ['the call', 'Correct the call where it is recorded.']
-      : [`${calls} calls together`, 'Correct the calls that it refused before, and record these again.']
+      : [`${calls} calls together`, 'Correct the calls that were refused one by one, and record these calls again.']
   return new BatchError('call_refused', `The collection service refused ${refused}: ${reason}. ${advice}`, details)
 }
 

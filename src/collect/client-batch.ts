@@ -14,7 +14,7 @@ export interface BatchRoute {
   readonly dispatcher: DispatcherLike
   readonly origin: string
   readonly path: string
-  /** Alternating names and values. */
+  /** The headers of a request, as alternating names and values. */
   readonly headers: readonly string[]
   readonly timing: PostTiming
   readonly maxRetries: number
@@ -34,8 +34,8 @@ function writeBatch(calls: string, sentAt: string): string {
 }
 
 /**
- * The maximum size of the calls of a batch, in bytes. A comma is counted with each call; the 1 at the end makes up for the last call, which
- * has none.
+ * The maximum size of the calls of a batch, in bytes. A comma is counted with each call. No comma follows the last call, so the limit is
+ * one byte higher.
  */
 export const CALLS_BYTES: number = BATCH_SENT_LIMIT - writeBatch('', '2026-01-15T09:30:00.000Z').length + 1
 
@@ -109,14 +109,14 @@ export function postBatch(
 function describeOutcome({ status, error }: PostOutcome): string {
   if (status !== undefined) return `status ${status}`
   const { error: kind, code } = explainConnectionError(error)
-  if (kind === 'timeout') return 'no complete answer in time'
+  if (kind === 'timeout') return 'a timeout'
   return /^[A-Z\d_]+$/.test(code) ? code : 'a network error'
 }
 
 function chooseAdvice({ status, error }: PostOutcome): string {
   if (status === undefined) return explainConnectionError(error).advice
   const isRedirect = status >= 300 && status < 400
-  if (isRedirect) return 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'
+  if (isRedirect) return 'Set `endpoint` to the target of the redirect: redirects are not followed.'
   return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL for batches.'
 }
 

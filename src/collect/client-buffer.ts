@@ -8,8 +8,8 @@ import type { ClientSettings } from './client-options.ts'
 import { log, type Report } from './client-report.ts'
 import type { BufferedCall } from './recorded-call.ts'
 
-/** Calls that are being posted. */
 interface PendingBatch {
+  /** The number of the first call of the batch. */
   readonly first: number
   readonly calls: readonly BufferedCall[]
   readonly stop: () => void
@@ -29,9 +29,9 @@ export class CallBuffer {
   readonly #waiting: Fifo<BufferedCall> = createFifo()
   readonly #pending = new Set<PendingBatch>() // Oldest first.
   #change = Promise.withResolvers<void>() // Resolves the next time that calls are delivered, given up or dropped.
-  #added = 0 // How many calls were added so far. Calls are numbered from 0 in the order in which they were added.
+  #added = 0 // The number of calls added so far. Calls are numbered from 0 in the order in which they were added.
   #dueBefore = 0 // Waiting calls with a lower number are due to be posted.
-  #held = 0 // How many calls are waiting or pending.
+  #held = 0 // The number of calls that are waiting or pending.
   #heldBytes = 0
   #isReportingDrop = false
   #isPosting = false
@@ -90,7 +90,7 @@ export class CallBuffer {
 
   /** Drops waiting calls, oldest first, until the new call fits. Pending calls cannot be dropped. */
   #makeRoom(call: BufferedCall): BufferedCall[] {
-    // While a drop is reported, `onError` may record a call. If that call dropped another one, that drop would be reported, too, and so on endlessly.
+    // While a drop is reported, `onError` may record a call. If this call caused another drop, the reports could continue endlessly.
     if (this.#settings.whenFull === 'throw' || this.#isReportingDrop) {
       throw new HooklineError('queue_full', fullMessage(this.#held, this.#heldBytes))
     }
@@ -111,7 +111,7 @@ export class CallBuffer {
     this.#heldBytes += call.bytes
   }
 
-  /** Frees the space taken by calls that were delivered, given up, dropped or handed back. */
+  /** Frees the space of calls that were delivered, given up, dropped or returned by `abort`. */
   #release(calls: readonly BufferedCall[]): void {
     this.#held -= calls.length
     for (const { bytes } of calls) this.#heldBytes -= bytes

@@ -7,7 +7,10 @@ import { Pool } from '../kit/undici.ts'
 import { BATCH_RESPONSE_LIMIT } from '../protocol/limits.ts'
 import type { ClientSettings } from './client-options.ts'
 
-/** How long an idle connection is kept, in milliseconds, unless the server sets a limit. It is longer than the time between two flushes. */
+/**
+ * The time for which an idle connection is kept, in milliseconds, unless the server sets a limit. It is longer than the default time
+ * between two flushes.
+ */
 const KEEP_ALIVE_MS = 30_000
 
 export interface Connections extends DispatcherLike {
@@ -44,7 +47,7 @@ function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings, sign
     connect(target, callback) {
       connect(target, (...[error, socket]) => {
         if (error !== null) return callback(error, null)
-        // Disables `ref`, which undici calls while it waits for an answer: the socket would keep the process alive.
+        // Disables `ref`, which undici calls while it waits for an answer. Otherwise, the socket would keep the process alive.
         callback(null, Object.assign(socket.unref(), { ref: () => socket }))
       })
     },

@@ -25,14 +25,14 @@ import type { RecordedCall } from './client-types.ts'
 
 const WHEN_FULL: readonly WhenFull[] = ['throw', 'drop_oldest']
 
-/** The way in which a client treats a new call while its buffer is full. */
+/** What a client does with a new call while its buffer is full. */
 export type WhenFull = 'throw' | 'drop_oldest'
 
 /** Options of `createClient` ("Go client library", Client settings). */
 export interface ClientOptions {
   /** The full URL that batches are posted to, exactly as given: `https://analytics.example.com/v1/batch`. */
   readonly endpoint: string
-  /** The number of calls per batch; with 1, each call is posted alone. Default 20. */
+  /** The maximum number of calls in a batch. The client flushes when this many calls are waiting. Default 20, or a lower `maxQueued`. */
   readonly flushAt?: number
   /** Another name for `flushAt`. */
   readonly size?: number
@@ -41,8 +41,8 @@ export interface ClientOptions {
   /** The maximum number of calls that are recorded but not yet delivered, including those being posted. Default 10 000. */
   readonly maxQueued?: number
   /**
-   * The maximum size of the calls that are recorded but not yet delivered, in bytes of JSON in UTF-8. At least 32 KB, the limit of one
-   * call. Default 32 MiB.
+   * The maximum size of the calls that are recorded but not yet delivered, in bytes of JSON in UTF-8. At least 32 768 (32 KiB), the maximum
+   * size of one call. Default 33 554 432 (32 MiB).
    */
   readonly maxQueuedBytes?: number
   /**
@@ -50,7 +50,7 @@ export interface ClientOptions {
    * oldest waiting calls, or the new call when all others are being posted, and passes the dropped calls to `onError`. Default `throw`.
    */
   readonly whenFull?: WhenFull
-  /** The maximum number of retries of a batch. Default 10, which take two to five minutes. */
+  /** The maximum number of retries of a batch. Default 10; the waits before them add up to about two and a half minutes. */
   readonly maxRetries?: number
   /** The maximum number of batches to post at once, including those that wait for a retry. Default 4. */
   readonly maxInFlight?: number
@@ -63,15 +63,15 @@ export interface ClientOptions {
    */
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
   /**
-   * Receives the lines about calls that could not be delivered: pino, or any object of the same shape. Default: the console, with at most a
-   * few lines a minute for each reason; with `onError`, nothing is printed unless `console` is passed here.
+   * The logger for lines about calls that could not be delivered: pino, or any object with the same methods. Default: the console, with at
+   * most six lines a minute for each reason; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger
   /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
    * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, unless
-   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: a connection pool of the client's own.
+   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: the client's own connection pool.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */

@@ -27,8 +27,8 @@ export interface SortedCalls {
 const CALLS_LIMIT = 20_000
 
 /**
- * The maximum number of calls of a batch that are refused one by one; the rest are refused together, because a reason is longer than a
- * small call, and costs as much work.
+ * The maximum number of calls of a batch that are refused one by one; the remaining calls are refused together. Without this limit, the
+ * answer to a batch of many small invalid calls could be longer than the batch.
  */
 const REFUSED_LIMIT = 500
 
@@ -79,7 +79,7 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'batch'>): SortedCa
 /** Refuses all calls from an index on, as one item. */
 function refuseRest(index: number, count: number): RefusedCall {
   const fault = `More than ${REFUSED_LIMIT} calls of the batch would be refused.`
-  const advice = 'Correct the refused calls before this index, and send the others in another batch.'
+  const advice = 'Correct the refused calls before this index, and send the remaining calls in another batch.'
   return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
@@ -89,12 +89,12 @@ function checkShared(fields: Json, callCount: number): void {
   for (const [field, value] of Object.entries(fields)) {
     if (nestsTooDeep({ value })) {
       const rule = `must be nested at most ${NESTING_LIMIT} levels deep`
-      throw invalidField('call_invalid', field, rule, 'more levels', 'fewer levels')
+      throw invalidField('call_invalid', field, rule, 'a deeper value', 'a value with fewer levels')
     }
     bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * callCount
     if (bytes > SHARED_LIMIT) {
-      const rule = `must have at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
-      const advice = 'fewer fields in it, or fewer calls per batch'
+      const rule = `must have at most ${SHARED_LIMIT} bytes, counted once for each call of the batch`
+      const advice = 'fewer or shorter fields, or fewer calls per batch'
       throw invalidField('call_too_large', field, rule, `${bytes} bytes`, advice)
     }
   }

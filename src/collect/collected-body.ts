@@ -44,7 +44,7 @@ export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
 }
 
 /**
- * Returns whether a form parser has read the body. Such a parser takes the whole JSON for the name of a field, which then begins with a
+ * Returns whether a form parser has read the body. Such a parser reads the whole JSON as the name of a field, so this name begins with a
  * brace.
  */
 function wasParsedAsForm({ source, bytes }: EndpointBody): boolean {
@@ -57,8 +57,8 @@ function wasInflated({ source, bytes }: EndpointBody, { firstByte }: Coding): bo
 }
 
 /**
- * Inflates in this thread: a body takes 0.02 to 1 ms, or 30 ms if it is made to be slow. Passing a body to another thread would take 0.1
- * ms.
+ * Inflates a body in this thread. That takes 0.02 to 1 ms, or up to 30 ms for a body made to be slow; passing the body to another thread
+ * would take 0.1 ms.
  */
 function inflate(bytes: Uint8Array, coding: Coding): Uint8Array {
   let inflated: ReturnType<Inflate>

@@ -1,4 +1,4 @@
-/** Makes the message of one call: measures, checks and completes it. */
+/** Turns one call into a message: measures, checks and completes the call. */
 
 import { hash } from 'node:crypto'
 import { compose } from '../protocol/compose.ts'
@@ -23,8 +23,8 @@ export interface Arrival {
 }
 
 /**
- * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends
- * the call again. The key is a digest of all fields that the client leaves unchanged, because a `messageId` alone can be guessed.
+ * Turns a call into a message ("Go client library", Message types), with a key that stays the same when a client sends the call again. The
+ * key is a digest of all fields that the client leaves unchanged, because a `messageId` alone can be guessed.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -66,7 +66,10 @@ function writeJson(call: Json): { readonly json: string; readonly stableJson: st
   )
 }
 
-/** Hot path: measures only a call that may be too large. A character of a string takes at most three bytes in UTF-8. */
+/**
+ * Measures only a call that may be too large, because this is a hot path: each UTF-16 code unit of a string takes at most three bytes in
+ * UTF-8.
+ */
 function requireSize(json: string): void {
   if (3 * json.length <= CALL_LIMIT) return
   const bytes = Buffer.byteLength(json)
@@ -90,7 +93,7 @@ function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
     if (type === undefined || type === route) return route
     const advice = `'${route}', or omit it`
-    throw invalidField('call_invalid', 'type', `must be '${route}' on this path`, kindOf(type), advice)
+    throw invalidField('call_invalid', 'type', `must be '${route}' on this path`, showText(type), advice)
   }
   if (isCallType(type)) return type
   const code = type === undefined ? 'call_invalid' : 'message_type_unknown'
@@ -115,8 +118,8 @@ function toMessage(type: CallType, call: Json, { now, receivedAt, ip, batch }: A
 }
 
 /**
- * Returns a call without the fields that describe its request. Hot path: few calls have such fields, and a copy without them is slow to
- * make.
+ * Returns a call without the fields that describe its request. Copies only a call that has such fields, because few calls do, and copying
+ * is slow.
  */
 function withoutRequestFields(call: Json): Json {
   if (call.writeKey === undefined && call.sentAt === undefined) return call
@@ -145,7 +148,7 @@ export interface CallFault {
   readonly detail: string
 }
 
-/** Describes an error of a message in terms of the call: with the code `call_invalid`, and the field as the client spells it. */
+/** Describes an error of a message in terms of the call: with `call_invalid` for `message_invalid`, and with the client's field names. */
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,

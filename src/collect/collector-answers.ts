@@ -1,4 +1,4 @@
-/** The answers of a collector. Pages of any site may read them, because browsers send calls from other sites. */
+/** The answers of a collector. Pages of any origin may read them, because browsers send calls from other origins. */
 
 import { problem } from '../host/answer.ts'
 import type { EndpointAnswer } from '../host/endpoint.ts'

@@ -21,7 +21,7 @@ export interface CollectedEvent {
   /** The name of the source; undefined when the write key is unknown. */
   readonly source: string | undefined
   readonly status: number
-  /** Why the request failed as a whole. */
+  /** Why the request failed as a whole; undefined if it did not. */
   readonly error: HooklineError | undefined
   /** The number of accepted calls; `refused` is the number of the others. */
   readonly accepted: number

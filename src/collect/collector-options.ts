@@ -39,7 +39,7 @@ export interface CollectorOptions {
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
   /**
-   * The logger for lines about errors: pino, or any object of the same shape. Default: the console, limited to a few lines a minute for
+   * The logger for lines about errors: pino, or any object with the same methods. Default: the console, with at most six lines a minute for
    * each code; with `onError`, nothing is printed unless `console` is passed here.
    */
   readonly logger?: Logger

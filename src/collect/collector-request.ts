@@ -5,7 +5,7 @@ import type { EndpointHeaders, EndpointRequest } from '../host/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { textMember } from '../protocol/text-member.ts'
 
-/** Reads the user name of Basic authentication; returns an empty text without one. */
+/** Reads the user name of Basic authentication. Returns an empty string for a request without a user name. */
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
   const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)

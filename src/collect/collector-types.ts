@@ -7,29 +7,29 @@ import type { CollectorObserver } from './collector-events.ts'
 /** A destination of a source: one of `createDestination`, or your own object that accepts messages. */
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
 
-/** Whether calls are recorded by browsers, by apps on devices, or by your servers. */
+/** Where the calls of a source are recorded: in browsers, in apps on devices, or on your servers. */
 export type SourceKind = 'web' | 'mobile' | 'server'
 
-/** Where calls come from: a site, an app or a server. */
+/** A site, an app or a server whose calls the collector accepts. */
 export interface Source {
-  /** The name of the source, by which `delete` selects it. */
+  /** The name of the source, which `delete` accepts and events report. */
   readonly name: string
   /**
-   * Identifies the clients of the source, which send it as the user name of Basic authentication or as `writeKey` in the body.
-   * The type admits undefined so that `process.env.X` compiles; a missing or empty key throws a TypeError.
+   * The key that the clients of the source send, as the user name of Basic authentication or as `writeKey` in the body. The type admits
+   * undefined so that `process.env.X` compiles; a missing or empty key throws a TypeError.
    */
   readonly writeKey: string | undefined
   /**
-   * Says whose IP address a connection has. For `web` and `mobile`, it is the user's, which is written to the `context.ip` of calls that
-   * have none; for `server`, it is the server's, which is not written. Default: the user's if the request has an `Origin` header, as
-   * requests from browsers do.
+   * Tells whether connections come from users. With `web` or `mobile`, they do: calls without a `context.ip` get the IP address of the
+   * connection. With `server`, they do not, and no address is added. Default: as with `web` for a request that has an `Origin` header, as
+   * requests from browsers do; otherwise as with `server`.
    */
   readonly kind?: SourceKind
   /** The destinations that get the calls of the source. */
   readonly destinations: readonly CollectorDestination[]
 }
 
-/** The argument of `update`. */
+/** The settings that `update` changes. */
 export interface CollectorChanges {
   /** All sources that apply from now on, as in `createCollector`. */
   readonly sources: readonly Source[]
@@ -50,16 +50,16 @@ export interface QueuedDeletion {
 
 /** Collects calls. Mount it with an adapter's `serve`. */
 export interface Collector extends Endpoint {
-  /** The paths that the collector answers: `/v1/batch` and others. */
+  /** The paths that the collector answers, such as `/v1/batch`. */
   readonly routes: readonly string[]
-  /** Answers a request. Adapters call this method. It never rejects. */
+  /** Answers a request; returns undefined for a path that is not in `routes`. Adapters call this method. It never rejects. */
   handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
   /**
    * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions under way end with the
    * sources with which they began; later ones use the new sources. If the method throws, nothing is changed.
    *
    * @throws TypeError that names an invalid option, as at creation, or an option that cannot change: `ipHeader`, `deadlineMs`, `onError`,
-   *   `clock`.
+   *   `logger`, `clock`.
    * @example
    * collector.update({ sources: [{ name: 'shop', writeKey: 'a new key', destinations: [destination] }] })
    */

@@ -100,7 +100,7 @@ class RequestCollector {
     return answer
   }
 
-  /** The order of the steps decides which error answers a request with several faults. */
+  /** Collects the calls of a request. The order of the steps decides which error answers a request with several faults. */
   async #collect(request: EndpointRequest, route: Route, progress: Progress): Promise<SortedCalls> {
     const { ipHeader, clock } = this.#settings
     const { at: now } = progress

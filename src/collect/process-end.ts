@@ -15,9 +15,9 @@ const watched = new Map<Undelivered, boolean>()
 /** Watches a client until {@link unwatch}: its calls are posted before the process ends. */
 export function watch(client: Undelivered): void {
   if (watched.has(client)) return
-  // `once`, because a worker thread emits `exit` twice.
+  // `once` is used because a worker thread emits `exit` twice.
   if (watched.size === 0) process.on('beforeExit', postAll).once('exit', reportLost)
-  // A listener of `beforeExit` may record a call after `postAll` has run. Another turn of the event loop makes Node.js emit the event again.
+  // A listener of `beforeExit` may record a call after `postAll` has run. A new turn of the event loop makes Node.js emit the event again.
   setImmediate(() => {})
   watched.set(client, false)
 }

@@ -64,7 +64,7 @@ function createNowReader(clock: Clock): () => string {
 function copyCall(type: CallType, given: unknown): Record<string, unknown> {
   if (!isPlain(given)) {
     throw new TypeError(
-      `${type}: the call must be a plain object, not an instance of a class. Got ${kindOf(given)}. Pass its fields, for example { userId: 'user-1' }.`,
+      `${type}: the call must be a plain object, not an instance of a class. Got ${kindOf(given)}. Pass the fields of the call, for example { userId: 'user-1' }.`,
     )
   }
   try {
@@ -104,7 +104,7 @@ function requireText(type: CallType, call: Fields, field: string): void {
   if (!isText(call[field])) throw wrongField(type, field, TEXT, call[field], 'a string of at least one character')
 }
 
-/** Requires an id of an alias. The call may also have the id as delivered messages spell it, if that is empty or the same id. */
+/** Requires an id of an alias. The field as delivered messages spell it is also accepted if its value is empty or the same id. */
 function requireAliasId(call: Fields, spaced: string, plain: string): void {
   requireText('alias', call, plain)
   const other = call[spaced] ?? ''
@@ -118,7 +118,7 @@ function requireActor(type: CallType, call: Fields): void {
   if (userId !== null) requireText(type, call, 'userId')
   if (anonymousId !== null) requireText(type, call, 'anonymousId')
   if (userId === null && anonymousId === null) {
-    throw wrongField(type, 'userId', `${TEXT}, or \`anonymousId\` in its place`, call.userId, 'one of the two')
+    throw wrongField(type, 'userId', `${TEXT}, or be replaced by \`anonymousId\``, call.userId, 'one of the two')
   }
 }
 

@@ -29,9 +29,9 @@ export function createSources(given: unknown) {
   let find: FindSource | undefined
 
   return {
-    /** Finds the source of a write key. The time that this takes reveals nothing about the keys. */
+    /** Finds the source of a write key. The time of the search reveals nothing about the keys. */
     withKey(writeKey: string): ReadySource | undefined {
-      find ??= indexKeys(sources) // Created at the first request: before that, workerd has no random values.
+      find ??= indexKeys(sources) // The index needs random values, which workerd provides only from the first request on.
       return find(writeKey)
     },
     /** Returns the sources with these names, or all sources by default. @throws TypeError for an unknown name. */
@@ -89,7 +89,7 @@ function readSource(source: unknown, option: string): ReadySource {
   requireText(`${option}.name`, name, 'shop')
   requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
-    const advice = 'Pass a write key without a colon, which ends the user name in Basic authentication.'
+    const advice = 'Pass a write key without a colon: a colon ends the user name in Basic authentication.'
     throw invalidOption(`${option}.writeKey`, 'must not contain a colon', undefined, advice)
   }
   const kind = givenKind === undefined ? undefined : requireOneOf(`${option}.kind`, givenKind, KINDS)

@@ -27,12 +27,10 @@ function joinFailures(failures: readonly unknown[]): HooklineError {
   const [first] = failures
   if (first instanceof HooklineError && failures.every(isTemporary)) return first
   const cause = new AggregateError(failures, 'destinations failed')
-  const found = failures.length === 1 ? '1 failure' : `${failures.length} failures`
-  return new HooklineError(
-    'internal',
-    `The destinations did not queue all messages. Got ${found}. See the \`cause\` of this error in \`onError\`.`,
-    { cause },
-  )
+  const failed = failures.length === 1 ? 'A destination' : `${failures.length} destinations`
+  return new HooklineError('internal', `${failed} did not queue all messages. See the \`cause\` of this error.`, {
+    cause,
+  })
 }
 
 /** Returns whether a failure is temporary, so that the client should send the request again. */
@@ -52,6 +50,6 @@ export async function requestDeletion(
     const answers = await submitToAll(source, [{ message, source: source.name }], clock)
     return { source: source.name, queued: answers.flat().filter(({ queued }) => queued).length }
   })
-  await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.
+  await Promise.allSettled(notifications) // Every notification is submitted before the first failure is thrown.
   return Promise.all(notifications)
 }

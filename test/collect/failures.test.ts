@@ -71,8 +71,18 @@ describe('calls that the answer lists as refused', () => {
   })
 
   it.each<[string, object, string, string[]]>([
-    ['some', { accepted: 1, refused: [{ index: 1 }] }, '1 unlisted refusal among 2 calls', ['Event 0', 'Event 2']],
-    ['all', { accepted: 0, refused: [] }, '3 unlisted refusals among 3 calls', ['Event 0', 'Event 1', 'Event 2']],
+    [
+      'some',
+      { accepted: 1, refused: [{ index: 1 }] },
+      'refused 1 of 2 calls without saying which',
+      ['Event 0', 'Event 2'],
+    ],
+    [
+      'all',
+      { accepted: 0, refused: [] },
+      'refused 3 of 3 calls without saying which',
+      ['Event 0', 'Event 1', 'Event 2'],
+    ],
   ])(
     'are reported together when the answer counts them and does not list them: %s',
     async (_name, body, text, events) => {

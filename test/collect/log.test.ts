@@ -31,7 +31,7 @@ it('enqueued, flushed, answered, retried', async () => {
     'batch 1: retrying in 1000 ms',
     'batch 1: attempt 2: a network error',
     'batch 1: retrying in 2000 ms',
-    'batch 1: attempt 3: no complete answer in time',
+    'batch 1: attempt 3: a timeout',
     'batch 1: retrying in 4000 ms',
     'batch 1: attempt 4: status 200',
   ])
