@@ -5,7 +5,7 @@ import { showText } from './show-text.ts'
 
 /**
  * Returns the trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery", Audience and
- * computed-trait delivery 2). `High Value Users` and `highValueUsers` are `high_value_users`.
+ * computed-trait delivery 2). `High Value Users` and `highValueUsers` become `high_value_users`.
  */
 export function traitName(name: string): string {
   if (typeof name !== 'string') throw invalidName(name)
@@ -19,13 +19,13 @@ export function traitName(name: string): string {
 
 function invalidName(name: unknown): TypeError {
   return new TypeError(
-    `The name of an audience must be a string with a letter or a digit. Got ${showText(name)}. Pass a name such as 'High Value Users'.`,
+    `The name of an audience or a trait must be a string with a letter or a digit. Got ${showText(name)}. Pass a name such as 'High Value Users'.`,
   )
 }
 
 /**
- * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. Reads the boolean traits
- * of an identify, and the `audience_key` of a track named `Audience Entered` or `Audience Exited`, which is such a trait.
+ * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. The traits are the
+ * boolean traits of an identify, and the one that the `audience_key` of a track named `Audience Entered` or `Audience Exited` names.
  */
 export function memberships(message: ReceivedMessage): readonly (readonly [trait: string, isMember: boolean])[] {
   if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)

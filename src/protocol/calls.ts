@@ -4,9 +4,9 @@ import type { Context, Fields, PageProperties } from './message.ts'
 
 /** Fields that every call may carry. */
 export interface CallOptions {
-  /** Time of the event: a Date or ISO 8601 text, which is in UTC if it has no zone. Default: now. */
+  /** The time of the event: a Date or ISO 8601 text. Text without a zone is read as UTC. Default: now. */
   readonly timestamp?: string | Date
-  /** Identifier of the call. Default: a random UUID. */
+  /** The identifier of the call. Default: a random UUID. */
   readonly messageId?: string
   /** Information about the circumstances of the call. */
   readonly context?: Context
@@ -48,11 +48,11 @@ export type GroupCall = CallOptions & CallActor & { readonly groupId: string; re
 /** A user asked to be forgotten. */
 export interface DeleteCall {
   readonly userId: string
-  /** Time of the request: a Date or ISO 8601 text, which is in UTC if it has no zone. Default: now. */
+  /** The time of the request: a Date or ISO 8601 text. Text without a zone is read as UTC. Default: now. */
   readonly timestamp?: string | Date
 }
 
-/** The call of each type. */
+/** The call of each message type, keyed by type. */
 export interface Calls {
   readonly page: PageCall
   readonly screen: ScreenCall

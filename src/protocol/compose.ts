@@ -1,4 +1,4 @@
-/** Makes the message to deliver, and its bytes, from the fields of a call. */
+/** Composes messages from the fields of calls, and serialises messages for delivery. */
 
 import { randomUUID } from 'node:crypto'
 import { invalidField, kindOf } from './error.ts'
@@ -25,15 +25,17 @@ export function compose(type: MessageType, fields: object, now: number): Message
     )
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
-  requirePlain('toJSON', given) // If the call itself has a `toJSON` method, the error names the method as the field.
+  if (hasToJson(given)) {
+    throw invalidField('message_invalid', 'toJSON', 'must not be a function', 'a function', 'plain data')
+  }
   return requireMessage(
     type === 'delete' ? { type, userId: given.userId, timestamp } : complete(type, given, timestamp),
   )
 }
 
-/** Refuses an object with a `toJSON` method, with which JSON.stringify would write something other than what was checked. */
+/** Refuses an object with a `toJSON` method: JSON.stringify would write the result of the method instead of the checked fields. */
 function requirePlain(path: string, value: unknown): void {
-  if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
+  if (hasToJson(value)) {
     throw invalidField(
       'message_invalid',
       path,
@@ -42,6 +44,10 @@ function requirePlain(path: string, value: unknown): void {
       'its fields',
     )
   }
+}
+
+function hasToJson(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
 }
 
 /** Adds the fields that a message needs to the fields of a call. */

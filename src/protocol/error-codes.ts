@@ -1,4 +1,4 @@
-/** The one table of error codes, and the HTTP status of each. */
+/** The error codes, and the HTTP status of each. */
 
 /** The status of the answer for each code. A 4xx ends the retries of the sender, so a fault on the receiving side is a 5xx. */
 export const STATUS = {

@@ -1,11 +1,11 @@
-/** The only error class for what comes over the wire: it has a stable code, a status, and a message that is safe to show. */
+/** The error class for requests that are refused or fail. Its errors have a stable code, a status, and a message that is safe to show. */
 
 import { isPromise, isUint8Array } from 'node:util/types'
 import { type HooklineErrorCode, STATUS } from './error-codes.ts'
 
 export type { HooklineErrorCode }
 
-/** One fault that a schema found, and its path. Both may quote the message, because the keys of a record are data, too. */
+/** A fault that a schema found. `message` and `path` may quote the received message, because the keys of a record are data, too. */
 export interface SchemaIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
@@ -17,13 +17,13 @@ export interface HooklineErrorOptions {
   readonly path?: string
   /** The issues that a schema found. */
   readonly issues?: readonly SchemaIssue[]
-  /** The value that a handler, a provider or a callback of yours threw. Never taken from bytes that came over the wire. */
+  /** The value that a handler, a provider or a callback of yours threw. It never comes from bytes that came over the wire. */
   readonly cause?: unknown
 }
 
 /**
  * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a body except the beginning
- * of an unknown `type`, escaped, so it is safe to log and to send.
+ * of a wrong `type`, escaped, so it is safe to log and to send.
  *
  * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
  */
@@ -53,7 +53,7 @@ export class HooklineError extends Error {
 /**
  * Creates the error for a field of a message: what the field must be, what was found, and what to do.
  *
- * @param found The kind of the value. Never the value itself, because it came over the wire; an unknown `type` is the one exception.
+ * @param found The kind of the value. It is never the value itself, which came over the wire; the only exception is a wrong `type`.
  * @param advice What to pass. Follows the word "Pass" in the error.
  */
 export function invalidField(

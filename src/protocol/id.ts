@@ -1,9 +1,9 @@
-/** Ids of messages, as UUIDs: new ids, and ids derived from what distinguishes a message from others. */
+/** Creates the ids of messages as UUIDs: new ids, and ids that are derived from a key or a digest. */
 
 import { hash, randomUUID } from 'node:crypto'
 
 /**
- * Creates a UUID of version 7 (RFC 9562, section 5.7): the time, then random digits. An index appends ids that begin with the time, whereas
+ * Creates a UUID of version 7 (RFC 9562, section 5.7): the time, then random digits. Ids that begin with the time are appended to an index;
  * SQLite would write each random id to a different page.
  */
 export function newId(): string {
@@ -12,7 +12,7 @@ export function newId(): string {
 }
 
 /**
- * Makes a UUID of version 8 (RFC 9562, section 5.8) from the beginning of a digest.
+ * Creates a UUID of version 8 (RFC 9562, section 5.8) from the beginning of a digest.
  *
  * @param digest At least 32 hexadecimal digits.
  */

@@ -2,7 +2,7 @@
 
 /**
  * Checks whether a call is meant for a destination. The key with the destination's name decides; without that key, `All: false` excludes
- * the destination. Options in place of a boolean count as true.
+ * the destination. An object of options in place of a boolean counts as true.
  */
 export function isMeantFor(name: string, integrations: unknown): boolean {
   if (typeof integrations !== 'object' || integrations === null) return true

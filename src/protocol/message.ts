@@ -1,6 +1,6 @@
 /** The seven messages as a union that is discriminated by `type` ("Outbound event delivery", Delivered message fields). Types only. */
 
-/** Free-form properties or traits: any JSON that the sender recorded. */
+/** Free-form properties or traits: an object of any JSON values. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Information about the circumstances of a call: device, IP address, page, library and more. Every key is optional. */
@@ -23,43 +23,43 @@ export interface Context {
 
 /** Fields that every message may carry. Fields that are not named here stay on the object. */
 interface Common {
-  /** Version of the format: 1 in the documents; real senders also send 2 and "1.1". Absent on `delete`. */
+  /** The version of the format: 1 in the specification; real senders also send 2 and "1.1". Absent on `delete`. */
   readonly version?: number | string
-  /** Time of the event: ISO 8601 with milliseconds and the zone `Z`. */
+  /** The time of the event: ISO 8601 with milliseconds and the zone `Z`. */
   readonly timestamp?: string
-  /** Identifier of the call, chosen where the call was recorded. */
+  /** The identifier of the call, chosen where the call was recorded. */
   readonly messageId?: string
   /** Information about the circumstances of the call. */
   readonly context?: Context
   /** The destinations that the call is meant for, by their case-sensitive names. */
   readonly integrations?: Fields
-  /** Kind of place where the call was recorded: `server`, `browser`, `mobile`. */
+  /** The kind of place where the call was recorded: `server`, `browser`, `mobile`. */
   readonly channel?: string
-  /** Time of the event by the clock of the device. */
+  /** The time of the event by the clock of the device. */
   readonly originalTimestamp?: string
-  /** Time at which the device sent the call. */
+  /** The time at which the device sent the call. */
   readonly sentAt?: string
-  /** Time at which the collection service received the call. */
+  /** The time at which the collection service received the call. */
   readonly receivedAt?: string
 }
 
 /** The user of a message: one of the two ids is always present. */
 interface Actor {
-  /** Identifier of the user in your database; null or absent while the user is unknown. */
+  /** The identifier of the user in your database; null or absent while the user is unknown. */
   readonly userId?: string | null
-  /** Identifier of a user who is not known yet; always present without a `userId`. */
+  /** The identifier of a user who is not known yet; always present if `userId` is not. */
   readonly anonymousId?: string | null
 }
 
-/** Properties of a page. Other keys are allowed. */
+/** The properties of a page. Other keys are allowed. */
 export interface PageProperties {
-  /** Path of the page's URL. */
+  /** The path of the page's URL. */
   readonly path?: string
-  /** URL of the previous page. */
+  /** The URL of the previous page. */
   readonly referrer?: string
-  /** Title of the page. */
+  /** The title of the page. */
   readonly title?: string
-  /** Full URL of the page. */
+  /** The full URL of the page. */
   readonly url?: string
   readonly [key: string]: unknown
 }
@@ -67,36 +67,36 @@ export interface PageProperties {
 /** A user viewed a web page. */
 export interface PageMessage extends Common, Actor {
   readonly type: 'page'
-  /** Name of the page. */
+  /** The name of the page. */
   readonly name?: string
-  /** Category of the page. */
+  /** The category of the page. */
   readonly category?: string
-  /** Properties of the page. */
+  /** The properties of the page. */
   readonly properties?: PageProperties
 }
 
 /** A user viewed a screen of an app. */
 export interface ScreenMessage extends Common, Actor {
   readonly type: 'screen'
-  /** Name of the screen. */
+  /** The name of the screen. */
   readonly name?: string
-  /** Properties of the screen. */
+  /** The properties of the screen. */
   readonly properties?: Fields
 }
 
 /** The traits of a user; also sent when an audience or a computed trait of the user changes. */
 export interface IdentifyMessage<Traits = Fields | undefined> extends Common, Actor {
   readonly type: 'identify'
-  /** Traits of the user. An audience is a boolean trait in snake_case: true for a member, false after leaving. */
+  /** The traits of the user. An audience is a boolean trait in snake_case: true for a member, false after leaving. */
   readonly traits: Traits
 }
 
 /** A user did something. */
 export interface TrackMessage<Event extends string = string, Properties = Fields | undefined> extends Common, Actor {
   readonly type: 'track'
-  /** Name of the event. */
+  /** The name of the event. */
   readonly event: Event
-  /** Properties of the event. */
+  /** The properties of the event. */
   readonly properties: Properties
 }
 
@@ -114,19 +114,19 @@ export interface AliasMessage extends Common {
   readonly 'User ID': string
 }
 
-/** A user belongs to a group: a company, an organization, an account, a project, a team. */
+/** A user belongs to a group, such as a company, an account, a project or a team. */
 export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor {
   readonly type: 'group'
-  /** Identifier of the group. */
+  /** The identifier of the group. */
   readonly groupId: string
-  /** Traits of the group; key names may contain spaces. */
+  /** The traits of the group; key names may contain spaces. */
   readonly traits: Traits
 }
 
 /** A user asked to be forgotten, so start your own deletion. The message carries no `version`. */
 export interface DeleteMessage extends Common {
   readonly type: 'delete'
-  /** Identifier of the user whose data to delete. */
+  /** The identifier of the user whose data to delete. */
   readonly userId: string
   readonly anonymousId?: string | null
 }
@@ -141,10 +141,10 @@ export type Message =
   | GroupMessage
   | DeleteMessage
 
-/** `page`, `screen`, `identify`, `track`, `alias`, `group` or `delete`. */
+/** The type of a message: `page`, `screen`, `identify`, `track`, `alias`, `group` or `delete`. */
 export type MessageType = Message['type']
 
-/** Any other JSON that a sender signed: for a receiver with `custom`. */
+/** JSON that a sender signed and that is not one of the seven messages. Only a receiver with the option `custom` accepts it. */
 export interface CustomMessage<Body = unknown> extends NoFields {
   readonly type: 'custom'
   /** The body, or an element of a batch; with a schema, the output of the schema. */
@@ -154,5 +154,5 @@ export interface CustomMessage<Body = unknown> extends NoFields {
 /** Declares the fields of other messages as absent, so that code can read these fields before it narrows the type. */
 type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
 
-/** A message of a receiver: one of the seven or, with `custom`, any other JSON. */
+/** A message that a receiver accepts: one of the seven or, with the option `custom`, any other JSON. */
 export type ReceivedMessage = Message | CustomMessage

@@ -20,12 +20,18 @@ export type Json = Record<string, unknown>
  * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields). Does not check who sent the body:
  * verify the bytes first.
  *
- * Checks `type`; an id (`userId`, or `anonymousId` with a null, empty or absent `userId`; `delete` needs `userId`); `event` of a track;
- * `groupId` of a group; both ids of an alias, in either spelling; and that, when present, `timestamp` is a string, and `properties`,
- * `traits` and `context` are objects. Keeps other fields, except `__proto__` and `constructor.prototype`, which it drops at any depth.
+ * Checks these fields:
+ *
+ * - `type` is one of the seven types.
+ * - A `delete` has a `userId`. An alias has both ids, each in either spelling. Any other message has a `userId`, or an `anonymousId` in
+ *   place of a null, empty or absent `userId`.
+ * - A track has an `event`, and a group has a `groupId`.
+ * - If present, `timestamp` is a string, and `properties`, `traits` and `context` are objects.
+ *
+ * Keeps all other fields, except `__proto__` and `constructor.prototype`, which are dropped at any depth.
  *
  * An id that is a number becomes its decimal text; a `timestamp` that is a number (milliseconds, or seconds below 100 000 000 000) becomes
- * ISO 8601 text. Null in place of an object or a `timestamp` is left out, as is an empty id if there is another one.
+ * ISO 8601 text. A null in place of an object or a `timestamp` is dropped, as is an empty id that the message does not need.
  *
  * @param body UTF-8 bytes of one JSON object.
  * @throws HooklineError `body_not_json`, `message_type_unknown`, or `message_invalid` with the field as `path`.
@@ -35,7 +41,6 @@ export function parse(body: Uint8Array): Message {
   return checkMessage(parseObject(requireBytes(body, 'parse: body')))
 }
 
-/** Parses a body for a receiver. */
 export function parseReceived(body: Uint8Array, acceptsCustom: boolean): ReceivedMessage {
   return checkReceived(parseJson(body), acceptsCustom)
 }
@@ -55,7 +60,7 @@ function checkMessage(message: Json, types?: string): Message {
   return requireMessage(message, types)
 }
 
-/** Checks an object that must have the documented form. Adds the missing spellings of an alias's ids to it. */
+/** Checks an object that must have the documented form. Adds the missing spellings of an alias's ids to the object. */
 export function requireMessage(message: Json, types = 'one of them'): Message {
   const { type } = message
   if (!isMessageType(type)) {
@@ -103,7 +108,7 @@ function requireActor(message: Json): void {
   }
 }
 
-/** Gives both spellings of an id the value that either of them has. */
+/** Writes an id of an alias in both spellings, whichever of them the message has. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [first, second] = [message[spaced], message[plain]]
   const id = isMissing(first) ? (second ?? first) : first
@@ -190,8 +195,8 @@ const NULLABLE = [...CALL_OBJECTS, 'timestamp'] as const
 
 /**
  * Rewrites the fields of a received message or call in the documented form, before the fields are checked. A number in an id becomes its
- * decimal text; a number in a time becomes ISO 8601 text. Null in place of an object or a time is deleted, as is an empty id that the
- * message can do without.
+ * decimal text; a number in a time becomes ISO 8601 text. A null in place of an object or a time is deleted, as is an empty id that the
+ * message does not need.
  */
 export function normalise(message: Json): void {
   for (const field of IDS) {
@@ -204,7 +209,7 @@ export function normalise(message: Json): void {
   if (typeof timestamp === 'number') message.timestamp = timestampOf(timestamp) ?? timestamp
 }
 
-/** Returns whether a message can do without an id. An empty id that is required stays, so that the error names what was found. */
+/** Returns whether a message does not need an id. An empty id that is required stays, so that the error says that the id is empty. */
 function isDispensable(field: string, { type, anonymousId }: Json): boolean {
   if (field !== 'userId') return field === 'anonymousId' || field === 'messageId'
   return type !== 'delete' && type !== 'alias' && readId(anonymousId) !== undefined

@@ -32,7 +32,7 @@ export function sign(body: Uint8Array | string, secret: string): string {
  *
  * @param body The exact bytes that arrived. Text or a parsed object is refused, because decoding and encoding a body may change it.
  * @param signature The value of `X-Signature`.
- * @param secret The shared secret, or several while one replaces another.
+ * @param secret The shared secret, or a list of secrets while a new secret replaces an old one.
  * @throws TypeError for a body that is not bytes, and for an empty secret.
  * @example
  * if (!verify(bytes, request.headers['x-signature'], secret)) return refuse()
@@ -95,9 +95,9 @@ const OPAD = 0x5c
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
 
 /**
- * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). Hot path: the padded keys are computed once, as
- * section 4 advises, and each hash is one call. For 1 KB, this takes half the CPU time of createHmac (`npm run bench -- receive`). The
- * computation is synchronous, so all keys can share the scratch buffer.
+ * Computes an HMAC as RFC 2104, section 2, defines it: H(K XOR opad, H(K XOR ipad, text)). Because this is a hot path, the padded keys are
+ * computed once, as section 4 advises, and each hash is one call. For 1 KB, this takes half the CPU time of createHmac (`npm run bench --
+ * receive`). The computation is synchronous, so all keys can share the scratch buffer.
  *
  * @param outerPad The padded key, followed by room for the inner hash, which this function overwrites.
  */

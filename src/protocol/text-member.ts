@@ -29,7 +29,7 @@ export function textMember(bytes: Uint8Array, name: string): string | undefined 
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
     else if (depth === 1 && byte === QUOTE && bytes[skipSpace(bytes, end)] === COLON) {
       const key = bytes.subarray(at, end)
-      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // Without escapes, a key of another length is not the name.
+      if (key.length !== plainLength && !key.includes(BACKSLASH)) continue // A key without escapes and of another length is not the name.
       if (readText(key) !== name) continue
       const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
       found = readText(bytes.subarray(start, endOfToken(bytes, start)))

@@ -21,7 +21,7 @@ export function timestampOf(time: number): string | undefined {
   return toTimestamp(new Date(Math.abs(time) < SECONDS_BELOW ? Math.round(time * 1_000) : time))
 }
 
-/** Numbers below this one are read as seconds. The number is a time in 1973 if read as milliseconds, and in 5138 if read as seconds. */
+/** Numbers below this limit are read as seconds. As milliseconds, the limit is a time in 1973; as seconds, it is a time in 5138. */
 const SECONDS_BELOW = 100_000_000_000
 
 /** Matches the delivered form, except on days 29 to 31, which some months lack. Times on those days are parsed instead. */

@@ -9,7 +9,7 @@ export interface TypeRule {
   readonly optionalText?: readonly string[]
 }
 
-/** A message type that a client may call. `delete` is not one of them: a public write key must not delete a user. */
+/** A message type that a client may record. `delete` is excluded: anyone who knows a public write key could delete a user. */
 export type CallType = Exclude<MessageType, 'delete'>
 
 /** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */
@@ -29,7 +29,7 @@ export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 /** Fields that must contain an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
-/** The ids of an alias: as the specification spells each, and as calls spell it. */
+/** The ids of an alias, each in the spelling of the specification and in the spelling of calls. */
 export const ALIAS_IDS = [
   ['Previous ID', 'previousId'],
   ['User ID', 'userId'],
@@ -53,7 +53,7 @@ export function isCallType(type: unknown): type is CallType {
   return isMessageType(type) && type !== 'delete'
 }
 
-/** Creates an object with a method for each type, which calls `send` with that type. */
+/** Creates an object with a method for each type. The method calls `send` with its type. */
 export function createMethods<Type extends MessageType, Result, Options extends unknown[] = []>(
   types: readonly Type[],
   send: (type: Type, call: object, ...options: Options) => Result,

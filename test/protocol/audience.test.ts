@@ -34,7 +34,7 @@ describe('traitName', () => {
   ])('refuses %j', (name, found) => {
     expect(() => traitName(name as never)).toThrow(
       new TypeError(
-        `The name of an audience must be a string with a letter or a digit. Got ${found}. Pass a name such as 'High Value Users'.`,
+        `The name of an audience or a trait must be a string with a letter or a digit. Got ${found}. Pass a name such as 'High Value Users'.`,
       ),
     )
   })

@@ -28,11 +28,11 @@ const SENTENCES = {
   signature_unreadable:
     'The signature must be 40 lowercase hexadecimal digits. Got text that is not a digest in hexadecimal or base64. Pass the value of `X-Signature` as it arrived.',
   signature_is_secret:
-    'The signature must be computed from the body. Got the shared secret itself. Replace the secret, which was sent, and send the HMAC-SHA1 of the body.',
+    'The signature must be computed from the body. Got the shared secret itself. Replace the secret, because it was sent, and send the HMAC-SHA1 of the body.',
   signature_spaced: `The signature must be 40 hexadecimal digits and nothing else. Got white space around it. ${PASS_AS_SENT}`,
   signature_quoted: `The signature must be 40 hexadecimal digits and nothing else. Got quotation marks around it. ${PASS_AS_SENT}`,
   signature_labelled: `The signature must be 40 hexadecimal digits and nothing else. Got a label with it, such as \`sha1=\`. ${PASS_AS_SENT}`,
-  signature_repeated: `The signature must be 40 hexadecimal digits and nothing else. Got a list of values, which is how a header that is sent twice arrives. Send \`X-Signature\` once: look for a client and a proxy that both set it.`,
+  signature_repeated: `The signature must be 40 hexadecimal digits and nothing else. Got a list of values, as when a header is sent twice. Send \`X-Signature\` once: look for a client and a proxy that both set it.`,
   signature_timestamped: `The signature must be 40 hexadecimal digits and nothing else. Got a timestamp with it, as in \`t=…,v1=…\`. ${PASS_AS_SENT}`,
   signature_uppercase: `The signature must be in lower case. Got upper case. ${HEX}`,
   signature_base64: `The signature must be hexadecimal. Got base64. ${HEX}`,
@@ -57,7 +57,7 @@ const SENTENCES = {
 
   secret_space_extra: `The secret must be the one that signed. Got a secret with white space around it, which the signer did not use. Trim the secret that you pass.`,
   secret_space_lost: `The secret must be the one that signed. Got a secret without a space that the signer had. Trim the secret at the sender.`,
-  secret_line_break_lost: `The secret must be the one that signed. Got a secret without a line break that the signer had at its end. Trim the secret at the sender: a file or \`echo\` adds one.`,
+  secret_line_break_lost: `The secret must be the one that signed. Got a secret without a line break that the signer had at its end. Trim the secret at the sender: many files end with a line break, and \`echo\` adds one.`,
   secret_quotes_extra: `The secret must be the one that signed. Got a secret in quotation marks, which the signer did not use. Remove them from the secret that you pass.`,
   secret_quotes_lost: `The secret must be the one that signed. Got a secret without the quotation marks that the signer had. Remove them at the sender.`,
   secret_label_extra: `The secret must be the one that signed. Got a line NAME=value from an environment file. Pass the part after the equals sign.`,
@@ -69,13 +69,13 @@ const SENTENCES = {
     'The secret must be encoded as UTF-8. Got a signature keyed with the secret in Latin-1. Encode the secret as UTF-8 at the sender.',
 
   body_empty:
-    'The signature must cover the body. Got a signature of no bytes. Sign the body itself: it had already been read, or had not arrived yet.',
+    'The signature must cover the body. Got a signature of no bytes. Sign the body itself. Perhaps the body had already been read, or had not arrived yet.',
   body_object_text:
     'The signature must cover the body. Got a signature of the text "[object Object]". Sign the serialised bytes, not an object.',
   body_timestamped:
     'The signature must cover only the body. Got a signature of a timestamp and the body. Sign only the body, or verify it by the rules of the service that sent it, such as Stripe.',
   body_line_break_extra: `The body must be the bytes that were signed. Got a line break at its end that was not signed. ${SEND_AS_SIGNED}`,
-  body_line_break_lost: `The body must be the bytes that were signed. Got a body without the line break that was signed at its end. ${SEND_AS_SIGNED} A shell drops it in \`$(…)\`, curl in \`--data @file\`.`,
+  body_line_break_lost: `The body must be the bytes that were signed. Got a body without the line break that was signed at its end. ${SEND_AS_SIGNED} A shell drops line breaks in \`$(…)\`, and curl drops them with \`--data @file\`.`,
   body_line_breaks: `The body must be the bytes that were signed. Got other line breaks: CRLF for LF, or LF for CRLF. ${SEND_AS_SIGNED}`,
   body_space_extra: `The body must be the bytes that were signed. Got white space around it that was not signed. ${SEND_AS_SIGNED}`,
   body_bom_extra: `The body must be the bytes that were signed. Got a byte order mark that was not signed. ${SEND_AS_SIGNED}`,
@@ -93,7 +93,7 @@ const SENTENCES = {
   body_utf8_twice_received:
     'The body must be the bytes that were signed. Got a body that was encoded as UTF-8 twice. Verify the bytes as they arrived, and encode the text once.',
   body_utf8_repaired:
-    'The signature must cover the body as it is sent. Got a signature of a text in which U+FFFD replaces what is not UTF-8. Sign the bytes, or send valid UTF-8.',
+    'The signature must cover the body as it is sent. Got a signature of a text in which U+FFFD replaces the bytes that are not UTF-8. Sign the bytes, or send valid UTF-8.',
   body_base64_received:
     'The body must be the bytes that were signed. Got a body in base64. Decode the body first, as `isBase64Encoded` of a serverless event says.',
   body_base64_signed:
@@ -119,6 +119,6 @@ export function causeOf(code: SignatureCauseCode): SignatureCause {
 export function reserialisedBy(writers: readonly string[]): SignatureCause {
   const families = Map.groupBy(writers, (name) => name.replace(/ with .*/, ''))
   const names = [...families.values()].map(([first]) => first).join(', or ')
-  const message = `The body must be the bytes that were signed. Got the same JSON, written differently: ${names} writes what was signed. ${SEND_AS_SIGNED}`
+  const message = `The body must be the bytes that were signed. Got the same JSON, written differently: the signed bytes are the output of ${names}. ${SEND_AS_SIGNED}`
   return { code: 'body_reserialised', message, writers }
 }

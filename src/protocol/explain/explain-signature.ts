@@ -1,5 +1,6 @@
-/** Explains why a signature does not match: offline, for developers, never while a request is handled. */
+/** Explains to developers why a signature does not match. It is too slow to run while a request is handled. */
 
+import { isUint8Array } from 'node:util/types'
 import { kindOf, requireBytes } from '../error.ts'
 import { sign, verify } from '../signature.ts'
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
@@ -9,13 +10,15 @@ import { readSignature } from './signature-forms.ts'
 /** Options of {@link explainSignature}. */
 export interface ExplainSignatureOptions {
   /**
-   * Whether the result contains the signature that these bytes should have. Anyone who sees it can send these bytes as authentic.
+   * Whether the result contains the signature that these bytes should have. Anyone who sees this signature can send these bytes as
+   * authentic.
    *
    * @default false
    */
   readonly expected?: boolean
   /**
-   * Ends the search after about this many digested bytes. Set it for untrusted requests: 40 million take a tenth of a second.
+   * The number of digested bytes after which the search ends. Set this option for untrusted requests: 40 million bytes take a tenth of a
+   * second.
    *
    * @default no limit
    */
@@ -24,9 +27,12 @@ export interface ExplainSignatureOptions {
 
 /** Why a signature does not match. Contains no part of the secret, and no digest unless `expected` asks for it. */
 export interface SignatureExplanation {
-  /** - `matches`: the signature is correct. */
+  /**
+   * `matches`: the signature is correct. `explained`: the `causes` explain why it does not match. `unexplained`: no deviation that was
+   * tried explains why it does not match.
+   */
   readonly verdict: 'matches' | 'explained' | 'unexplained'
-  /** The whole explanation in sentences, for people. */
+  /** The whole explanation in sentences. */
   readonly message: string
   /** The deviations; empty when the signature matches. */
   readonly causes: readonly SignatureCause[]
@@ -37,9 +43,9 @@ export interface SignatureExplanation {
 }
 
 /**
- * Explains why a signature does not match, by trying what people do wrong: another hash, another encoding, a line break, a serialiser of
- * another language, a secret in quotation marks, and each of these with a line break at the end ("Outbound event delivery",
- * Authentication). A body of 500 KB takes about a second, so do not call this function while you handle a request.
+ * Explains why a signature does not match ("Outbound event delivery", Authentication). Tries common mistakes: another hash, another
+ * encoding, a line break, a serialiser of another language, a secret in quotation marks, and each of these with a line break at the end. A
+ * body of 500 KB takes about a second, so do not call this function while you handle a request.
  *
  * @param body The exact bytes that arrived.
  * @param signature The value of `X-Signature`, exactly as it arrived; undefined when it was missing.
@@ -78,10 +84,10 @@ function explain(
   if (causes) return explained(causes, tried)
 
   const extent = complete
-    ? 'alone and with a line break'
-    : 'but, because the body or the signature is long, not all of them'
+    ? `${tried.length} deviations were tried, each alone and with a line break.`
+    : `Only ${tried.length} deviations were tried, because the body or the signature is long.`
   const sentences = [
-    `The signature does not match, and nothing that was tried explains it. The signature covers other bytes, or was made with another secret. Compare the secrets at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
+    `The signature does not match, and nothing that was tried explains it. The signature covers other bytes, or was made with another secret. Compare the secrets at both ends, and verify the body as it arrived. ${extent}`,
     ...formCauses.map(({ message }) => message),
   ]
   return result('unexplained', sentences.join('\n'), formCauses, tried)
@@ -118,7 +124,9 @@ function requireSignature(signature: unknown): void {
 
 function readOptions(options: unknown): ExplainSignatureOptions {
   const { expected = false, maxBytes = Number.POSITIVE_INFINITY, ...others } = Object(options)
-  if (typeof options !== 'object' || options === null) throw wrongOptions(kindOf(options))
+  if (typeof options !== 'object' || options === null || Array.isArray(options) || isUint8Array(options)) {
+    throw wrongOptions(kindOf(options))
+  }
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw wrongOptions(`an option \`${unknown}\``)
   if (typeof expected !== 'boolean') throw wrongOptions(`${kindOf(expected)} as \`expected\``)
@@ -128,6 +136,6 @@ function readOptions(options: unknown): ExplainSignatureOptions {
 
 function wrongOptions(found: string): TypeError {
   return new TypeError(
-    `explainSignature: options must be an object with \`expected\`, true or false, and \`maxBytes\`, above 0. Got ${found}. Pass { expected: true }.`,
+    `explainSignature: options must be an object with \`expected\` (true or false) and \`maxBytes\` (a number above 0). Got ${found}. Pass, for example, { expected: true }.`,
   )
 }

@@ -1,4 +1,4 @@
-/** Takes JSON apart and writes it again. Keeps what `JSON.parse` loses: how each token is written, and every member in its place. */
+/** Splits JSON into tokens and writes it again. Unlike `JSON.parse`, keeps the form of each token, and the order of all members. */
 
 import {
   CLOSE_ARRAY,
@@ -11,7 +11,7 @@ import {
   skipSpace,
 } from '../json-tokens.ts'
 
-/** The place of a token in `tokens` and `texts` of a {@link JsonText}: equal tokens appear only once. */
+/** The index of a token in `tokens` and `texts` of a {@link JsonText}. Equal tokens have the same index. */
 type TokenIndex = number
 
 /** A value: a string, a number or a literal as its token, or an array or an object. */
@@ -26,10 +26,10 @@ export interface JsonText {
   readonly texts: readonly string[]
 }
 
-/** Values that are nested deeper are not read: serialisers refuse them, too. */
+/** The maximum nesting depth of a value that is read. Serialisers refuse deeper values, too. */
 const MAX_DEPTH = 500
 
-/** Takes JSON apart. Returns undefined for text that is not strictly JSON, and for values nested more than 500 deep. */
+/** Splits JSON into tokens. Returns undefined for text that is not strictly JSON, and for values nested more than 500 levels deep. */
 export function readJsonText(text: string): JsonText | undefined {
   try {
     JSON.parse(text)
@@ -39,7 +39,7 @@ export function readJsonText(text: string): JsonText | undefined {
   }
 }
 
-/** Reads valid JSON: it relies on `JSON.parse` having checked the text. */
+/** Reads JSON that `JSON.parse` has already checked. */
 function parseTokens(bytes: Buffer): JsonText {
   const indexes = new Map<string, TokenIndex>()
   let at = 0
@@ -95,8 +95,7 @@ export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
 /**
- * Changes the white space of JSON, and nothing else. Returns undefined in the cases in which {@link readJsonText} or {@link writeJson}
- * does.
+ * Changes only the white space of JSON. Returns undefined if {@link readJsonText} or {@link writeJson} does.
  */
 export function layOut(text: string, layout: 'spaced' | 'indented', limit?: number): string | undefined {
   const json = readJsonText(text)

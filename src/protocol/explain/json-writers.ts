@@ -62,7 +62,7 @@ const SHORT: Readonly<Record<string, string>> = {
   '\t': '\\t',
 }
 
-/** Creates a writer that escapes what the pattern matches: in the short form of JSON if there is one, otherwise as `\u` and four digits. */
+/** Creates a writer that escapes the characters that match the pattern: in a short form, such as `\n`, or else as `\u` and four digits. */
 function escaping(pattern: RegExp): WriteString {
   const escapeChar = (char: string): string => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return (text) => `"${text.replace(pattern, escapeChar)}"`
@@ -81,7 +81,7 @@ const strings = {
   phpSlashes: wellFormed(escaping(/["\\\0-\x1f\x80-\uffff]/g)),
   phpUnicode: wellFormed(escaping(/["\\/\0-\x1f\u2028\u2029]/g)),
   phpSlashesUnicode: wellFormed(escaping(/["\\\0-\x1f\u2028\u2029]/g)),
-  // Go replaces lone surrogates with U+FFFD when it decodes. Here, that happens when the text is encoded.
+  // Go replaces lone surrogates with U+FFFD when it decodes JSON. Here, they are replaced when the text is encoded.
   go: escaping(/["\\\0-\x1f<>&\u2028\u2029]/g),
   goPlain: escaping(/["\\\0-\x1f\u2028\u2029]/g),
 } satisfies Record<string, WriteString>
@@ -128,7 +128,7 @@ function isOf64Bits(token: string): boolean {
   return isWhole(token) && (token.length < 19 || BigInt.asIntN(64, BigInt(token)) === BigInt(token))
 }
 
-/** Writes the shortest digits that read back as the value. Every language finds the same digits. */
+/** Writes the shortest digits that read back as the value. All of these languages write the same digits. */
 function writeDouble(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value)
 }

@@ -1,4 +1,4 @@
-/** The signatures that receivers with one mistake expect: each deviation that an explanation tries, applied to a correct signature. */
+/** Computes the signatures that a receiver with one mistake would expect: each deviation that `explainSignature` tries is a mistake. */
 
 import { sign } from '../signature.ts'
 import type { SignatureCauseCode } from './causes.ts'

@@ -1,4 +1,4 @@
-/** Looks for what was signed: tries each deviation alone, and then each together with a line break at an end. */
+/** Looks for what was signed: tries each deviation alone, and then with a line break at the end of the body or the secret. */
 
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
 import { changeBody, type Digest, HMAC, listSecrets, WRONG_DIGESTS } from './deviations.ts'
@@ -7,24 +7,28 @@ import { rewrite, WRITERS } from './json-writers.ts'
 import type { Reading } from './signature-forms.ts'
 
 export interface SearchResult {
-  /** The deviations that explain the signature: at most two, and those in its form. Undefined if no deviations explain it. */
+  /**
+   * The deviations that explain the signature: those in its form, and at most two in the secret, the body or the digest. Undefined if no
+   * deviations explain the signature.
+   */
   readonly causes: readonly SignatureCause[] | undefined
   readonly tried: readonly SignatureCause['code'][]
   readonly complete: boolean
-  /** The work that was done, in digested bytes. */
+  /** The work that was done. One unit is the work of digesting one byte. */
   readonly work: number
 }
 
-/** The work of computing a digest, in addition to the number of its bytes. */
+/** The work of computing a digest, in addition to one unit for each byte. */
 const DIGEST_WORK = 3_000
 
 /**
- * The maximum work of reading or writing JSON, for each byte of the body. This is for a body of short members, which takes the most work.
+ * The maximum work of reading or writing JSON, for each byte of the body. It was measured with short members, which take the most work.
  */
 const JSON_WORK = 150
 
 /**
- * How many times as long as the body its indented forms may be. One number per line, five levels deep, makes the body ten times as long.
+ * The maximum length of an indented form of the body, as a multiple of the length of the body. With one number on each line, five levels
+ * deep, the form is ten times as long.
  */
 const MAX_GROWTH = 20
 
@@ -42,7 +46,7 @@ type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 /**
  * Looks for the deviations that explain a signature.
  *
- * @param maxWork The maximum work, in digested bytes. The digest that exceeds it is still computed.
+ * @param maxWork The maximum work, in digested bytes. The digest that exceeds this maximum is still computed.
  */
 export function search(
   bytes: Uint8Array,
@@ -51,7 +55,7 @@ export function search(
   maxWork = Number.POSITIVE_INFINITY,
 ): SearchResult {
   const tried = new Set<SignatureCause['code']>()
-  // The digest is computed once for all readings that expect the same one.
+  // The digest is computed once for all readings with the same hash and prefix.
   const readingsByDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
   const work: Work = { done: 0, max: maxWork }
   const resultOf = (causes: SearchResult['causes'], complete: boolean): SearchResult => {
@@ -76,7 +80,7 @@ interface Work {
   readonly max: number
 }
 
-/** Lists the correct signature, then each deviation alone, then each with a second one. */
+/** Lists the correct signature, then each deviation alone, then each with a second deviation. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
   const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }
@@ -88,7 +92,7 @@ function* listCandidates(given: Uint8Array, secret: string, work: Work): Generat
     singles.push(single)
     yield { ...right, ...single }
   }
-  // Each deviation again: with a line break lost or added at the end of the body, or lost at the end of the secret.
+  // The second deviation is a line break that was lost or added at the end of the body, or lost at the end of the secret.
   const hasCode = (code: SignatureCause['code']) => (each: Deviation) => each.causes[0]?.code === code
   const extra = singles.find(hasCode('body_line_break_extra'))
   const endedSecrets = secrets.filter(hasCode('secret_line_break_lost'))
