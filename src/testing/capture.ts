@@ -14,18 +14,18 @@ import { type Answer, createScript, type PlannedResponse, type Response, type Sc
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
-/** The response to one captured request. With an Error, the connection fails with that error; give the error a `code`. */
+/** The response to one captured request. An Error makes the connection fail with that error; give the error a `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
 
 /** Options of `capture`. */
 export interface CaptureOptions {
   /** One step for each request; the last step is repeated. Default `[200]`. */
   readonly script?: Script<CapturedStep>
-  /** The clock for `at`, `delayMs` and `dripMs`. Default: the machine's clock. */
+  /** The clock for `at`, `delayMs` and `dripMs`. Default: the system clock. */
   readonly clock?: Clock
 }
 
-/** The requests so far, including those that could not be sent. */
+/** The captured requests, including those that could not be sent, and the dispatcher that captures them. */
 export interface Capture extends Recorded {
   /**
    * The dispatcher that captures requests. Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or
@@ -89,7 +89,7 @@ export function capture(options: CaptureOptions = {}): Capture {
 function requireUndici8(handler: Dispatcher.DispatchHandler): void {
   if (typeof handler.onRequestStart === 'function') return
   const advice = "Use the fetch of undici 8: Node's own fetch uses an older undici."
-  throw invalidOption('handler', 'must be a handler of undici 8', 'one without onRequestStart', advice)
+  throw invalidOption('handler', 'must be a handler of undici 8', 'a handler without onRequestStart', advice)
 }
 
 async function readBody(body: Dispatcher.DispatchOptions['body']): Promise<Buffer> {
@@ -99,14 +99,14 @@ async function readBody(body: Dispatcher.DispatchOptions['body']): Promise<Buffe
   for await (const chunk of body) {
     if (typeof chunk !== 'string' && !isUint8Array(chunk)) {
       const rule = 'must be text or bytes, or an iterable of them'
-      throw invalidOption('body', rule, `an iterable with ${kindOf(chunk)} in it`, 'Send text or bytes instead.')
+      throw invalidOption('body', rule, `an iterable that contains ${kindOf(chunk)}`, 'Send text or bytes instead.')
     }
     chunks.push(Buffer.from(chunk))
   }
   return Buffer.concat(chunks)
 }
 
-/** undici accepts a flat list of names and values, pairs, or an object whose values may be lists. */
+/** Lists names and values alternately. undici accepts such a list, a list of pairs, or an object whose values may be lists. */
 function listHeaders(headers: Dispatcher.DispatchOptions['headers']): string[] {
   if (headers === undefined || headers === null) return []
   if (isFlat(headers)) return headers
@@ -118,10 +118,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/**
- * For each moment of a reset, the error that undici gives. If the reset comes during an answer, the error says what is missing from the
- * answer.
- */
+/** The error that undici gives for a reset at each moment. During an answer, the error says what is missing from the answer. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -140,7 +137,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
     this.#clock = clock
   }
 
-  /** Responds as a step says. If the request is to fail before it is sent, the handler is not told that it starts. */
+  /** Responds as a step says. If the request must fail before it is sent, the handler's `onRequestStart` is not called. */
   respond(step: Response): void {
     if (step.kind === 'fail') {
       this.#fail(step.error())

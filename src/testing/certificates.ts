@@ -16,14 +16,15 @@ import {
 } from './der.ts'
 
 /**
- * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority that clients do
- * not know. A client notices that a certificate is expired or for another host only if the client trusts the authority.
+ * The fault of a certificate. `self_signed`: the certificate is self-signed. `expired`: it has expired. `wrong_name`: it is for another
+ * host. `private_ca`: clients do not know the authority that signed it. A client notices that a certificate has expired or is for another
+ * host only if the client trusts the authority.
  */
 export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
 
 export const CERTIFICATE_FAULTS: readonly CertificateFault[] = ['self_signed', 'expired', 'wrong_name', 'private_ca']
 
-/** The certificate of a TLS server, and the one that a client must trust, both as PEM. */
+/** The key and the certificate of a TLS server, and the certificate that a client must trust, all as PEM. */
 export interface ServerCertificate {
   readonly server: { readonly key: string; readonly cert: string }
   readonly ca: string
@@ -49,7 +50,7 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
   return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }
 
-/** The organization is random, because clients find an authority by its name, and a test may trust several authorities. */
+/** Creates a party with a random organization: clients find an authority by its name, and a test may trust several authorities. */
 function createParty(name: string): Party {
   const attribute = (type: string, value: string) => setOf(sequence(objectId(type), utf8String(value)))
   const [organization, commonName] = ['2.5.4.10', '2.5.4.3']
@@ -61,7 +62,10 @@ function createParty(name: string): Party {
 
 const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
 
-/** Creates a certificate (RFC 5280, section 4.1). Its dates are fixed, so that it is also valid in a test that sets another time. */
+/**
+ * Creates a certificate (RFC 5280, section 4.1). The dates are fixed, so that the certificate is also valid in a test that sets another
+ * time.
+ */
 function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
   const version3 = explicit(0, integer(2)) // Versions are counted from 0.
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps the number positive and 16 bytes long.

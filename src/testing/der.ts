@@ -61,7 +61,7 @@ function base128(value: number): number[] {
   return bytes
 }
 
-/** Writes a time before the year 2050, for example '20491231235959Z': the year has two digits. */
+/** Writes a time before the year 2050, for example '20491231235959Z'. DER writes such a year with two digits. */
 export function utcTime(text: string): Buffer {
   return der(0x17, Buffer.from(text.slice(2)))
 }

@@ -5,8 +5,8 @@ import type { Message } from '../protocol/message.ts'
 const timestamp = '2026-01-15T09:30:00.000Z'
 
 /**
- * A message of each type, with every field the specification names ("Outbound event delivery", Delivered message
- * fields). Spread one to change it: `{ ...fixtures.track, event: 'Order Refunded' }`.
+ * A message of each type, with every field that the specification names ("Outbound event delivery", Delivered message fields). Spread a
+ * message to change it: `{ ...fixtures.track, event: 'Order Refunded' }`.
  */
 export const fixtures = {
   page: {

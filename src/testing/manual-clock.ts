@@ -1,11 +1,11 @@
-/** A clock that a test moves. */
+/** A manual clock: its time stands still until a test moves it. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../kit/clock.ts'
 
 /** A {@link Clock} that a test moves. */
 export interface ManualClock extends Clock {
-  /** How many timers are set. */
+  /** The number of timers that are set. */
   readonly timers: number
   /** When the next timer fires, in milliseconds since the epoch; undefined while none is set. */
   readonly nextTimerAt: number | undefined
@@ -47,7 +47,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + Math.max(0, ms), callback }
-      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // The new timer comes after those with the same time.
+      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // The new timer comes after timers with the same time.
       return timer
     },
     clearTimeout(timer: Timer) {

@@ -39,7 +39,7 @@ export class RecordedRequest implements RequestParts {
   }
 
   /**
-   * The body as a message. This does not check the signature: `verify` does.
+   * The body as a message. Reading it does not check the signature; call `verify` to check the signature.
    *
    * @throws HooklineError for a body that is not a message.
    */
@@ -61,7 +61,7 @@ export interface Recorded {
    */
   readonly messages: readonly Message[]
   /**
-   * Waits until this many requests have arrived, answered or not. Resolves to them.
+   * Waits until this many requests have arrived, answered or not. Resolves to these requests.
    *
    * @param options `timeoutMs`: how long to wait, in real milliseconds. Default 5000.
    * @throws Error (as a rejection) with the number of requests when the timeout expires.
@@ -99,7 +99,7 @@ export function createRecorder(): Recorder {
         if (requests.length >= count) resolve(requests.slice(0, count))
       }
       const giveUp = (): void =>
-        reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}.`))
+        reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}. ${ADVICE}`))
       const timer = setTimeout(giveUp, timeoutMs)
       waiting.add(check)
       check()
@@ -110,6 +110,8 @@ export function createRecorder(): Recorder {
     },
   }
 }
+
+const ADVICE = 'Check that the code under test sends them, or raise `timeoutMs`.'
 
 /** Joins alternating names and values into an object that is keyed by lower-case names. */
 export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {

@@ -1,4 +1,4 @@
-/** Responds to a request on a socket as a script says. */
+/** Responds to a request on a socket as a step of a script says. */
 
 import type { ServerResponse } from 'node:http'
 import type { Response } from './script.ts'
@@ -39,7 +39,7 @@ async function sendAnswer(step: Extract<Response, { kind: 'answer' }>, response:
   else dripForever(response, dripMs)
 }
 
-/** Waits. If the connection ends first, clears the timer and never settles the promise. */
+/** Waits `delayMs` milliseconds. If the connection ends first, clears the timer and never settles the promise. */
 function waitWhileOpen(response: ServerResponse, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, delayMs)

@@ -1,4 +1,4 @@
-/** The script of an endpoint: checks the steps that a test writes, and gives out one for each request. */
+/** The script of an endpoint: checks the steps that a test writes, and provides one step for each request. */
 
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isUint8Array } from 'node:util/types'
@@ -13,7 +13,7 @@ export interface ScriptedAnswer {
   readonly headers?: Readonly<Record<string, string>>
   /** The body. Default: empty. */
   readonly body?: string | Uint8Array
-  /** How long the answer is held back, in milliseconds. Default 0. */
+  /** How long the endpoint waits before it answers, in milliseconds. Default 0. */
   readonly delayMs?: number
   /** Instead of a body, sends one byte after every interval of this many milliseconds, endlessly. */
   readonly dripMs?: number
@@ -22,19 +22,19 @@ export interface ScriptedAnswer {
 /** A step that ends the connection with RST. */
 export interface ScriptedReset {
   /**
-   * When the connection ends: after the headers of the request; after the whole request; after the first half of an answer; after the first
-   * chunk of an answer without a length.
+   * When the connection ends. `headers`: after the headers of the request. `body`: after the whole request. `answer`: after the first half
+   * of an answer. `chunk`: after the first chunk of an answer without a length.
    */
   readonly reset: 'headers' | 'body' | 'answer' | 'chunk'
 }
 
 /**
- * The response to one request: a status; an answer in full; or
+ * The response to one request: a status, an answer in full, a reset, or one of these names:
  *
- * - `hang`: the request is read but never answered;
- * - `drip`: the headers of an answer, then a byte every 100 ms, endlessly;
- * - `reset`: the connection ends with RST once the request has been read;
- * - `close`: the connection ends properly (FIN), without an answer;
+ * - `hang`: the request is read but never answered.
+ * - `drip`: the endpoint sends the headers of an answer, then a byte every 100 ms, endlessly.
+ * - `reset`: the connection ends with RST once the request has been read.
+ * - `close`: the connection ends properly (FIN), without an answer.
  * - `garbage`: the answer is not HTTP.
  */
 export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | 'reset' | 'close' | 'garbage'
@@ -66,7 +66,7 @@ export interface ActiveScript {
 /** Reads a step that only one kind of endpoint has; returns undefined for any other step. */
 export type ReadExtraStep = (step: unknown) => Response | undefined
 
-/** Holds the steps of an endpoint and repeats the last one endlessly. @throws TypeError that names the step. */
+/** Holds the steps of an endpoint, and repeats the last step endlessly. @throws TypeError that names the step. */
 export function createScript(
   script: readonly unknown[] = [200],
   readExtra: ReadExtraStep = () => undefined,
@@ -113,7 +113,7 @@ function readStep(step: unknown, name: string, readExtra: ReadExtraStep): Respon
     case 'reset':
       return { kind: 'reset', after: 'body' }
     default:
-      throw invalidOption(name, 'must be a step', show(step), 'Pass a status, an answer, or the name of a step.')
+      throw invalidOption(name, 'must be a step', show(step), "Pass a status, an answer, or a name such as 'hang'.")
   }
 }
 
@@ -160,8 +160,8 @@ function requireHeaders(name: string, headers: unknown): void {
       validateHeaderName(header)
       validateHeaderValue(header, value)
     } catch (error) {
-      const found = `one that Node refuses: ${(error as Error).message}`
-      throw invalidOption(name, 'must hold headers that can be sent', found, 'Use the characters that HTTP allows.')
+      const found = `a header that Node.js refuses: ${(error as Error).message}`
+      throw invalidOption(name, 'must contain only valid headers', found, 'Use only characters that HTTP allows.')
     }
   }
 }

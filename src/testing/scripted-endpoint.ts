@@ -16,7 +16,7 @@ export interface EndpointOptions {
   readonly script?: Script
   /** The path of `url`. Requests to other paths get the same responses. Default `/webhooks`. */
   readonly path?: string
-  /** The port; pass that of a closed endpoint, for example, to start the endpoint again. Default 0: any free port. */
+  /** The port. To start a closed endpoint again, pass the port that it had. Default 0: any free port. */
   readonly port?: number
   /** Serves https, with a certificate that has this fault. Default: http. */
   readonly tls?: CertificateFault
@@ -24,11 +24,11 @@ export interface EndpointOptions {
 
 /** A webhook endpoint on this machine. */
 export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
-  /** `http://127.0.0.1:<port>/webhooks`, or `https://localhost:<port>/webhooks`. */
+  /** The URL of the endpoint: `http://127.0.0.1:<port>/webhooks` or, with `tls`, `https://localhost:<port>/webhooks`. */
   readonly url: string
-  /** How many connections were opened so far, including those whose TLS handshake failed. */
+  /** The number of connections opened so far, including those whose TLS handshake failed. */
   readonly connections: number
-  /** How many bytes were received so far, including those of incomplete requests; over TLS, the decrypted bytes. */
+  /** The number of bytes received so far, including those of incomplete requests. Over TLS, decrypted bytes are counted. */
   readonly bytesReceived: number
   /** Continues with these steps instead of the rest of the script. */
   script(steps: Script): void
@@ -90,7 +90,8 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      response.writeHead(500, { 'content-length': '0' }).end() // Set again, because Node.js keeps the Content-Length of headers that it refused.
+      // Without this `content-length`, Node.js would keep the one among the headers that it refused.
+      response.writeHead(500, { 'content-length': '0' }).end()
     }
   })
   const { origin, close: stop } = await listen(server, port)
@@ -121,7 +122,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   return certificate === undefined ? endpoint : Object.assign(endpoint, { ca: certificate.ca })
 }
 
-/** Reads a request to its end. Returns undefined when the connection ends before that. */
+/** Reads a request to its end. Returns undefined if the connection ends first. */
 async function readParts(request: IncomingMessage, origin: string): Promise<RequestParts | undefined> {
   const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
   if (body === undefined) return undefined

@@ -1,4 +1,4 @@
-/** A `node:http` server on this machine: where it listens, how it ends, and its connections. */
+/** Starts and closes a `node:http` server on this machine, and watches its connections. */
 
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -6,7 +6,7 @@ import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
 export interface Listening {
-  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`, because test certificates are issued for `localhost`. */
+  /** `http://127.0.0.1:<port>` or, because test certificates are issued for `localhost`, `https://localhost:<port>`. */
   readonly origin: string
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
 
 /** Counts the connections of a server and their bytes, and ends them. */
 export function watchConnections(server: Server) {
-  // Keyed by remote port: a TLS socket cannot send RST, but the TCP socket below it can, and both have the same remote port.
+  // The key is the remote port. A TLS socket cannot send RST, but the TCP socket below it can, and both have the same remote port.
   const sockets = new Map<number | undefined, Socket>()
   let [count, bytes] = [0, 0]
 

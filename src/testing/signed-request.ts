@@ -21,7 +21,7 @@ export interface SignedRequestOptions {
    * whose form is that of the specification.
    */
   readonly as?: KnownSender
-  /** The HTTP method: one of those that the service uses. Default `POST`. */
+  /** The HTTP method, which must be a method that the service uses. Default `POST`. */
   readonly method?: DeliveryMethod
 }
 
@@ -33,12 +33,12 @@ export interface HeaderRequestOptions extends Pick<SignedRequestOptions, 'method
   readonly header?: string
 }
 
-/** A request without a signature. */
+/** A request that sends the secret as a header instead of a signature. */
 export interface HeaderRequest extends Omit<SignedRequest, 'headers'> {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The second argument of `fetch`; other clients take its parts. */
+/** The second argument of `fetch`. Pass its parts to other clients. */
 export interface SignedRequest {
   readonly method: DeliveryMethod
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }
@@ -52,10 +52,9 @@ export interface SignedRequest {
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch as a whole.
  *
  * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body, which is sent as it is. A
- *   message without a `messageId` gets a new one: otherwise a receiver that recognizes duplicates would take the next such request for a
- *   copy.
+ *   message without a `messageId` gets a new id, so that a receiver with deduplication does not treat the next such request as a copy.
  * @param secret The shared secret of the endpoint; for `rudderstack`, the value of the header.
- * @throws TypeError for an empty secret.
+ * @throws TypeError for an empty secret or an invalid option.
  * @example
  * await fetch('http://localhost:3000/webhooks', signedRequest(fixtures.track, secret))
  */
@@ -89,7 +88,7 @@ function addIds(message: object | string): unknown {
   return Array.isArray(message) ? message.map(addId) : addId(message)
 }
 
-/** Gives a message without an id a new id. A `delete` gets none, because it has no id in the specification. */
+/** Gives a message without an id a new id. A `delete` stays unchanged, because it has no id in the specification. */
 function addId(message: unknown): unknown {
   if (!isObject(message) || 'messageId' in message || message.type === 'delete') return message
   return { ...message, messageId: randomUUID() }

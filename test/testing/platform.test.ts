@@ -131,7 +131,7 @@ describe('the clock', () => {
     const { platform } = await start(['hang', 200], { timeoutMs: 200 })
     await post(platform, [track('A')])
     expect(await failureOf(platform.delivered())).toBe(
-      'No message was delivered. Got:\n- track "A" of user-1 has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).',
+      'No message was delivered. Got:\n- track "A" of user-1 has no response yet. Raise `timeoutMs`, or let the attempt time out: call platform.advance(5000).',
     )
     await platform.advance(5_000)
     expect(await failureOf(platform.delivered())).toMatch(/did not respond: .*Got a timeout before a response/)
@@ -209,7 +209,7 @@ describe('what was not delivered', () => {
     expect(lines.map((line) => line.replace(/ Got .*/, '').replace(/ \/v1\/batch, .*/, ' …'))).toEqual([
       'No message like {"event":"A"} was delivered. Got:',
       expect.stringContaining('- a request to /v1/batch was refused with 401 write_key_unknown: '),
-      "- a request to /analytics was refused with 404 path_unknown: The path must be one of the collector's: …",
+      '- a request to /analytics was refused with 404 path_unknown: The path must be one of …',
       '- call 0 of a batch was refused with call_invalid: `event` must be a non-empty string.',
       '- track "B" of user-1 differs: `event` is "B", not "A".',
     ])

@@ -42,10 +42,10 @@ test('a test fails without the other queue that it needs', async () => {
 
   expect(await failures('durable')).not.toContain('passed')
   expect(await failures('durable')).toContain(
-    'a durable queue must be tested with `another`, which opens a second queue',
+    'A durable queue must be tested with `another`, which opens a second queue.',
   )
   expect([...new Set(await failures('lease'))]).toEqual([
-    'a queue with leases must be tested with `stalled`, which opens one that renews none',
+    'A queue with leases must be tested with `stalled`, which opens a queue that renews no lease.',
   ])
 })
 

@@ -53,7 +53,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
-    Error.captureStackTrace(failure, delivered) // Taken now, so that the stack begins in the test even after the waits below.
+    Error.captureStackTrace(failure, delivered) // The stack is captured now, because it would not begin in the test after the waits below.
     const waitMs = checkDelivered(pattern, options, timeoutMs)
     const found = await findDelivered(log, activity, pattern, waitMs)
     if (found !== undefined) return found as never // The message has the type that the pattern names.
@@ -133,7 +133,7 @@ function watchQueue(queue: Queue, log: CallLog, activity: Activity): Queue {
 /** Checks the arguments of `delivered`. Returns how long it waits, in milliseconds. */
 function checkDelivered(pattern: unknown, options: { readonly timeoutMs?: number }, timeoutMs: number): number {
   if (typeof pattern !== 'object' || pattern === null) {
-    const advice = "Pass fields, for example { type: 'track' }."
+    const advice = "Pass fields of the message, for example { type: 'track' }."
     throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
   }
   requireOptions('delivered', options, ['timeoutMs'])
@@ -158,7 +158,7 @@ async function findDelivered(
     const found = matching.find(({ status }) => status === 'delivered')
     const leftMs = end - machineClock.monotonic()
     if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
-    const change = changed.then(nextTurn).then(() => false) // Counts all changes of one turn as one.
+    const change = changed.then(nextTurn).then(() => false) // All changes of one turn count as one change.
     calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
     const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
     isCalm = (await withTimeout(next, leftMs, machineClock)) === true
@@ -166,7 +166,7 @@ async function findDelivered(
 }
 
 function unknownPath(path: string, routes: readonly string[]): EndpointAnswer {
-  const detail = `The path must be one of the collector's: ${routes.join(', ')}. Got ${path}. Check the endpoint of the client.`
+  const detail = `The path must be one of ${routes.join(', ')}. Got ${path}. Check the endpoint of the client.`
   return { status: 404, headers: {}, body: JSON.stringify({ code: 'path_unknown', detail }) }
 }
 
@@ -230,7 +230,7 @@ class CallLog {
   }
 }
 
-/** The number of turns of the event loop without work after which the effects of the last work have taken place. */
+/** The number of turns of the event loop without work after which all effects of the last work have taken place. */
 const CALM_TURNS = 4
 
 /** Tracks running requests and jobs. */
@@ -265,7 +265,7 @@ class Activity {
   }
 }
 
-/** The real clock, even in a test that replaces the global timers, because sockets run in real time. */
+/** The real clock, even in a test that replaces the global timers. Sockets run in real time. */
 const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [

@@ -65,7 +65,7 @@ function titleOf({ message }: PlatformMessage): string {
 
 function describeMessage(message: PlatformMessage, state: PlatformState): string {
   const { status, attempts } = message
-  if (status === 'delivered') return 'was delivered.' // It was delivered after the wait ended, but before this text was written.
+  if (status === 'delivered') return 'was delivered.' // The delivery came after the wait had ended, but before this text was written.
   const last = attempts.at(-1)
   const latest = attempts.filter(({ at }) => at.getTime() === last?.at.getTime()) // The attempts of the last round.
   const count = attempts.length > latest.length ? [`${attempts.length} attempts, the last:`] : []
@@ -76,9 +76,9 @@ function explainStatus({ retryAt, reason }: PlatformMessage, { now, isBusy, isEn
   if (reason !== undefined) return REASONS[reason]
   const leftMs = retryAt === undefined ? 0 : retryAt.getTime() - now
   if (leftMs > 0) return `waits to be retried: call platform.advance(${leftMs}).`
-  if (isBusy) return 'has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).'
+  if (isBusy) return 'has no response yet. Raise `timeoutMs`, or let the attempt time out: call platform.advance(5000).'
   if (!isEnabled) return 'waits: the destination is disabled. Call platform.destination.enable().'
-  return 'waits: the circuit of its URL is open, and is probed every 30 seconds. Call platform.advance(30000).'
+  return 'waits: the circuit of its URL is open, and the URL is probed every 30 seconds. Call platform.advance(30000).'
 }
 
 function describeAttempt({ url, status, error, reason, body }: Attempt): string {

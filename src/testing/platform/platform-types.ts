@@ -83,9 +83,9 @@ export interface DeliveredOptions {
 
 /** A collector, a destination and a clock, for a test of a client, of an endpoint, or of both. */
 export interface Platform extends AsyncDisposable {
-  /** Where clients post batches: `http://127.0.0.1:<port>/v1/batch`. */
+  /** The URL to which clients post batches: `http://127.0.0.1:<port>/v1/batch`. */
   readonly endpoint: string
-  /** The same URL without the path, for clients that add a path of their own. */
+  /** The URL of the collector without a path, for clients that add a path of their own. */
   readonly host: string
   readonly writeKey: string
   /** Every message that was collected, in order. */
@@ -93,13 +93,14 @@ export interface Platform extends AsyncDisposable {
   /** Every request and call that the collector refused, in order. */
   readonly refused: readonly RefusedCall[]
   /**
-   * The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to anything that must share it.
+   * The platform's clock, which starts at the current time and stands still until {@link advance}. Pass it to code that must have the same
+   * time.
    */
   readonly clock: Clock
-  /** The collector. Use it for anything for which the platform has no method, such as `collector.delete('user-1')`. */
+  /** The collector. Use it for operations for which the platform has no method, such as `collector.delete('user-1')`. */
   readonly collector: Collector
   /**
-   * The destination. Use it for anything for which the platform has no method, such as `destination.disable()`, `redrive` and
+   * The destination. Use it for operations for which the platform has no method, such as `destination.disable()`, `redrive` and
    * `syncAudience`.
    */
   readonly destination: Destination

@@ -17,6 +17,7 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
  * await platform.close()
  */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { createPlatform } = await import('./create-platform.ts') // Loaded only when needed, because no other tool needs its HTTP client.
+  // The module is loaded only when needed, because no other tool needs its HTTP client.
+  const { createPlatform } = await import('./create-platform.ts')
   return createPlatform(options)
 }

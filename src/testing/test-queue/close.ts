@@ -78,7 +78,7 @@ export const closeCases: Cases = {
     await run(work(never), 'ignores its signal')
     const [first, second] = [begin(queue.close({ graceMs: 5000 })), begin(queue.close({ graceMs: 0 }))]
     await advance(4000)
-    ok(!second.isOver, 'a second close() must not cut the grace of the first short')
+    ok(!second.isOver, 'A second close() must not shorten the grace period of the first call.')
     await advance(1000)
     deepEqual(await second.waitForEnd(), await first.waitForEnd())
   },
@@ -92,7 +92,11 @@ export const closeCases: Cases = {
     await claimed(seen, 3)
     const closing = begin(queue.close({ graceMs: 1000 }))
     await advance(1000)
-    deepEqual(await closing.waitForEnd(), isDurable ? [] : jobs.slice(1), 'jobs that can be pushed again, oldest first')
+    deepEqual(
+      await closing.waitForEnd(),
+      isDurable ? [] : jobs.slice(1),
+      'close() must return the jobs that would be lost, as they were pushed, oldest first.',
+    )
   },
 
   'close: continues with due jobs during the grace if they would be lost': async (context) => {
@@ -104,7 +108,11 @@ export const closeCases: Cases = {
     await advance(0)
     end(complete())
     deepEqual(await closing.waitForEnd(), [])
-    deepEqual(bodiesOf(seen), isDurable ? ['a'] : ['a', 'b', 'c'], 'durable jobs are left to other processes')
+    deepEqual(
+      bodiesOf(seen),
+      isDurable ? ['a'] : ['a', 'b', 'c'],
+      'close() must handle due jobs only if they would be lost.',
+    )
   },
 
   'close: an outcome after the end changes nothing': async ({ queue, advance, isDurable, hold, run }) => {
@@ -119,7 +127,7 @@ export const closeCases: Cases = {
   'close: every later call except drain and close is refused with shutting_down': async ({ queue }) => {
     await queue.close({ graceMs: 0 })
     for (const call of CALLS) {
-      await rejects(call(queue), { code: 'shutting_down', status: 503 }, `${call} must be refused after close()`)
+      await rejects(call(queue), { code: 'shutting_down', status: 503 }, `${call} must be refused after close().`)
     }
     throws(() => queue.work(async () => complete(), { concurrency: 1 }), TypeError)
     await queue.drain()

@@ -8,7 +8,7 @@ import { withTimeout } from '../../kit/timeout.ts'
 import type { QueueCounts } from '../../store/health.ts'
 import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/queue-types.ts'
 
-/** The features of the tested queue. Tests of anything else are left out. */
+/** The features of the tested queue. Tests of features that the queue lacks are left out. */
 export interface TestQueueOptions {
   /** Whether jobs outlive the process. Default true. With false, the tests named `durable: …` are left out. */
   readonly isDurable?: boolean
@@ -84,7 +84,9 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
-/** Makes a body so large that, for a size limit, the few bytes that an engine stores with the body do not matter. */
+/**
+ * Creates a body of 10 000 characters: compared with it, the few bytes that an engine stores with a body do not matter for a size limit.
+ */
 export const large = (character: string): string => character.repeat(10_000)
 
 export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
@@ -95,8 +97,8 @@ export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
 })
 
 /**
- * The number of checks that a wait makes in a row, however long they take. After them, the wait pauses between checks, to leave the
- * processor to the awaited work.
+ * The number of checks that a wait makes in a row, however long they take. After these checks, the wait pauses for a millisecond between
+ * two checks, to leave the processor to the awaited work.
  */
 const MIN_CHECKS = 200
 const TIMEOUT_MS = 4_000
@@ -162,7 +164,7 @@ function begin<T>(work: Promise<T>, timeoutMs = TIMEOUT_MS, rule = 'The promise 
   }
 }
 
-/** The tools of each test. Its functions are fields, not methods, because tests destructure them. */
+/** The tools of each test. The functions are fields, not methods, because tests destructure the context. */
 export class TestContext {
   readonly queue: Queue
   readonly now: TestedQueue['now']
@@ -265,13 +267,13 @@ export class TestContext {
 
   /** Opens another queue over the same jobs. It is closed when the test ends. */
   readonly openAnother = (): Promise<Queue> =>
-    this.#openQueue(this.#tested.another, 'a durable queue must be tested with `another`, which opens a second queue')
+    this.#openQueue(this.#tested.another, 'A durable queue must be tested with `another`, which opens a second queue.')
 
   /** Opens another queue over the same jobs that never renews its claims. It is closed when the test ends. */
   readonly openStalled = (): Promise<Queue> =>
     this.#openQueue(
       this.#tested.stalled,
-      'a queue with leases must be tested with `stalled`, which opens one that renews none',
+      'A queue with leases must be tested with `stalled`, which opens a queue that renews no lease.',
     )
 
   async #openQueue(create: TestedQueue['another'], advice: string): Promise<Queue> {

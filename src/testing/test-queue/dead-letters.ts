@@ -18,7 +18,7 @@ export const deadLetterCases: Cases = {
       ],
     )
     for (const { failedAt } of letters)
-      ok(Math.abs(now() - failedAt.getTime()) < 60_000, 'failedAt must be the time of the failure')
+      ok(Math.abs(now() - failedAt.getTime()) < 60_000, 'failedAt must be the time of the failure.')
     await expectCounts({ waiting: 0, active: 0, deadLetters: 2 })
   },
 
@@ -94,12 +94,15 @@ export const deadLetterCases: Cases = {
     decide(complete)
     await advance(5000)
     const before = now()
-    equal(await queue.redrive([id, id, randomUUID()]), 1, 'redrive() must count the dead letters it found, each once')
+    equal(await queue.redrive([id, id, randomUUID()]), 1, 'redrive() must count each dead letter that it found once.')
     await claimed(seen, 3)
     await drain()
     const job = seen.at(-1) as ClaimedJob
     deepEqual(partsOf(job), { id, body: 'b', claimCount: 1, retryState: 'why' })
-    ok(job.firstAt.getTime() >= before, 'firstAt of a redriven job must be the first claim after the redrive')
+    ok(
+      job.firstAt.getTime() >= before,
+      'firstAt of a redriven job must be the time of the first claim after the redrive.',
+    )
     await expectCounts({ waiting: 0, active: 0, deadLetters: 1 })
   },
 
@@ -144,7 +147,7 @@ export const deadLetterCases: Cases = {
     const { queue, drain, expectCounts } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'])
     const [id = ''] = ids
-    equal(await queue.drop([id, id, randomUUID()]), 1, 'drop() must count the dead letters it found, each once')
+    equal(await queue.drop([id, id, randomUUID()]), 1, 'drop() must count each dead letter that it found once.')
     deepEqual(bodiesOf(await queue.deadLetters()), ['b', 'c'])
     equal(await queue.drop('all'), 2)
     await expectCounts()
@@ -217,7 +220,7 @@ export const deadLetterCases: Cases = {
     await queue.push([jobOf('ada')])
     const draining = begin(queue.drain())
     await advance(0)
-    ok(!draining.isOver, 'drain() must wait for a due job')
+    ok(!draining.isOver, 'drain() must wait for a due job.')
     await queue.forget(isOfAda)
     await draining.waitForEnd()
   },

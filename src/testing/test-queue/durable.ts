@@ -44,7 +44,7 @@ export const durableCases: Cases = {
     await claimed(seen, 1, tick)
     const [{ id, claimCount, firstAt }] = seen as [ClaimedJob]
     deepEqual([id, claimCount], [job.id, handled + 1])
-    ok(handled > 0 || firstAt.getTime() >= before, 'firstAt must be the first claim that a handler saw')
+    ok(handled > 0 || firstAt.getTime() >= before, 'firstAt must be the time of the first claim that a handler saw.')
   },
 
   'durable: the claim count, the first time and the retry state outlive the process': async (context) => {
@@ -133,7 +133,7 @@ export const durableCases: Cases = {
 
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
-    await tick() // By now, the other queue has looked for jobs and found none.
+    await tick() // The other queue has now looked for jobs in the empty queue.
     await queue.push([jobOf('a'), jobOf('b')])
     await claimed(seen, 2, tick)
   },
@@ -232,7 +232,7 @@ export const leaseCases: Cases = {
     await advance(leaseMs)
     const second = hold()
     await claimed(second.seen, 1)
-    equal(second.seen[0]?.claimCount, 2, 'a claim that lapsed must count')
+    equal(second.seen[0]?.claimCount, 2, 'A claim that lapsed must count.')
     first.end({ deadLetter: 'too late' })
     await nextTurn()
     await expectCounts({ active: 1, deadLetters: 0 })

@@ -1,4 +1,4 @@
-/** The rules for a log: it contains the jobs whose outcomes ask for it, in sequence, and loses only old ones. */
+/** The rules for a log: it contains, in sequence, the jobs whose outcomes have a note, and loses only old entries. */
 
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import type { ClaimedJob, LogEntry, LogPage, Outcome, Queue, QueueLog, WorkOptions } from '../../store/queue-types.ts'
@@ -17,7 +17,7 @@ export const logCases: Cases = {
       ],
     )
     for (const { handledAt } of found)
-      ok(Math.abs(now() - handledAt.getTime()) < 60_000, 'handledAt must be the time at which the job was handled')
+      ok(Math.abs(now() - handledAt.getTime()) < 60_000, 'handledAt must be the time at which the job was handled.')
     await expectCounts()
   },
 
@@ -162,13 +162,13 @@ export const durableLogCases: Cases = {
 }
 
 function logOf({ log }: Queue): QueueLog {
-  ok(log !== undefined, 'a queue with a log must have `log`')
+  ok(log !== undefined, 'A queue with a log must have `log`.')
   return log
 }
 
 /**
- * Handles jobs one after the other, a moment apart. Jobs whose body begins with `retried` are handled twice; those with `not` are not
- * logged.
+ * Handles jobs one after the other, a moment apart. Jobs whose body begins with `retried` are handled twice; jobs whose body begins with
+ * `not` are not logged.
  */
 async function handleJobs(context: TestContext, bodies: readonly string[], options: Partial<WorkOptions> = {}) {
   const { queue, pushEach } = context

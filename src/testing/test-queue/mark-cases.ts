@@ -97,20 +97,20 @@ export const durableMarkCases: Cases = {
     await inspectQueue(others[0] as Queue).pause()
     await until(
       async () => (await inspectQueue(queue).health()).paused === true,
-      () => 'the pause of another process must be known',
+      () => 'The pause of another process must be known.',
       () => advance(500),
     )
     await marksOf(others[1] as Queue).set(['00'], new Date(now()))
     await until(
       () => !marks.has('00'),
-      () => 'a key that another process unsets must be unset',
+      () => 'A key that another process unsets must be unset.',
       () => advance(500),
     )
-    ok(marks.has('10'), 'the other keys must stay set')
+    ok(marks.has('10'), 'The other keys must stay set.')
   },
 }
 
 function marksOf({ marks }: Queue): QueueMarks {
-  ok(marks !== undefined, 'a queue with marks must have `marks`')
+  ok(marks !== undefined, 'A queue with marks must have `marks`.')
   return marks
 }

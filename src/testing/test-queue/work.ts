@@ -75,7 +75,7 @@ async function expectKnown(context: TestContext, { reach, isKnownForever }: Know
     deepEqual((await queue.push([{ ...job, body: bytes('second') }])) ?? [job.id], [job.id])
     await advance(0)
     await expectCounts({ waiting, active, deadLetters })
-    ok(!bodiesOf(seen).includes('second'), 'a push of a known id must not be handled')
+    ok(!bodiesOf(seen).includes('second'), 'A push of a known id must not be handled.')
   }
 }
 
@@ -97,7 +97,7 @@ export const pushCases: Cases = {
       deepEqual(
         times,
         times.toSorted(),
-        'a job must be due at its push, and firstAt must be the time of its first claim',
+        'A job must be due at its push, and firstAt must be the time of its first claim.',
       )
     }
   },
@@ -160,11 +160,11 @@ export const pushCases: Cases = {
     await advance(dedupeWindowMs - 6000) // Since the push, 1 second less than the window has passed.
     await queue.push([job])
     await drain()
-    equal(seen.length, 2, 'a push within the dedupe window must change nothing')
+    equal(seen.length, 2, 'A push within the dedupe window must change nothing.')
     await advance(6000)
     await queue.push([job])
     await drain()
-    equal(seen.length, 3, 'a push after the dedupe window must be accepted')
+    equal(seen.length, 3, 'A push after the dedupe window must be accepted.')
     equal(seen[2]?.claimCount, 1)
   },
 }
@@ -236,7 +236,7 @@ export const workCases: Cases = {
     })
     await queue.push([jobOf('waits')])
     await advance(1000)
-    ok(!isOver, 'pause must resolve when no job is claimed any more, not before')
+    ok(!isOver, 'pause() must resolve only when no job is claimed any more.')
     end(complete())
     await pausing
     await expectCounts({ waiting: 1, active: 0 })
@@ -268,9 +268,9 @@ export const workCases: Cases = {
     await queue.push([jobOf('now')])
     const { oldestDueAt } = await counts()
     const lateMs = (oldestDueAt?.getTime() ?? 0) - start - 5000
-    ok(Math.abs(lateMs) < 1000, `oldestDueAt must be the notBefore of the oldest due job. It is ${lateMs} ms off`)
+    ok(Math.abs(lateMs) < 1000, `oldestDueAt must be the notBefore of the oldest due job. It differs by ${lateMs} ms.`)
     await advance(60_000)
-    deepEqual((await counts()).oldestDueAt, oldestDueAt, 'oldestDueAt must stay while its job waits')
+    deepEqual((await counts()).oldestDueAt, oldestDueAt, 'oldestDueAt must stay the same while its job waits.')
     work()
     await drain()
     await expectCounts({ waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined })
@@ -280,7 +280,7 @@ export const workCases: Cases = {
     await advance(5000)
     const { asOf } = await counts()
     const ageMs = now() - asOf.getTime()
-    ok(ageMs >= 0 && ageMs < 60_000, `asOf must be the time of the counts. It is ${ageMs} ms ago`)
+    ok(ageMs >= 0 && ageMs < 60_000, `asOf must be the time of the counts. It is ${ageMs} ms ago.`)
   },
 
   'drain: an empty queue is drained at once, without a handler': ({ drain }) => drain(),
@@ -290,11 +290,11 @@ export const workCases: Cases = {
     await queue.push([jobOf('due'), jobOf('later', { notBefore: new Date(now() + 60_000) })])
     const draining = begin(queue.drain())
     await advance(0)
-    ok(!draining.isOver, 'drain() must wait for a due job')
+    ok(!draining.isOver, 'drain() must wait for a due job.')
     const { seen, end } = hold()
     await claimed(seen, 1)
     await advance(0)
-    ok(!draining.isOver, 'drain() must wait for a claimed job')
+    ok(!draining.isOver, 'drain() must wait for a claimed job.')
     end(complete())
     await draining.waitForEnd()
     await expectCounts({ waiting: 1, active: 0, deadLetters: 0 })
@@ -359,7 +359,7 @@ export const retryCases: Cases = {
       [2, 4000],
     ] as const) {
       await advance(afterMs - 1000)
-      equal(seen.length, claimsBefore, 'a retry must not be claimed before its time')
+      equal(seen.length, claimsBefore, 'A retry must not be claimed before its time.')
       await advance(1000)
       await claimed(seen, claimsBefore + 1)
     }
@@ -369,7 +369,11 @@ export const retryCases: Cases = {
       seen.map(partsOf),
       states.map((retryState, index) => ({ id: job.id, body: 'job', claimCount: index + 1, retryState })),
     )
-    equal(new Set(seen.map(({ firstAt }) => firstAt.getTime())).size, 1, 'firstAt must stay that of the first claim')
+    equal(
+      new Set(seen.map(({ firstAt }) => firstAt.getTime())).size,
+      1,
+      'firstAt must stay the time of the first claim.',
+    )
     await expectCounts()
   },
 
@@ -391,7 +395,7 @@ export const retryCases: Cases = {
     await nextTurn()
     isOver = true
     await drain()
-    ok(seen.length < MANY, 'the process must have its turn between retries')
+    ok(seen.length < MANY, 'Other code must run between two retries.')
     equal(new Set(seen.map(({ id }) => id)).size, 1)
   },
 
@@ -430,7 +434,7 @@ async function expectRetried(
     [3, 4000],
   ] as const) {
     await advance(afterMs - 1000)
-    equal(seen.length, claimsBefore, `it must not be retried before ${afterMs} ms`)
+    equal(seen.length, claimsBefore, `The job must not be retried before ${afterMs} ms have passed.`)
     await advance(1000)
     await claimed(seen, claimsBefore + 1)
     await drain()
