@@ -16,7 +16,7 @@ export type BatchErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refuse
 
 /** Details of a {@link BatchError}. */
 export interface BatchErrorDetails {
-  /** The status of the last answer, if there was one. */
+  /** The status of the last answer; undefined if the last attempt got no answer. */
   readonly status?: number
   /** The number of attempts to post the batch. */
   readonly attempts?: number
@@ -34,7 +34,7 @@ export class BatchError extends Error {
   override readonly name = 'BatchError'
   /** Why the calls were not delivered. */
   readonly reason: BatchErrorReason
-  /** The status of the last answer, if there was one. */
+  /** The status of the last answer; undefined if the last attempt got no answer. */
   readonly status: number | undefined
   /** The number of attempts to post the batch; 0 if it was never posted. */
   readonly attempts: number

@@ -27,7 +27,7 @@ export class CallBuffer {
   readonly #report: Report
   readonly #onEmpty: () => void
   readonly #waiting: Fifo<BufferedCall> = createFifo()
-  readonly #pending = new Set<PendingBatch>() // Oldest first.
+  readonly #pending = new Set<PendingBatch>() // The batches that are being posted, oldest first.
   #change = Promise.withResolvers<void>() // Resolves the next time that calls are delivered, given up or dropped.
   #added = 0 // The number of calls added so far. Calls are numbered from 0 in the order in which they were added.
   #dueBefore = 0 // Waiting calls with a lower number are due to be posted.

@@ -50,7 +50,7 @@ export interface ClientOptions {
    * oldest waiting calls, or the new call when all others are being posted, and passes the dropped calls to `onError`. Default `throw`.
    */
   readonly whenFull?: WhenFull
-  /** The maximum number of retries of a batch. Default 10; the waits before them add up to about two and a half minutes. */
+  /** The maximum number of retries of a batch. Default 10; the waits before them take about two and a half minutes on average. */
   readonly maxRetries?: number
   /** The maximum number of batches to post at once, including those that wait for a retry. Default 4. */
   readonly maxInFlight?: number
@@ -71,7 +71,7 @@ export interface ClientOptions {
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
    * An undici Dispatcher that posts the requests, for example a `ProxyAgent`. It verifies certificates itself, unless
-   * `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: the client's own connection pool.
+   * `NODE_TLS_REJECT_UNAUTHORIZED` turns verification off. `close` leaves the dispatcher open. Default: the client's own connection pool.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -136,8 +136,8 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
 }
 
 /**
- * Makes the header of Basic authentication. The user name is the write key, which must not contain a colon (RFC 7617); the password is
- * empty.
+ * Creates the value of the header `Authorization` for Basic authentication. The user name is the write key, which must not contain a colon
+ * (RFC 7617); the password is empty.
  */
 function readAuthorization(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')

@@ -8,7 +8,7 @@ import type { ClientSettings } from './client-options.ts'
 import { readCall } from './recorded-call.ts'
 
 /**
- * The debug log ("Go client library", What the service does 6): on while the environment variable DEBUG names `analytics`. Check
+ * The debug log ("Go client library", What the service does 6). It is on while the environment variable DEBUG names `analytics`. Check
  * `enabled` first, because computing arguments costs time even while the log is off. Never pass the write key or contents of a call.
  */
 export const log: debug.Debugger = debug('analytics')
@@ -21,7 +21,7 @@ export interface Reports {
   finish(): Promise<void>
 }
 
-/** Creates the functions that report. A log line shows the number of calls and the error, but nothing of the calls themselves. */
+/** Creates the functions that report. A log line shows the number of calls and the error, but no part of a call. */
 export function createReports({ onError, log: lines }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
   const running = new Set<Promise<unknown>>()
   const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')

@@ -57,8 +57,8 @@ function wasInflated({ source, bytes }: EndpointBody, { firstByte }: Coding): bo
 }
 
 /**
- * Inflates a body in this thread. That takes 0.02 to 1 ms, or up to 30 ms for a body made to be slow; passing the body to another thread
- * would take 0.1 ms.
+ * Inflates a body in this thread, which takes 0.02 to 1 ms, or up to 30 ms for a hostile body. Passing the body to another thread would
+ * cost another 0.1 ms.
  */
 function inflate(bytes: Uint8Array, coding: Coding): Uint8Array {
   let inflated: ReturnType<Inflate>

@@ -18,7 +18,7 @@ export interface Arrival {
   readonly now: number
   readonly receivedAt: string
   readonly ip: string | undefined
-  /** `context`, `integrations` and `sentAt` of the batch, for each call that has none of its own. Empty for a single call. */
+  /** `context`, `integrations` and `sentAt` of the batch, for each call that lacks the field. Empty for a single call. */
   readonly batch: Json
 }
 
@@ -45,8 +45,8 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
 }
 
 /**
- * Writes a call as JSON twice: whole, and without the fields that analytics.js changes when it sends the call again: `sentAt`, and
- * `_metadata`, which counts the attempts.
+ * Writes a call as JSON twice: once whole, and once without the fields that analytics.js changes when it sends the call again. These fields
+ * are `sentAt` and `_metadata`, which counts the attempts.
  */
 function writeJson(call: Json): { readonly json: string; readonly stableJson: string } {
   const { sentAt, _metadata } = call
@@ -67,7 +67,7 @@ function writeJson(call: Json): { readonly json: string; readonly stableJson: st
 }
 
 /**
- * Measures only a call that may be too large, because this is a hot path: each UTF-16 code unit of a string takes at most three bytes in
+ * Measures only a call that may be too large, because this is a hot path. Each UTF-16 code unit of a string takes at most three bytes in
  * UTF-8.
  */
 function requireSize(json: string): void {
@@ -164,7 +164,7 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 
 /**
  * The maximum nesting depth of a call: far more than real calls have, and far less than the stack allows. JSON.parse reads any depth, but
- * JSON.stringify overflows the stack after a few thousand levels; a message that did so at every attempt would be retried in vain.
+ * JSON.stringify overflows the stack after a few thousand levels. A message that did so at every attempt would be retried in vain.
  */
 export const NESTING_LIMIT = 500
 

@@ -8,7 +8,7 @@ import type { SortedCalls } from './collected-batch.ts'
 const cors = { 'access-control-allow-origin': '*' }
 
 export const preflight: EndpointAnswer = {
-  status: 200, // In Fetch, a 204 response must have no body at all, not even the empty one below.
+  status: 200, // In Fetch, a 204 response must not have a body, not even an empty one.
   headers: {
     ...cors,
     'access-control-allow-methods': 'POST',

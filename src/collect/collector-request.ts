@@ -36,7 +36,7 @@ export function readAddress(
   return version === 4 ? address : normaliseIPv6(address)
 }
 
-/** Writes an IPv6 address in its canonical form (RFC 5952), without the zone, and an IPv4-mapped one as IPv4. */
+/** Writes an IPv6 address in its canonical form (RFC 5952), without the zone, and an IPv4-mapped address as IPv4. */
 function normaliseIPv6(entry: string): string {
   const address = entry.replace(/%.*$/, '')
   return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[\d.]+$)/, '')

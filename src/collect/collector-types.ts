@@ -4,7 +4,7 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from '../host/endpoint
 import type { Destination } from '../send/destination-types.ts'
 import type { CollectorObserver } from './collector-events.ts'
 
-/** A destination of a source: one of `createDestination`, or your own object that accepts messages. */
+/** A destination of a source: the result of `createDestination`, or your own object with a method `submit`. */
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
 
 /** Where the calls of a source are recorded: in browsers, in apps on devices, or on your servers. */

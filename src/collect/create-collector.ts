@@ -104,7 +104,7 @@ class RequestCollector {
   async #collect(request: EndpointRequest, route: Route, progress: Progress): Promise<SortedCalls> {
     const { ipHeader, clock } = this.#settings
     const { at: now } = progress
-    const { withKey } = this.sources // Read now, so that an update while the body arrives applies only to later requests.
+    const { withKey } = this.sources // The sources are read now, so that an update while the body arrives applies only to later requests.
     const userName = readUserName(request.headers)
     // A wrong key in the header is refused before the body is read.
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
@@ -142,7 +142,7 @@ function requireSource(source: ReadySource | undefined): ReadySource {
   throw new HooklineError('write_key_unknown', 'No source has this write key. Check the write key of the client.')
 }
 
-/** Returns whether the address of the connection is that of the user, not that of a server, which has one address for all its users. */
+/** Returns whether the address of the connection is the user's. A server has one address for all its users. */
 function isConnectionOfUser({ kind }: ReadySource, { headers }: EndpointRequest): boolean {
   return kind === undefined ? headers.origin !== undefined : kind !== 'server'
 }

@@ -21,7 +21,7 @@ const LIBRARY_ONLY = { library: LIBRARY }
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {
   const readNow = createNowReader(clock)
 
-  // Hot path: this runs for every call. It makes one copy and one JSON.stringify; batches are joined from the resulting JSON.
+  // This function is a hot path, because it runs for every call. It makes one copy and one JSON text; batches are joined from these texts.
   return (type, given) => {
     const call = copyCall(type, given)
     checkCall(type, call)
@@ -104,7 +104,7 @@ function requireText(type: CallType, call: Fields, field: string): void {
   if (!isText(call[field])) throw wrongField(type, field, TEXT, call[field], 'a string of at least one character')
 }
 
-/** Requires an id of an alias. The field as delivered messages spell it is also accepted if its value is empty or the same id. */
+/** Requires an id of an alias in the spelling of calls. The spelling of messages may also be set, to the same id or to an empty text. */
 function requireAliasId(call: Fields, spaced: string, plain: string): void {
   requireText('alias', call, plain)
   const other = call[spaced] ?? ''

@@ -1,4 +1,4 @@
-/** The paths of the collection API: those for a batch, and those for a single call of each type. */
+/** The paths of the collection API: paths for a batch, and paths for a single call of each type. */
 
 import { CALL_TYPES, type CallType } from '../protocol/type-table.ts'
 

@@ -25,7 +25,7 @@ function invalidName(name: unknown): TypeError {
 
 /**
  * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. The traits are the
- * boolean traits of an identify, and the one that the `audience_key` of a track named `Audience Entered` or `Audience Exited` names.
+ * boolean traits of an identify, or the trait that `audience_key` names in a track with the event `Audience Entered` or `Audience Exited`.
  */
 export function memberships(message: ReceivedMessage): readonly (readonly [trait: string, isMember: boolean])[] {
   if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)

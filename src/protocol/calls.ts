@@ -22,7 +22,7 @@ export type CallActor =
   | { readonly userId: string; readonly anonymousId?: string | null }
   | { readonly userId?: null; readonly anonymousId: string }
 
-/** A user viewed a web page. */
+/** Records that a user viewed a web page. */
 export type PageCall = CallOptions &
   CallActor & {
     readonly name?: string
@@ -30,22 +30,22 @@ export type PageCall = CallOptions &
     readonly properties?: PageProperties
   }
 
-/** A user viewed a screen of an app. */
+/** Records that a user viewed a screen of an app. */
 export type ScreenCall = CallOptions & CallActor & { readonly name?: string; readonly properties?: Fields }
 
 /** Sets the traits of a user. */
 export type IdentifyCall = CallOptions & CallActor & { readonly traits?: Fields }
 
-/** A user did something. */
+/** Records an action of a user. */
 export type TrackCall = CallOptions & CallActor & { readonly event: string; readonly properties?: Fields }
 
-/** Two identifiers belong to one user: `userId` replaces `previousId`. */
+/** Records that two identifiers belong to one user: `userId` replaces `previousId`. */
 export type AliasCall = CallOptions & { readonly userId: string; readonly previousId: string }
 
-/** A user belongs to a group. */
+/** Records that a user belongs to a group. */
 export type GroupCall = CallOptions & CallActor & { readonly groupId: string; readonly traits?: Fields }
 
-/** A user asked to be forgotten. */
+/** Requests the deletion of a user's data. */
 export interface DeleteCall {
   readonly userId: string
   /** The time of the request: a Date or ISO 8601 text. Text without a zone is read as UTC. Default: now. */

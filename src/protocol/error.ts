@@ -22,8 +22,8 @@ export interface HooklineErrorOptions {
 }
 
 /**
- * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a body except the beginning
- * of a wrong `type`, escaped, so it is safe to log and to send.
+ * The error of a request that was refused or failed. Its message is safe to log and to send: it never contains a secret or a digest. From a
+ * body, it contains at most the beginning of a wrong `type`, escaped.
  *
  * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
  */

@@ -4,8 +4,8 @@
 export const RESPONSE_TIME_MS = 5_000
 
 /**
- * The default deadline of a receiver, in milliseconds: the sender's 5 seconds less half a second for the network, so that the sender gets a
- * 503 instead of timing out.
+ * The default deadline of a receiver, in milliseconds: the sender's 5 seconds less half a second for the network. The sender then gets a
+ * 503 before its own timeout.
  */
 export const DEADLINE_MS = RESPONSE_TIME_MS - 500
 

@@ -64,7 +64,7 @@ export interface PageProperties {
   readonly [key: string]: unknown
 }
 
-/** A user viewed a web page. */
+/** Reports that a user viewed a web page. */
 export interface PageMessage extends Common, Actor {
   readonly type: 'page'
   /** The name of the page. */
@@ -75,7 +75,7 @@ export interface PageMessage extends Common, Actor {
   readonly properties?: PageProperties
 }
 
-/** A user viewed a screen of an app. */
+/** Reports that a user viewed a screen of an app. */
 export interface ScreenMessage extends Common, Actor {
   readonly type: 'screen'
   /** The name of the screen. */
@@ -84,14 +84,14 @@ export interface ScreenMessage extends Common, Actor {
   readonly properties?: Fields
 }
 
-/** The traits of a user; also sent when an audience or a computed trait of the user changes. */
+/** Reports the traits of a user. It is also sent when an audience or a computed trait of the user changes. */
 export interface IdentifyMessage<Traits = Fields | undefined> extends Common, Actor {
   readonly type: 'identify'
   /** The traits of the user. An audience is a boolean trait in snake_case: true for a member, false after leaving. */
   readonly traits: Traits
 }
 
-/** A user did something. */
+/** Reports an action of a user. */
 export interface TrackMessage<Event extends string = string, Properties = Fields | undefined> extends Common, Actor {
   readonly type: 'track'
   /** The name of the event. */
@@ -100,7 +100,7 @@ export interface TrackMessage<Event extends string = string, Properties = Fields
   readonly properties: Properties
 }
 
-/** Two identifiers belong to one user. Both spellings of the ids are present, whichever one was sent. */
+/** Reports that two identifiers belong to one user. Each id is present in both spellings, whichever spelling was sent. */
 export interface AliasMessage extends Common {
   readonly type: 'alias'
   /** The previous identifier. */
@@ -114,7 +114,7 @@ export interface AliasMessage extends Common {
   readonly 'User ID': string
 }
 
-/** A user belongs to a group, such as a company, an account, a project or a team. */
+/** Reports that a user belongs to a group, such as a company, an account, a project or a team. */
 export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor {
   readonly type: 'group'
   /** The identifier of the group. */
@@ -123,7 +123,7 @@ export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor
   readonly traits: Traits
 }
 
-/** A user asked to be forgotten, so start your own deletion. The message carries no `version`. */
+/** Requests the deletion of a user's data. Start your own deletion when it arrives. The message carries no `version`. */
 export interface DeleteMessage extends Common {
   readonly type: 'delete'
   /** The identifier of the user whose data to delete. */

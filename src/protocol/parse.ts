@@ -216,7 +216,7 @@ function isDispensable(field: string, { type, anonymousId }: Json): boolean {
 }
 
 /**
- * Reads an id: text, or a number as its decimal text. Returns undefined for empty text and anything else.
+ * Reads an id: text, or a number as its decimal text. Returns undefined for empty text and any other value.
  *
  * A number beyond 2^53 - 1 is not an id: JSON.parse has lost its last digits, so two users could become one.
  */

@@ -15,8 +15,8 @@ import {
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
 
 /**
- * Returns the text of a member of the outermost object. If the member is repeated, the last one counts, as for JSON.parse. The bytes may be
- * invalid JSON.
+ * Returns the text of a member of the outermost object. If the member is repeated, the last value counts, as for JSON.parse. The bytes may
+ * be invalid JSON.
  */
 export function textMember(bytes: Uint8Array, name: string): string | undefined {
   const plainLength = JSON.stringify(name).length

@@ -4,10 +4,10 @@ const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?
 
 /**
  * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is read as UTC. Returns undefined
- * for anything but a valid Date or ISO 8601.
+ * for any value that is neither a valid Date nor ISO 8601 text.
  */
 export function toTimestamp(value: unknown): string | undefined {
-  if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most times already have that form.
+  if (typeof value === 'string' && DELIVERED.test(value)) return value // This is a hot path, and most times already have this form.
   const date = typeof value === 'string' ? readIso(value) : value
   if (!(date instanceof Date) || Number.isNaN(date.getTime())) return undefined
   const text = date.toISOString()

@@ -106,8 +106,8 @@ export class Circuits {
   }
 
   /**
-   * Returns how long a held message waits, in milliseconds: a quarter to half of the time since the destination was disabled or, if it is
-   * enabled, since the last circuit of these URLs opened. The result is at least 5 seconds and at most 30 minutes.
+   * Returns how long a held message waits, in milliseconds: a quarter to half of the length of the hold, at least 5 seconds and at most 30
+   * minutes. The hold began when the destination was disabled or, if it is enabled, when the last circuit of these URLs opened.
    */
   holdMs(targets: readonly Target[]): number {
     const now = this.#clock.monotonic()

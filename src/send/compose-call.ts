@@ -26,8 +26,8 @@ const EXAMPLE_KEY = 'order-1'
 const EXAMPLE_SOURCE = 'shop'
 
 /**
- * Composes the message of a call. A call without a timestamp gets the current time of the clock; for a `delete`, this time is made unique
- * among the deletions of the same user. Otherwise two deletions could have the same bytes, and a receiver would treat them as one message.
+ * Composes the message of a call. A call without a timestamp gets the current time of the clock. For a `delete`, this time is made unique
+ * among the deletions of the user. Otherwise, two deletions could have the same bytes, and a receiver would treat them as one message.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {

@@ -30,7 +30,7 @@ export interface SkippedEvent {
 export type FailureReason =
   /** Every URL gave a final response, such as a 400, or failed with a final error, such as `self_signed`. */
   | 'refused'
-  /** Four hours have passed since the first attempt. */
+  /** The four hours in which a message is retried are over. */
   | 'window_over'
   /** The destination was disabled when the four hours ended. */
   | 'switched_off'
@@ -102,6 +102,6 @@ export interface DestinationObserver {
   /** Receives the same report as `onAttempt`. `message` and `bytes` are getters: a copy of the report made by spreading lacks them. */
   attempted?(report: ObservedReport): void
   circuit?(event: CircuitEvent): void
-  /** Called when `forget` is called. The observer must also forget the messages of the user with these ids. */
+  /** Tells the observer that `forget` was called. The observer must also forget the messages of the user with these ids. */
   forgotten?(event: { readonly ids: string | readonly string[] }): void
 }

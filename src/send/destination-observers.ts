@@ -37,7 +37,7 @@ export function createDestinationObservers(
   const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
-  const failingUrls = new Set<string>() // URLs that failed while another URL accepted the message, and that have accepted none since.
+  const failingUrls = new Set<string>() // URLs that failed while another URL accepted the message, and have accepted no message since.
 
   /** Logs that a URL misses messages: once, until the URL accepts a message again. */
   function writeMissed(attempt: Attempt): void {
@@ -110,7 +110,7 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
   const cause = error === undefined ? latest.map(describeAttempt).join('; ') : describeError(error)
   if (reason === undefined) {
     const at = retryAt?.toISOString()
-    const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${cause}`
+    const text = `attempt_failed: no URL accepted message ${id}. The next attempt follows at ${at}. ${cause}`
     return { level: 'warn', code: 'attempt_failed', text, fields: { id, retryAt: at } }
   }
   const advice =
@@ -122,8 +122,8 @@ function failedLine({ id, latest, attempts, retryAt, reason, error }: ObservedRe
 }
 
 /**
- * Describes a URL that will not get a message: the attempt at this URL failed, but another URL accepted the message, so this URL is not
- * tried again ("Outbound event delivery", Errors).
+ * Describes a URL that misses a message: the attempt at this URL failed, but another URL accepted the message ("Outbound event delivery",
+ * Errors).
  */
 function missedLine(attempt: Attempt): Line {
   const { url } = attempt

@@ -59,25 +59,26 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly circuit?: CircuitOptions | false
   /**
-   * What happens to messages that are submitted while the destination is disabled: `hold` queues them and holds them for up to four
-   * hours, `drop` does not queue them. Default `drop`.
+   * Decides what happens to messages that are submitted while the destination is disabled. `hold` queues the messages and holds them for up
+   * to four hours; `drop` does not queue them. Default `drop`.
    */
   readonly whenDisabled?: 'drop' | 'hold'
   /**
-   * Returns whether to send a message. It is called once, before `transform`, when the message is about to be posted for the first
-   * time; it may return a promise. If it throws, the message becomes a dead letter with the reason `transform_failed`; a redrive
-   * calls it again.
+   * Returns whether to send a message. The function is called once, before `transform`, when the message is about to be posted for the
+   * first time; it may return a promise. If it throws, the message becomes a dead letter with the reason `transform_failed`. A redrive
+   * calls the function again.
    */
   readonly filter?: MessageFunctions['filter']
   /**
-   * Returns the message to send in place of the given message. It may change the given message and return it. It is called under the same
-   * conditions as `filter`, but only if `filter` returned true. Each attempt posts its result.
+   * Returns the message to send in place of the given message. The function may change the given message and return it. It is called under
+   * the same conditions as `filter`, but only if `filter` returned true. Each attempt posts its result.
    */
   readonly transform?: MessageFunctions['transform']
   /**
-   * Returns the group of a message, for example its user id. It gets the message as it was submitted. The messages of a group are posted
-   * one at a time, in the order of submission: while one waits for its retry, for up to four hours, the others wait, too. Null, undefined
-   * or `''` means no group. It needs a `sqliteQueue`, `pgBossQueue` or `memoryQueue`. Default: no groups.
+   * Returns the group of a message, for example its user id. The function gets the message as it was submitted. The messages of a group are
+   * posted one at a time, in the order of submission. While a message waits for its retry, for up to four hours, the other messages of its
+   * group wait, too. Null, undefined or `''` means no group. This option needs a `sqliteQueue`, `pgBossQueue` or `memoryQueue`. Default: no
+   * groups.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
   /**

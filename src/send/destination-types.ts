@@ -95,9 +95,10 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Queues messages, all of them or none. Throws as {@link send} does. */
   submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]>
   /**
-   * Queues an `identify` for each user who entered an audience (with the trait true) or left it (false) since the previous sync; the first
-   * sync queues one for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full.
-   * While the destination is disabled and `whenDisabled` is `drop`, nothing is queued; the next sync queues the missed changes.
+   * Queues an `identify` for each user who entered an audience since the previous sync, with the trait true, and for each user who left it,
+   * with the trait false ("Outbound event delivery", Audience and computed-trait delivery). The first sync queues an `identify` for every
+   * member. Waits while the queue is full. While the destination is disabled and `whenDisabled` is `drop`, nothing is queued; the next sync
+   * queues the missed changes.
    *
    * @param name The name of the audience. The trait has this name in snake_case.
    * @param members The user ids of all current members.
@@ -125,7 +126,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
-   * Disables the destination: new messages are not queued unless `whenDisabled` is `hold`, and queued ones are held for up to four hours,
+   * Disables the destination. New messages are not queued unless `whenDisabled` is `hold`. Queued messages are held for up to four hours,
    * after which they fail with `switched_off`. The queue does not store this change: after a restart, the option `enabled` decides, so
    * store its value with your other settings.
    */
@@ -135,7 +136,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * the new settings from their next attempt on. An attempt under way continues with its original settings, and its result counts.
    *
    * A message that waits for a retry keeps its four hours and its schedule. Each retry posts the message to the URLs that are set at that
-   * time: a new URL gets it, a removed URL does not, and a URL that gave a final response does not get it again. When only URLs that gave a
+   * time. A new URL gets it, and a removed URL does not. A URL that gave a final response does not get it again. When only URLs that gave a
    * final response are left, the message fails with `refused`.
    *
    * @throws TypeError that names the option, as at creation. Nothing is changed in that case.
@@ -157,7 +158,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   deadLetters(page?: DeadLetterPage & DestinationLetterFilter): Promise<readonly DestinationDeadLetter[]>
   /**
    * Queues dead letters again: those with the given ids, all of them, or those that match a filter. Each gets a new period of four hours.
-   * Returns the number of messages that it queued.
+   * Returns the number of queued messages.
    */
   redrive(which: readonly string[] | 'all' | DestinationLetterFilter): Promise<number>
   /** Counts the dead letters that a redrive would queue again, and changes nothing. */
@@ -170,9 +171,9 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    */
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
   /**
-   * Deletes what is stored about a user: waiting messages and dead letters that were submitted with one of these ids as `userId`,
-   * as `anonymousId` or, for an alias, as the previous id. Keeps `delete` messages, which carry the deletion request. Reads every
-   * stored message once.
+   * Deletes what is stored about a user: the waiting messages and dead letters that were submitted with one of these ids. The ids of a
+   * message are its `userId`, its `anonymousId` and, for an alias, its previous id. Keeps `delete` messages, which carry the deletion
+   * request. Reads every stored message once.
    *
    * A message that is being posted at that moment is counted as `active`. If no URL accepts the message, it waits for a retry, so call
    * `forget` again until `active` is 0.

@@ -110,7 +110,7 @@ export class OriginLimiter {
     queueMicrotask(() => void connection?.destroy?.()) // undici finishes first: this code may run inside one of its callbacks.
   }
 
-  /** Starts the attempt that has waited longest or, if none waits, keeps the slot for a later one. */
+  /** Starts the attempt that has waited longest or, if none waits, keeps the slot for a later attempt. */
   #reuse(slot: Slot): void {
     const start = this.#waiting.shift()
     if (start !== undefined) {

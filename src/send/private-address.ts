@@ -42,7 +42,7 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
   }
 }
 
-/** The error for a socket that has no address, because the socket has been closed. */
+/** Creates the error for a socket that has no address, because the socket has been closed. */
 function closedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a connection that was closed'), { code: 'ECONNRESET' })
 }
@@ -51,7 +51,7 @@ function unresolvedError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a host name that does not resolve to an address'), { code: 'ENODATA' })
 }
 
-/** The error does not show the address: a stranger who chose the URL should not learn it. */
+/** Creates an error that does not show the address: a stranger who chose the URL should not learn it. */
 function privateAddressError(): NodeJS.ErrnoException {
   return Object.assign(new Error('a private or reserved address'), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
 }

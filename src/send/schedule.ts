@@ -85,8 +85,8 @@ interface FailedRound {
 }
 
 /**
- * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time or, if its `Retry-After`
- * asks for it, later, but within the four hours. A held URL is next tried at the scheduled time.
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the scheduled time. If its `Retry-After`
+ * asks for a later time, the URL is retried then, but within the four hours. A held URL is next tried at the scheduled time.
  */
 export function planNextStep(round: FailedRound): NextStep {
   const { targets, before, chosen, attempts, startedAt, now, random, held = [] } = round

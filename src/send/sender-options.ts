@@ -46,8 +46,8 @@ export interface SenderOptions {
   readonly allowPrivateAddresses?: boolean
   /**
    * An undici Dispatcher that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies certificates
-   * itself, unless `NODE_TLS_REJECT_UNAUTHORIZED` turns that off; `close` leaves the dispatcher open. Default: up to 128 connections to
-   * each origin.
+   * itself, unless `NODE_TLS_REJECT_UNAUTHORIZED` turns verification off. `close` leaves the dispatcher open. Default: up to 128
+   * connections to each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -114,6 +114,6 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
 
 /** @param unsigned What to do to send unsigned requests, for the error text, such as `omit the option`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
-  requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned`)
+  requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned requests`)
   return createKeys(sharedSecret)[0]
 }

@@ -5,10 +5,15 @@ import { SIGNATURE_LENGTH } from '../protocol/limits.ts'
 import { sign } from '../protocol/signature.ts'
 
 /**
- * A way to change a request: `bad-signature` flips a digit of the signature; `wrong-secret` signs with another secret; `no-signature` omits
- * the signature; `truncated` cuts the body after signing; `reserialised` changes the whitespace of the body after signing, as a body parser
- * in front of the endpoint does; `chunked` sends the body in chunks, without its length; `repeated` sends the request twice. A correct
- * endpoint accepts the last two and refuses the others.
+ * A way to change a request. A correct endpoint accepts `chunked` and `repeated`, and refuses all others:
+ *
+ * - `bad-signature` changes the last digit of the signature.
+ * - `wrong-secret` signs with another secret.
+ * - `no-signature` omits the signature.
+ * - `truncated` removes the last byte of the body after signing.
+ * - `reserialised` changes the white space of the body after signing, as a body parser in front of the endpoint does.
+ * - `chunked` sends the body in chunks, without its length.
+ * - `repeated` sends the request twice.
  */
 export type Tampering =
   | 'bad-signature'

@@ -78,8 +78,8 @@ function withoutDestroy(dispatcher: DispatcherLike): Connection {
 }
 
 /**
- * Returns a function that opens one connection. Single connections are used because posting is a hot path: an undici pool would cost a turn
- * of the event loop for each request, and would search all its connections for a free one.
+ * Returns a function that opens a single connection. Posting is a hot path: an undici pool would cost a turn of the event loop for each
+ * request, and would search all its connections for an idle connection.
  */
 function createOpener(origin: string, settings: SenderSettings): () => Connection {
   const { ca, allowPrivateAddresses, timeoutMs, addressTimeoutMs } = settings

@@ -95,7 +95,7 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
   return { ...headers }
 }
 
-/** Checks a header. The errors show neither its value nor an invalid name: either may be a token. */
+/** Checks a header. The errors show neither the value nor an invalid name, because either may be a token. */
 function checkHeader(name: string, header: string, value: unknown): void {
   if (!isToken(header)) {
     const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'

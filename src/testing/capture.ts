@@ -9,8 +9,8 @@ import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
 import { type Answer, createScript, type PlannedResponse, type Response, type Script, type Step } from './script.ts'
 
 /**
- * Why a request could not be sent: the port is closed (`refused`), the host has no address (`dns`), the connection took too
- * long (`timeout`), or the client refused the certificate.
+ * Why a request could not be sent: the port is closed (`refused`), the host has no address (`dns`), the connection took too long
+ * (`timeout`), or the client refused the certificate (any other value).
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 

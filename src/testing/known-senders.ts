@@ -1,4 +1,4 @@
-/** The services that send messages of this kind, and the form of their requests, as far as their documentation and code show it. */
+/** The services whose webhooks Hookline can receive, and the form of their requests, as far as their documentation and code show it. */
 
 import { randomUUID } from 'node:crypto'
 import { invalidOption, requireOneOf, requireSecret, show } from '../kit/checks.ts'
@@ -65,7 +65,7 @@ export function toSenderForm(value: unknown, form: Pick<SenderForm, 'fields'>): 
   message.messageId ??= randomUUID()
   message.context ??= {}
   if (value.type !== 'alias') return message
-  // These senders pass an alias on as it was recorded, with its ids spelled as the client libraries spell them.
+  // These senders pass an alias on as it was recorded, with its ids in the spelling of the client libraries.
   return { ...message, previousId: own.previousId ?? previousId, userId: own.userId ?? userId }
 }
 

@@ -4,7 +4,7 @@ import { requireInteger, requireOptions } from '../kit/checks.ts'
 import type { Message } from '../protocol/message.ts'
 import { parse } from '../protocol/parse.ts'
 
-/** The parts of a request. */
+/** The parts of a request, from which a {@link RecordedRequest} is created. */
 export interface RequestParts {
   readonly method: string
   readonly url: string

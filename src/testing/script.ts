@@ -15,7 +15,7 @@ export interface ScriptedAnswer {
   readonly body?: string | Uint8Array
   /** How long the endpoint waits before it answers, in milliseconds. Default 0. */
   readonly delayMs?: number
-  /** Instead of a body, sends one byte after every interval of this many milliseconds, endlessly. */
+  /** The interval at which the endpoint sends one byte, endlessly, in place of a body; in milliseconds. */
   readonly dripMs?: number
 }
 

@@ -90,7 +90,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      // Without this `content-length`, Node.js would keep the one among the headers that it refused.
+      // Node.js keeps the `content-length` of headers that it refused, so the header is set again.
       response.writeHead(500, { 'content-length': '0' }).end()
     }
   })

@@ -4,8 +4,8 @@
 export type SignatureCauseCode = keyof typeof SENTENCES
 
 /**
- * One deviation from a correct signature. In a code, "extra" and "lost" describe the values that were passed: the body has a byte order
- * mark that the signed bytes did not have, or lacks one that they had.
+ * One deviation from a correct signature. In a code, "extra" and "lost" describe the values that were passed. With `body_bom_extra`, for
+ * example, the body that was passed has a byte order mark that the signed bytes did not have.
  */
 export interface SignatureCause {
   /** Names the deviation. */

@@ -1,4 +1,4 @@
-/** Explains to developers why a signature does not match. It is too slow to run while a request is handled. */
+/** Explains to developers why a signature does not match. The search is too slow to run while a request is handled. */
 
 import { isUint8Array } from 'node:util/types'
 import { kindOf, requireBytes } from '../error.ts'

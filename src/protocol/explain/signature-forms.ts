@@ -105,7 +105,7 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
   return decoded.length * 2 >= MIN_DIGITS && decoded.length <= 64 ? decoded.toString('hex') : undefined
 }
 
-/** Lists the digests that these digits may be: a digest of this length, or a longer one that was cut off. */
+/** Lists the digests that these digits may be: a digest of this length, or a longer digest that was cut off. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
   const addReading = (hash: HashName, cutCodes: readonly SignatureCauseCode[], fits: Reading['fits']): void => {

@@ -53,7 +53,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   const delivered: Platform['delivered'] = async (pattern = {}, options = {}) => {
     const failure = new Error('not delivered')
-    Error.captureStackTrace(failure, delivered) // The stack is captured now, because it would not begin in the test after the waits below.
+    Error.captureStackTrace(failure, delivered) // A stack captured after the waits below would not begin in the test.
     const waitMs = checkDelivered(pattern, options, timeoutMs)
     const found = await findDelivered(log, activity, pattern, waitMs)
     if (found !== undefined) return found as never // The message has the type that the pattern names.
@@ -141,8 +141,8 @@ function checkDelivered(pattern: unknown, options: { readonly timeoutMs?: number
 }
 
 /**
- * Waits for the first message that matches and was delivered. Gives up and returns undefined when the timeout expires, or when messages
- * match but nothing is under way, because then none of them can be delivered until the clock moves.
+ * Waits for the first message that matches and was delivered. Returns undefined when the timeout expires. Returns undefined, too, when
+ * messages match but nothing is under way: none of these messages can be delivered until the clock moves.
  */
 async function findDelivered(
   log: CallLog,
@@ -265,7 +265,7 @@ class Activity {
   }
 }
 
-/** The real clock, even in a test that replaces the global timers. Sockets run in real time. */
+/** The real clock, which stays real even in a test that replaces the global timers, because sockets run in real time. */
 const machineClock: Clock = { now: Date.now, monotonic: () => performance.now(), setTimeout, clearTimeout }
 
 const OPTIONS = [

@@ -51,7 +51,7 @@ export function describeFailure(state: PlatformState): string {
       others.push({ line, rank: ['event', 'type'].indexOf(path) })
     }
   }
-  others.sort((one, other) => one.rank - other.rank) // Messages of another event come next to last, and those of another type last.
+  others.sort((one, other) => one.rank - other.rank) // Messages of another event come next to last, and messages of another type last.
   const lines = [...matching, ...refused.map(describeRefused), ...others.map(({ line }) => line)]
   const more = lines.length > MAX_LINES ? [`- … and ${lines.length - MAX_LINES} more`] : []
   const shown = lines.slice(0, MAX_LINES).map((line) => `- ${line}`)

@@ -32,8 +32,8 @@ export interface TestedQueue {
   /** The dedupe window, in milliseconds: at least 10 000. The tests move the clock past its end. */
   readonly dedupeWindowMs: number
   /**
-   * Whether jobs are claimed in the exact order in which they came due. Default true. With false, the tests expect an order only for jobs
-   * that were already due when they were pushed one after the other: the order of the pushes.
+   * Whether jobs are claimed in the exact order in which they came due. Default true. With false, the tests expect only that jobs that were
+   * due when they were pushed are claimed in the order of the pushes.
    */
   readonly exactOrder?: boolean
   /**
@@ -44,8 +44,8 @@ export interface TestedQueue {
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
   /**
-   * Opens another queue over the same jobs that never renews its claims, as if its process were suspended; for example, a queue with a
-   * clock of its own that stands still. Required with `leaseMs`.
+   * Opens another queue over the same jobs that never renews its claims, as if its process were suspended. An example is a queue with a
+   * separate clock that stands still. Required with `leaseMs`.
    */
   stalled?(): Queue | Promise<Queue>
   /** Makes the queues look for jobs that another queue pushed. Needed if they poll with a manual clock. */
@@ -85,7 +85,7 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
 /**
- * Creates a body of 10 000 characters: compared with it, the few bytes that an engine stores with a body do not matter for a size limit.
+ * Creates a body of 10 000 characters, for tests of size limits. The few bytes that an engine stores with a body do not matter beside it.
  */
 export const large = (character: string): string => character.repeat(10_000)
 
@@ -114,7 +114,7 @@ export async function runCase(
   try {
     await check(new TestContext(tested, opened, options))
   } catch (error) {
-    await cleanUp(tested, opened).catch(() => {}) // The failure of the test itself is the one to report.
+    await cleanUp(tested, opened).catch(() => {}) // The failure of the test itself is reported instead.
     throw error
   }
   await cleanUp(tested, opened)
