@@ -133,15 +133,17 @@ function missedLine(attempt: Attempt): Line {
 
 function circuitLine({ url, state, probeAt, cause }: CircuitEvent, hasOthers: boolean): Line {
   if (state === 'closed') {
-    const held = hasOthers ? 'It does not get messages that another URL accepted meanwhile.' : 'Held messages are sent.'
+    const held = hasOthers
+      ? 'It does not get the messages that another URL has accepted in the meantime.'
+      : 'The held messages are now sent.'
     const text = `circuit_closed: ${url} accepts messages again. ${held}`
     return { level: 'warn', code: 'circuit_closed', text, fields: { url } }
   }
   const at = probeAt?.toISOString()
   const follows = hasOthers
-    ? 'It does not get messages that another URL accepts meanwhile. To deliver to each URL, create a destination for each.'
-    : 'When the URL accepts one within four hours, the others are sent, too.'
-  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describeAttempt(cause)}. ${follows}`
+    ? 'It does not get messages that another URL accepts in the meantime. To deliver to each URL, create a destination for each.'
+    : 'When the URL accepts a message within four hours, all held messages are sent.'
+  const text = `circuit_open: messages for ${url} are held. One message is posted at ${at} to probe the URL. ${describeAttempt(cause)}. ${follows}`
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 
