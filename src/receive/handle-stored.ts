@@ -197,6 +197,7 @@ export class StoredMessages {
       const { turns } = progress
       if (turns.size > 0) {
         this.#lastTurn = Math.max(this.#lastTurn, ...turns.values())
+        claimed.attempt?.endTrace?.()
         return this.#release(this.#withHandlers(before, progress), Math.min(...turns.values()))
       }
       this.#handled += 1

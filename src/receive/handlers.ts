@@ -118,7 +118,7 @@ export class Handlers {
     const sides = SIDES.filter((side) => handlers[side] !== undefined)
     if (sides.length === 0) {
       throw invalidOption(
-        'onAudience: options',
+        'onAudience: handlers',
         'must contain `entered` or `exited`',
         undefined,
         'Pass a function for one of them, or for both.',

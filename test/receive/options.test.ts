@@ -171,7 +171,8 @@ it.each<readonly [argument: string, call: Call]>([
   ...each('on: name', ['', 'CRM', '-crm', 'a b', 'x'.repeat(65), 5], (receiver, name) => {
     return receiver.on('track', () => {}, { name })
   }),
-  ...each('onAudience: options', [{}, undefined], (receiver, value) => receiver.onAudience('Trial Users', value)),
+  ...each('onAudience: handlers', [{}], (receiver, value) => receiver.onAudience('Trial Users', value)),
+  ...each('onAudience: options', [undefined], (receiver, value) => receiver.onAudience('Trial Users', value)),
   ...each('onAudience: entered', [{ entered: 'yes' }], (receiver, value) => receiver.onAudience('Trial Users', value)),
   ...each('source', [{ source: '' }, { source: 5 }], (receiver, value) => receiver.forget('ada', value)),
   ...each('sauce', [{ sauce: 'shop' }], (receiver, value) => receiver.forget('ada', value)),
