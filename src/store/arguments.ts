@@ -1,4 +1,4 @@
-/** Checks the options of a queue, its store and the arguments of its calls: the same for every engine. */
+/** Checks the options of a queue, its store and the arguments of its calls. Every engine uses these checks. */
 
 import { isUint8Array } from 'node:util/types'
 import {
@@ -27,26 +27,26 @@ import { type LettersFrom, type PageBounds, UNLIMITED } from './walk.ts'
 
 /** The options of `createQueue`. */
 export interface CreateQueueOptions {
-  /** The name of the queue in error messages. It also keys the digests of the marks, so use the same name in all processes of a queue. */
+  /** The name of the queue in error messages. The digests of marks depend on it, so all processes of a queue must use the same name. */
   readonly name: string
-  /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
+  /** How often the queue looks for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
   /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older dead letters once an hour, or once per
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older dead letters every hour, or every
    * `deadLetterRetentionMs` if that is shorter. Default: forever.
    */
   readonly deadLetterRetentionMs?: number | undefined
   /**
-   * Receives the errors of background work, such as a claim, an outcome or a lease renewal that failed in the store. The queue retries
-   * automatically. Default: a line is printed for each error, see `logger`.
+   * Receives the errors of background work, for example when the store fails to claim jobs, to record an outcome or to renew a lease. The
+   * queue retries automatically. Default: `logger` receives a line for each error.
    */
   readonly onError?: ((error: HooklineError) => unknown) | undefined
   /**
-   * Logs errors: pino, or any object with the same methods. Default: the console, with at most a few lines a minute for each error code;
-   * with `onError`, nothing is printed unless `console` is passed here.
+   * Receives a line for each error, but at most 5 different lines a minute for each error code. Pass pino, or any object with the same
+   * methods. Default: the console; with `onError`, no lines are written unless `logger` is set.
    */
   readonly logger?: Logger | undefined
-  /** The source of the time. Default: the machine's clock. */
+  /** The clock that the queue uses. Default: the machine's clock. */
   readonly clock?: Clock | undefined
 }
 
@@ -69,19 +69,21 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-/** Checks jobs. Returns the first job with each id. */
+/** Checks jobs. If several of them have the same id, returns only the first of these. */
 export function readJobs(jobs: readonly Job[], name: string, hasGroups = false): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
   if (!hasGroups && jobs.some(({ group }) => group !== undefined)) {
-    throw new TypeError(`\`group\` needs an engine with groups. The engine of queue ${name} has none. ${GROUP_ADVICE}`)
+    throw new TypeError(
+      `\`group\` needs an engine that supports groups. The engine of queue ${name} does not. ${GROUP_ADVICE}`,
+    )
   }
   const ids = new Set<string>()
   return jobs.filter(({ id }) => !ids.has(id) && ids.add(id))
 }
 
 function requireJob(job: Job): void {
-  requireId('id', job?.id)
+  requireId('id', job?.id, 'Pass an id from crypto.randomUUID().')
   if (!isUint8Array(job.body)) {
     throw invalidOption('body', 'must be a Uint8Array', kindOf(job.body), 'Pass bytes, for example Buffer.from(text).')
   }
@@ -91,7 +93,7 @@ function requireJob(job: Job): void {
 
 export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
-/** Returns the transaction that was passed to a push; undefined for a push without one. */
+/** Checks the options of a push. Returns the `db`; undefined for a push without `db`. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])
@@ -102,15 +104,17 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   }
   if (hasTransactions) return db
   const advice = 'Use pgBossQueue or sqliteQueue, or omit `db`.'
-  throw new TypeError(`\`db\` needs an engine with transactions. The engine of queue ${name} has none. ${advice}`)
+  throw new TypeError(
+    `\`db\` needs an engine that supports transactions. The engine of queue ${name} does not. ${advice}`,
+  )
 }
 
-/** Returns each id once; undefined for 'all'. */
+/** Checks ids, and returns them without duplicates. Returns undefined for 'all'. */
 export function readIds(ids: readonly string[] | 'all'): readonly string[] | undefined {
   if (ids === 'all') return undefined
   if (!Array.isArray(ids))
     throw invalidOption('ids', "must be a list of ids or 'all'", show(ids), "Pass [id] or 'all'.")
-  for (const id of ids) requireId('ids', id)
+  for (const [index, id] of ids.entries()) requireId(`ids[${index}]`, id, LETTER_ADVICE)
   return [...new Set(ids)]
 }
 
@@ -122,7 +126,9 @@ export function readFilter(which: StoredDeadLetterFilter): StoredDeadLetterFilte
   refuseUnknown(which, ['olderThan', 'reason', 'matches'])
   const { olderThan, reason, matches } = which
   if (olderThan === undefined && reason === undefined && matches === undefined) {
-    throw new TypeError("`drop` must be given `olderThan` or `reason`. To drop all dead letters, pass 'all'.")
+    throw new TypeError(
+      "`drop` must be given `olderThan`, `reason` or `matches`. To drop all dead letters, pass 'all'.",
+    )
   }
   requireTime('olderThan', olderThan)
   if (reason !== undefined) requireText('reason', reason, 'handler_failed')
@@ -132,7 +138,7 @@ export function readFilter(which: StoredDeadLetterFilter): StoredDeadLetterFilte
 
 export function readPage(page: LettersFrom & Partial<PageBounds>): CheckedPage {
   const { after, newestFirst = false } = page
-  if (after !== undefined) requireId('after', after)
+  if (after !== undefined) requireId('after', after, LETTER_ADVICE)
   requireBoolean('newestFirst', newestFirst)
   return { after, newestFirst, ...readBounds(page) }
 }
@@ -155,14 +161,14 @@ const CURSOR = /^\d{1,20}(-\d{1,20})?$/
 
 function requireCursor(name: string, cursor: unknown): void {
   if (typeof cursor === 'string' && CURSOR.test(cursor)) return
-  throw invalidOption(name, 'must be a cursor of this history', show(cursor), 'Pass the `cursor` of a listed job.')
+  throw invalidOption(name, 'must be a cursor', show(cursor), 'Pass the `cursor` of the last listed entry.')
 }
 
-/** Checks the history of a queue, which must have a log. */
+/** Checks the history option of a queue, which must have a log. */
 export function readHistory(name: string, history: HistoryOptions, { log }: Pick<Queue, 'log'>): HistoryOptions {
   requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
   if (log === undefined) {
-    const advice = 'Use a queue of Hookline, or give the store a `log`.'
+    const advice = 'Use one of the queues of Hookline, or add a `log` to your store.'
     throw new TypeError(`\`${name}\` needs a queue with a log. ${advice}`)
   }
   requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
@@ -170,12 +176,17 @@ export function readHistory(name: string, history: HistoryOptions, { log }: Pick
   return history
 }
 
-/** Lowercase only: engines that store the 16 bytes would treat an id in uppercase and in lowercase as one id, and other engines as two. */
+/**
+ * Only lowercase is accepted. Otherwise, engines that store the 16 bytes would treat an id in uppercase and the same id in lowercase as one
+ * id, and other engines would treat them as two.
+ */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-function requireId(name: string, value: unknown): void {
+const LETTER_ADVICE = 'Pass the `id` of a dead letter.'
+
+function requireId(name: string, value: unknown, advice: string): void {
   if (typeof value === 'string' && UUID.test(value)) return
-  throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
+  throw invalidOption(name, 'must be a lowercase UUID', show(value), advice)
 }
 
 export function requireStore(store: QueueStore): void {
@@ -183,7 +194,7 @@ export function requireStore(store: QueueStore): void {
     throw invalidOption(
       'store',
       'must be a QueueStore',
-      String(store),
+      show(store),
       'Pass an object that has the methods of a QueueStore.',
     )
   }

@@ -1,4 +1,4 @@
-/** `createQueue`: builds a queue on the store of an engine. All queues share this code. */
+/** Builds a queue on the store of an engine. The queues of all engines share this code. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable } from '../kit/callbacks.ts'
@@ -28,19 +28,18 @@ import { Retention } from './retention.ts'
 import { occupy, servesOther } from './use.ts'
 import { QueueWorker, RELEASE_MS } from './worker.ts'
 
-/** How long `close` waits for a durable store. */
+/** How long a closing queue waits for a durable store to close, in milliseconds. */
 const CLOSE_MS = 300
 const GRACE_MS = 10_000
 /**
- * How long a failed push makes the process unhealthy. After that, a load balancer sends messages to the process again, and the next push
- * shows whether the process can store them.
+ * How long a failed push makes the process report itself as unhealthy, in milliseconds. Without this limit, a load balancer would send no
+ * more messages to the process, and no push could show that the store works again.
  */
 const PUSH_FAILURE_MS = 60_000
 
 /**
- * Creates a queue on a store. In the same way for every engine, the queue checks arguments, limits concurrency, renews leases, pauses,
- * waits while the engine is unreachable, drains, and closes with a grace period. `testQueue` of `hookline/testing` tests the resulting
- * queue.
+ * Creates a queue on a store. The queue checks arguments, limits concurrency, renews leases, keeps trying while the engine is unreachable,
+ * and implements `pause`, `drain` and `close`. Test your store with `testQueue` of `hookline/testing`.
  *
  * @throws TypeError that names the option.
  * @example
@@ -70,13 +69,13 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly #worker: QueueWorker<Claim>
   readonly #retention: Retention
   readonly #stored: Stored
-  /** The calls of the user that have not been answered yet. */
+  /** The calls of the store that have not been answered yet. A closing queue waits for them. */
   readonly #calls = new Set<PromiseLike<unknown>>()
   #hasHandler = false
   #lastReported: unknown
   /** The promise that `close` returned; undefined until `close` is called. */
   #closing: Promise<readonly Job[]> | undefined
-  /** Whether the store is closing or closed. Background work may call the store until then. */
+  /** Whether the store is closing or closed. Until then, background work may call the store. */
   #isClosed = false
   #use: QueueUse | undefined
   #releasePlace = (): void => {}
@@ -127,13 +126,14 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     const db = readDb(options, this.#name, store.hasTransactions)
     this.#requireOpen(this.#closing === undefined)
     if (db !== undefined) {
-      // The worker is not woken, because nothing is due before the caller's transaction commits. Its errors go to the caller unchanged.
+      // The worker is not woken, because no job exists before the transaction of the caller commits. Errors from the transaction are passed
+      // on unchanged.
       return this.#track(Promise.resolve(store.push(checked, { db })), (error) => error)
     }
     let known: readonly string[] | undefined
     try {
       const result = this.#ask(() => (checked.length === 0 ? undefined : store.push(checked)))
-      if (store.isOrdered === true) this.#worker.wake() // The claim takes effect after the push.
+      if (store.isOrdered === true) this.#worker.wake() // In an ordered store, the claim takes effect after the push.
       known = isThenable(result) ? await result : result
       this.#pushFailure = undefined
     } catch (error) {
@@ -146,7 +146,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
 
   readonly work: Queue['work'] = (handle, options) => {
     if (this.#hasHandler) {
-      const advice = 'Create a queue for each destination and each inbox.'
+      const advice = 'Create a separate queue for each destination and each inbox.'
       throw new TypeError(`Queue ${this.#name} already has a handler. ${advice}`)
     }
     if (this.#closing !== undefined) throw new TypeError(`Queue ${this.#name} is closed. Create a new queue.`)
@@ -169,8 +169,8 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   /**
-   * Claims nothing until the marks are known, because a mark may forbid claiming any job, or handling a message. A store in memory has no
-   * earlier marks to wait for.
+   * Claims nothing until the marks have been read, because a mark may pause the queue or suppress a message. A store in memory has no marks
+   * from an earlier process.
    */
   #followMarks(): void {
     const { marks } = this
@@ -185,10 +185,10 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
 
   readonly drain = async (): Promise<void> => {
     if (this.#use === 'inbox' && !this.#hasHandler && this.#closing === undefined) {
-      const rule = `\`drain\` of queue ${this.#name} needs a receiver that handles its messages`
+      const rule = `\`drain\` of queue ${this.#name} needs a receiver that has been started`
       throw new TypeError(`${rule}. Call receiver.start() first.`)
     }
-    await this.#worker.drain(this.#use !== undefined) // For an inbox or a destination, this also waits for jobs that are due later.
+    await this.#worker.drain(this.#use !== undefined) // The queue of an inbox or a destination also waits for jobs that come due later.
   }
 
   readonly counts: Queue['counts'] = async () => {
@@ -300,7 +300,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     }
   }
 
-  /** Waits for an answer. Until it arrives, `close` waits for this call. */
+  /** Waits for an answer. A closing queue waits until the answer has arrived. */
   async #track<T>(answer: PromiseLike<T>, explain: (error: unknown) => unknown): Promise<T> {
     this.#calls.add(answer)
     try {
@@ -317,8 +317,8 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   }
 
   /**
-   * Reports an error, unless the same error was the last to be reported: one fault rejects all calls that were sent together with the same
-   * error.
+   * Reports an error, unless it is the error that was reported last. When calls that were sent together fail, all of them reject with the
+   * same error.
    */
   #reportOnce(error: unknown): void {
     if (error === this.#lastReported) return
@@ -329,7 +329,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   #unavailable(error: unknown): HooklineError {
     if (error instanceof HooklineError) return error
     const found = describeError(error).replace(/\.$/, '')
-    const message = `Queue ${this.#name}: the engine failed: ${found}. Check that it runs and can be reached.`
+    const message = `Queue ${this.#name}: the engine failed: ${found}. Check that the engine is running and can be reached.`
     return new HooklineError('queue_unavailable', message, { cause: error })
   }
 }

@@ -1,4 +1,7 @@
-/** Deletes dead letters that match and everything that is stored about a user, and changes stored bytes, on every engine. */
+/**
+ * Drops dead letters that match a filter, deletes everything that is stored about a user, and changes stored bytes. The queues of all
+ * engines share this code.
+ */
 
 import type {
   ChangeBytes,
@@ -48,7 +51,7 @@ export async function findIds(
   return ids
 }
 
-/** Changes jobs, with at most one page of jobs for each call of `change`. Returns how many jobs were changed. */
+/** Changes jobs or log entries, at most 500 in each call of `change`. Returns how many were changed. */
 export async function changeSome(
   ids: readonly string[],
   change: (ids: readonly string[]) => Promise<number>,
@@ -63,9 +66,9 @@ export async function changeSome(
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const job of walk(stored.jobs())) if (matches(job)) found.add(job.id)
-  // The store is called even without ids, because it may have copies of completed jobs to overwrite.
+  // The store is called even without ids, because it may still have to erase older copies of deleted data.
   const removed = found.size === 0 ? await stored.remove([]) : await changeSome([...found], stored.remove)
-  // Dead letters and the log come last, so that they include jobs that failed or succeeded in the meantime.
+  // Dead letters and the log come last, so that they include jobs that failed or were completed in the meantime.
   const dropped = await dropMatching(stored, { matches })
   const logged = await removeLogged(stored, matches)
   return { deleted: removed + dropped + logged, active: found.size - removed }

@@ -1,6 +1,6 @@
 /**
- * Encryption at rest: wraps a queue so that bodies, retry states and notes are stored encrypted. Ids, times, reasons and groups stay in
- * plain text.
+ * Wraps a queue so that bodies, retry states and notes are encrypted at rest. Ids, times, reasons and groups stay in plain text. To seal a
+ * value means to encrypt it and to bind it to its job, so that it cannot be opened for another job.
  */
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
@@ -20,16 +20,16 @@ export interface EncryptionKey {
    */
   readonly id: string
   /**
-   * 32 random bytes, or a function that returns them or a promise of them, for example after a KMS has unwrapped them. The function is
-   * called when the key is first needed, and again if it fails. Until it returns the key, pushes are refused with `queue_unavailable`, and
-   * messages wait.
+   * The key: 32 random bytes, or a function that returns the bytes or a promise of them, for example from a KMS. The function is called
+   * when the key is first needed, and again after a failure. While the function fails, pushes reject with `queue_unavailable`, and messages
+   * wait.
    */
   readonly key: Uint8Array | (() => Uint8Array | Promise<Uint8Array>)
 }
 
-/** How a queue encrypts messages, the stored state of their attempts, and the history. */
+/** The keys with which a queue encrypts messages, their retry states and the history. */
 export interface EncryptionOptions {
-  /** The keys. The first key encrypts; every key decrypts the values that it encrypted. */
+  /** The first key encrypts. Each key decrypts the values that it encrypted. */
   readonly keys: readonly EncryptionKey[]
 }
 
@@ -51,7 +51,7 @@ const TAG = { authTagLength: TAG_BYTES }
 const ASK_AGAIN_MS = 1_000
 
 const UNKNOWN_FORM =
-  'The form of the encrypted message is unknown to this release. Redrive the message with the release that stored it, or drop it.'
+  'The message is encrypted in a format that this release of Hookline does not know. Redrive the message with the release that stored it, or drop it.'
 
 /** Returns the id of the key that sealed a value; undefined for a plain value. */
 export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
@@ -60,8 +60,9 @@ export function sealedWith(bytes: Uint8Array | undefined): string | undefined {
 }
 
 /**
- * Creates the error for a value that this process has no key for. @param keyId Undefined if this release does not know the format of the
- * value.
+ * Creates the error for a value that this process has no key for.
+ *
+ * @param keyId The id of the missing key; undefined if this release does not know the format of the value.
  */
 export function sealedError(keyId: string | undefined): HooklineError {
   const listed = `The message is encrypted with key ${show(keyId)}, which is not in \`encryption.keys\`. Add the key there, then redrive the message.`
@@ -77,11 +78,11 @@ function createSeals(name: string, options: EncryptionOptions) {
   const isCurrent = (bytes: Uint8Array): boolean => sealedWith(bytes) === first.id
 
   /**
-   * Seals a value with the first key. Empty bytes stay empty, because most notes are empty. A value that is not bytes is returned as it is:
-   * the queue refuses it.
+   * Seals a value with the first key. Empty bytes stay empty, to save space: most notes are empty. A value that is not bytes is returned
+   * unchanged, for the queue to refuse.
    */
   const seal: ChangeBytes = (kind, id, bytes) => {
-    if (first.object === undefined) throw new Error('The key must be loaded before it seals.')
+    if (first.object === undefined) throw new Error('The first key must be loaded before it seals a value.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
@@ -90,7 +91,11 @@ function createSeals(name: string, options: EncryptionOptions) {
     return Buffer.concat([first.head, iv, sealed, cipher.getAuthTag()])
   }
 
-  /** Opens a value; returns a plain value as it is. @throws HooklineError that says what to do. */
+  /**
+   * Opens a sealed value. Returns a plain value unchanged.
+   *
+   * @throws HooklineError that says what to do.
+   */
   const unseal: ChangeBytes = (kind, id, bytes) => {
     if (bytes[0] !== SEALED) return bytes
     const key = keys.find(({ head }) => head.equals(bytes.subarray(0, head.length)))
@@ -104,7 +109,7 @@ function createSeals(name: string, options: EncryptionOptions) {
       decipher.final()
       return opened
     } catch {
-      const text = `The message does not match key ${show(key.id)}: its data, its id or the key was changed. Restore what was changed and redrive the message, or drop it.`
+      const text = `The message cannot be decrypted with key ${show(key.id)}: its data, its id or the key was changed. Undo the change and redrive the message, or drop the message.`
       throw new HooklineError('internal', text)
     }
   }
@@ -150,14 +155,19 @@ function readKeys(name: string, options: EncryptionOptions): [Key, ...Key[]] {
   if (again >= 0)
     throw new TypeError(`\`${name}.keys[${again}].id\` is also the id of another key. Give each key its own id.`)
   if (first !== undefined) return [first, ...others]
-  throw invalidOption(`${name}.keys`, 'must be a list of keys', kindOf(given), "Pass [{ id: '2026-11', key }].")
+  throw invalidOption(
+    `${name}.keys`,
+    'must be a list of at least one key',
+    kindOf(given),
+    "Pass [{ id: '2026-11', key }].",
+  )
 }
 
 function readKey(name: string, given: EncryptionKey): Key {
   requireOptions(name, given, ['id', 'key'])
   const { id, key } = given
   if (typeof id !== 'string' || !/^[\w.:/-]{1,40}$/.test(id)) {
-    const rule = 'must be 1 to 40 of the characters A-Za-z0-9._:/-'
+    const rule = 'must consist of 1 to 40 of the characters A-Za-z0-9._:/-'
     throw invalidOption(`${name}.id`, rule, show(id), "Pass, for example, '2026-11'.")
   }
   const head = Buffer.from([SEALED, VERSION, id.length, ...Buffer.from(id)])
@@ -165,7 +175,7 @@ function readKey(name: string, given: EncryptionKey): Key {
   return { id, head, readKey: () => key, object: toKeyObject(`${name}.key`, key) }
 }
 
-/** Its errors never show the given value, because it may be a key. */
+/** Checks a key. The errors never show the value, because it may be a key. */
 function toKeyObject(name: string, key: unknown): KeyObject {
   if (isUint8Array(key) && key.length === KEY_BYTES) return createSecretKey(key)
   const found = isUint8Array(key) ? `${key.length} bytes` : kindOf(key)
@@ -187,7 +197,7 @@ async function load(key: Key): Promise<void> {
       key.object = toKeyObject('key()', await key.readKey())
     } catch (cause) {
       const found = describeError(cause).replace(/\.$/, '')
-      const text = `The function of key ${show(key.id)} in \`encryption.keys\` failed: ${found}. Hookline calls the function again.`
+      const text = `The function of key ${show(key.id)} in \`encryption.keys\` failed: ${found}. Correct the function: Hookline calls it again when it needs the key.`
       throw new HooklineError('queue_unavailable', text, { cause })
     }
   }
@@ -198,12 +208,17 @@ async function load(key: Key): Promise<void> {
   await key.loading
 }
 
-/** Returns the place that a value is bound to. A value that was copied to another place cannot be opened there. */
+/**
+ * Returns what a sealed value is bound to: its kind and the id of its job. A value that was copied to another job cannot be opened there.
+ */
 function placeOf(kind: string, id: string): Buffer {
   return Buffer.from(`${kind} ${id}`, 'latin1')
 }
 
-/** Random bytes for the next values, generated many at a time: generating a few for each value would take as long as sealing it. */
+/**
+ * Random bytes for the IVs of the next values. Many are generated at a time, because generating a few for each value would take as long as
+ * sealing it.
+ */
 let ivs = Buffer.alloc(0)
 
 function newIv(): Buffer {
@@ -259,7 +274,7 @@ export function encryptQueue(queue: Queue, seals: Seals | undefined, clock: Cloc
 }
 
 /**
- * Wraps `room` so that there is none until all keys are loaded, because a job that is claimed without its key would have to be released
+ * Wraps `room` so that no job is claimed until all keys are loaded. Otherwise, a job whose key is not loaded would have to be released
  * again.
  */
 function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: () => void): Room {
@@ -279,7 +294,7 @@ function createRoom(room: Room | undefined, seals: Seals, clock: Clock, wake: ()
  * letter, with its bytes unchanged.
  */
 function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Seals, clock: Clock): HandleJob {
-  // All calls share this map, because a transaction can also complete the jobs of other calls.
+  // All calls of the handler share this map, because the transaction of one call can also complete the jobs of other calls.
   const sealedJobs = new WeakMap<ClaimedJob, ClaimedJob>()
   return async (job, signal, save, begin) => {
     if (!seals.canOpen()) await seals.waitToOpen()
@@ -317,11 +332,13 @@ function sealHandler(handle: HandleJob, { onUnreadable }: WorkOptions, seals: Se
 export interface Reencrypted {
   /** How many dead letters and messages of the history were encrypted again. */
   readonly count: number
-  /** How many messages are still encrypted with each other key, keyed by the id of that key. The key `''` counts messages in plain text. */
+  /**
+   * How many messages are not encrypted with the first key, keyed by the id of their key. The id `''` stands for messages in plain text.
+   */
   readonly left: Readonly<Record<string, number>>
 }
 
-/** Seals all values that the engine can change in place with the first key, and counts the messages that are left. */
+/** Seals with the first key all values that the engine can change in place, and counts the messages that are not sealed with this key. */
 export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await seals.waitToOpen()
   const count = (await queue.rewrite?.(seals.reseal)) ?? 0
@@ -329,7 +346,7 @@ export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await queue.forget(({ body }) => {
     const id = sealedWith(body) ?? ''
     if (!seals.isCurrent(body)) left[id] = (left[id] ?? 0) + 1
-    return false // `forget` is used to read every message: false means that it deletes none.
+    return false // `forget` serves to read every message. It deletes none, because of this result.
   })
   return { count, left }
 }

@@ -11,9 +11,9 @@ export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match every given condition. */
 export interface MessageFilter {
-  /** Selects messages that were handled or, for dead letters, that failed at this time or later. */
+  /** Selects messages that were handled, or became dead letters, at this time or later. */
   readonly since?: Date
-  /** Selects messages that were handled or, for dead letters, that failed before this time. */
+  /** Selects messages that were handled, or became dead letters, before this time. */
   readonly until?: Date
   /** Selects messages of this type. The type `custom` selects messages that have none of the seven standard types. */
   readonly type?: ReceivedMessage['type']
@@ -22,9 +22,9 @@ export interface MessageFilter {
   /** Selects messages with this id as their `userId`, their `anonymousId` or, in an alias message, their previous id. */
   readonly userId?: string
   /**
-   * Selects messages whose fields, as they were sent, have exactly these values. Each value is a string, a number, a boolean or null, and
-   * each name is a path with dots, such as `properties.order_id` or `properties.products.0.sku`. If an object on the path has a key that
-   * equals the whole rest of the path, dots included, that key takes precedence.
+   * Selects messages whose fields, as they were sent, have exactly these values. Each name is a path with dots, such as
+   * `properties.order_id` or `properties.products.0.sku`. Each value is a string, a number, a boolean or null. If an object on the path has
+   * a key that equals the whole rest of the path, dots included, that key takes precedence.
    */
   readonly where?: Readonly<Record<string, FieldValue>>
 }
@@ -50,7 +50,7 @@ export function requireFilter(call: string, { since, until, type, event, userId,
   if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
   if (event !== undefined && type !== undefined && type !== 'track') {
     const advice = "Omit `type`, or pass 'track'."
-    throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, advice)
+    throw invalidOption(`${call}: event`, 'selects only track messages', `type '${type}'`, advice)
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
   if (where !== undefined) requireFields(`${call}: where`, where)
@@ -88,7 +88,7 @@ export function matchMessage({ type, event, userId, where = {} }: MessageFilter)
   return (body) => {
     // Parsing is slow, so a body is parsed only if it contains all of these texts, or a backslash, which may escape some of them.
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(ESCAPE)) return false
+    if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(BACKSLASH)) return false
     if (texts.length === 0 && type === undefined) return true
     const message = readJson(body)
     if (userId !== undefined && !usersOf(message).includes(userId)) return false
@@ -119,11 +119,10 @@ function fieldAt(value: unknown, path: string): unknown {
 
 function ownField(value: object, key: string): unknown {
   const { enumerable, value: found } = Object.getOwnPropertyDescriptor(value, key) ?? {}
-  return enumerable ? found : undefined // The `length` of a list is not enumerable, and was not sent.
+  return enumerable ? found : undefined // Skips the `length` of a list, which is not enumerable and was not sent.
 }
 
-/** The byte of a backslash. */
-const ESCAPE = 0x5c
+const BACKSLASH = 0x5c
 
 function readJson(body: Uint8Array): unknown {
   try {

@@ -6,7 +6,7 @@ import { GROUP_ADVICE } from './arguments.ts'
 import type { Queue } from './queue-types.ts'
 
 /**
- * Checks the option.
+ * Checks the option `groupBy`, which needs a queue with groups.
  *
  * @param place The beginning of the option's name in errors, such as `inbox.`.
  * @throws TypeError that names the option.

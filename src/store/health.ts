@@ -1,4 +1,4 @@
-/** The counts of a queue, and the health of its receiver or destination, as used by the health check of a process. */
+/** The counts of a queue, and the health of its receiver or destination, which the health check of a process reports. */
 
 import type { Clock } from '../kit/clock.ts'
 import { TIMED_OUT, withTimeout } from '../kit/timeout.ts'
@@ -17,11 +17,11 @@ export interface QueueCounts {
   readonly active: number
   readonly deadLetters: number
   /**
-   * When the oldest due job came due; undefined when no job is due. A job that waits behind another job of its group is not due, except in
-   * a pg-boss queue.
+   * The time at which the oldest due job came due; undefined if no job is due. A job that waits behind another job of its group is not due,
+   * except in a pg-boss queue.
    */
   readonly oldestDueAt: Date | undefined
-  /** When the engine counted the jobs. */
+  /** The time at which the engine counted the jobs. */
   readonly asOf: Date
   /** Why the last push of this process failed; undefined if it succeeded, or failed more than a minute ago. */
   readonly pushError?: string
@@ -50,9 +50,9 @@ export interface Health {
   /** The number of messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
   readonly deadLetters: number
-  /** How long the oldest due message has been due, in milliseconds; 0 when no message is due. */
+  /** How long the oldest due message has been due, in milliseconds; 0 if no message is due. */
   readonly oldestDueAgeMs: number
-  /** When the queue counted the messages; undefined without a queue, and while the queue is unavailable. */
+  /** The time at which the queue counted the messages; undefined without a queue, and while the queue is unavailable. */
   readonly asOf: Date | undefined
   /** True while all processes of the queue are paused, so that messages wait; undefined otherwise. A pause does not change `status`. */
   readonly paused?: boolean
@@ -72,9 +72,12 @@ export async function checkHealth(
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
     return error instanceof HooklineError
       ? error
-      : new Error('The jobs of the queue could not be counted. Check its server or its disk.') // The message of any other error may quote secrets or bodies.
+      : new Error('The jobs of the queue could not be counted. Check the server or the disk of the queue.') // The message of any other error may quote secrets or bodies.
   })
-  const result = counted === TIMED_OUT ? new Error('The queue did not respond within a second.') : counted
+  const result =
+    counted === TIMED_OUT
+      ? new Error('The queue did not respond within 1 second. Check its server or its disk.')
+      : counted
   const error = result instanceof Error ? result : undefined
   const counts = result instanceof Error ? NO_JOBS : result
   const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError, paused } = counts

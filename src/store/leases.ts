@@ -32,7 +32,7 @@ export class Leases<Claim extends ClaimedJob> {
   readonly #blockedMsById = new Map<string, number>()
   /** When the next renewal is due, according to the monotonic clock. */
   #dueAt: number | undefined
-  /** The renewal in flight. */
+  /** The renewal that is in progress. */
   #renewal: Promise<void> | undefined
 
   /** @param list Lists the claims of this process. */
@@ -86,10 +86,10 @@ export class Leases<Claim extends ClaimedJob> {
     }
     for (const id of [...this.#blockedMsById.keys()].slice(0, -MAX_LAPSED)) this.#blockedMsById.delete(id)
     const { name, onError } = this.#options
-    const found = `an event loop that was blocked for ${seconds(blockedMs)}, expired leases: ${over.length}`
+    const found = over.length === 1 ? '1 lease has expired' : `${over.length} leases have expired`
     const advice =
       'Move the blocking work to a worker thread, or raise `leaseMs`. The jobs of these leases may be handled again.'
-    const message = `Queue ${name}: leases must be renewed every ${seconds(this.#everyMs)}. Got ${found}. ${advice}`
+    const message = `Queue ${name}: ${found}, because the event loop was blocked for ${seconds(blockedMs)}. ${advice}`
     onError(new HooklineError('lease_lapsed', message))
   }
 

@@ -1,4 +1,4 @@
-/** Reads and selects the dead letters of an inbox or a destination, which is their owner: by their ids, by a filter, or all of them. */
+/** Reads and selects the dead letters of their owner, an inbox or a destination: by id, by a filter, or all of them. */
 
 import {
   invalidOption,
@@ -20,7 +20,7 @@ export interface LetterFilter<Reason extends string = string> extends MessageFil
   readonly reason?: Reason
 }
 
-/** Counts of the dead letters that a redrive would make wait again. */
+/** The number of dead letters that a redrive would make wait again, in total and by reason. */
 export interface LetterCount {
   readonly count: number
   /** How many of these dead letters have each reason, keyed by the reason. */
@@ -172,6 +172,6 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
 function requireAny(call: string, filter: object): void {
   const isFilter = typeof filter === 'object' && filter !== null
   if (isFilter && Object.values(filter).some((value) => value !== undefined)) return
-  const found = isFilter ? 'a filter without a value' : kindOf(filter)
+  const found = isFilter ? 'a filter without conditions' : kindOf(filter)
   throw invalidOption(call, "must be given ids, 'all' or a filter", found, `To ${call} all dead letters, pass 'all'.`)
 }

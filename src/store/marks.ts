@@ -12,13 +12,15 @@ export const PAUSED = 'paused'
 export const FOREVER: Date = new Date(8.64e15)
 
 const EVERY_MS = 1_000
-/** How often all marks are read again, to find changes that were missed while the engine was unreachable, or because it lost its marks. */
+/**
+ * How often all marks are read again, in milliseconds. This finds changes that were missed, for example because the engine lost its marks.
+ */
 const ALL_EVERY_MS = 10 * 60_000
-/** How long a mark stays in the store after it has ended, so that every process can read its end. */
+/** How long a mark stays in the store after it has ended, in milliseconds, so that every process can read that it has ended. */
 const ENDED_MS = 2 * ALL_EVERY_MS
 
 export interface MarksOptions {
-  /** The name of the queue, which keys the digests. */
+  /** The name of the queue, which is the key of the digests. */
   readonly name: string
   readonly clock: Clock
   /** Whether other processes may change the marks. */
@@ -55,9 +57,9 @@ export class Marks implements QueueMarks {
 
   readonly set: QueueMarks['set'] = async (keys, until) => {
     if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass ['user-1'].")
-    for (const key of keys) requireText('keys', key, 'user-1')
+    for (const [index, key] of keys.entries()) requireText(`keys[${index}]`, key, 'user-1')
     requireTime('until', until)
-    // A mark that is unset ends now, not earlier, so that its end stays in the store until all processes have read it.
+    // A mark that is unset ends now, not earlier, so that it stays in the store until all processes have read that it has ended.
     const end = new Date(Math.max(until.getTime(), this.#options.clock.now()))
     const marks = [...new Set(keys)].map((key): Mark => ({ key: this.#digestOf(key), until: end }))
     for (let start = 0; start < marks.length; start += PAGE.limit) {
@@ -127,7 +129,7 @@ export class Marks implements QueueMarks {
     return new Date(this.#options.clock.now() - ENDED_MS)
   }
 
-  /** Marks may name people, so the engine stores only digests. */
+  /** Returns the digest of a key. The engine stores only digests, because marks may name people. */
   #digestOf(key: string): string {
     return createHmac('sha256', this.#options.name).update(key).digest('base64url')
   }
@@ -136,5 +138,7 @@ export class Marks implements QueueMarks {
 /** @throws TypeError for a queue without marks. */
 export function requireMarks({ marks }: Pick<Queue, 'marks'>, option: string): QueueMarks {
   if (marks !== undefined) return marks
-  throw new TypeError(`\`${option}\` needs a queue with marks. Use a queue of Hookline, or give the store \`marks\`.`)
+  throw new TypeError(
+    `\`${option}\` needs a queue with marks. Use one of the queues of Hookline, or add \`marks\` to your store.`,
+  )
 }

@@ -1,4 +1,4 @@
-/** The contract of an engine, as types only: the store that `createQueue` needs to keep and claim jobs. */
+/** The types of a store, which an engine supplies and `createQueue` turns into a queue. */
 
 import type { QueueCounts } from './health.ts'
 import type {
@@ -16,17 +16,17 @@ import type {
 } from './queue-types.ts'
 import type { PageBounds } from './walk.ts'
 
-/** A value, or a promise of the value. An answer without a promise is faster, because it needs no turn of the event loop. */
+/** A value, or a promise of the value. Returning the value itself is faster, because the queue does not have to wait for a promise. */
 export type Answer<T> = T | Promise<T>
 
 /**
- * Stores and claims the jobs of one queue. `createQueue` checks every argument, and makes no calls after `close`.
+ * Stores and claims the jobs of one queue. The queue that `createQueue` creates checks every argument, and makes no calls after `close`.
  *
  * A call that fails throws or rejects. If the store can say what to do, the error is a HooklineError `queue_full` or `queue_unavailable`;
- * any other error is reported as `queue_unavailable`. Each call must end, so a store limits how long it waits. `claim`, `finish`, `release`
- * and `renew` are called again after a failure, so repeating them must be safe.
+ * any other error is reported as `queue_unavailable`. Each call must end, so a store must limit how long a call waits. The queue repeats
+ * `claim`, `finish`, `release` and `renew` after a failure, so repeating them must be safe.
  *
- * @typeParam Claim A claimed job, with whatever identifies the claim to the store, such as a token or an attempt number.
+ * @typeParam Claim A claimed job. It has the fields by which the store identifies the claim, for example a token or an attempt number.
  */
 export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** Whether the jobs survive the end of the process. */
@@ -36,49 +36,51 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** How often claims are renewed, in milliseconds. Default: a third of `leaseMs`. */
   readonly renewMs?: number
   /**
-   * Whether calls take effect in the order in which they are made, even before they are answered. If so, a claim that is made right after a
-   * push or an outcome gets the jobs that the push or the outcome makes due. Default false: the queue claims such jobs once the push or the
-   * outcome is answered.
+   * Whether calls take effect in the order in which they are made, even before they are answered. If so, a claim right after a push or an
+   * outcome gets the jobs that the push or the outcome makes due. Default false: the queue claims such jobs once the push or the outcome
+   * has been answered.
    */
   readonly isOrdered?: boolean
   /**
-   * Identifies the place where the jobs are stored: all stores of this process with the same jobs have the same `place`. Default: no other
-   * store has the same jobs.
+   * Identifies where the jobs are stored. All stores of this process with the same jobs have the same `place`. Default: the queue assumes
+   * that no other store has the same jobs.
    */
   readonly place?: string
   /**
-   * Reserves the jobs for this use, permanently. If the engine has already reserved the jobs for the other use, each later call throws or
-   * rejects with the error that `servesOther` returns. Default: the reservation is not stored, and only this queue object knows it.
+   * Reserves the stored jobs for this use, permanently. If they are already reserved for the other use, this call throws the error that
+   * `servesOther` creates, or each later call throws or rejects with it. Default: the use is not stored, and only this queue object knows
+   * it.
    */
   reserve?(use: QueueUse): void
-  /** Whether `push` accepts jobs with a group. Default false: it is never called with such jobs. */
+  /** Whether `push` accepts jobs with a group. Default false: `push` is never called with such jobs. */
   readonly hasGroups?: boolean
-  /** Whether `push` can store jobs in a transaction of the caller. Default false: it is never called with a `db`. */
+  /** Whether `push` can store jobs in a transaction of the caller. Default false: `push` is never called with a `db`. */
   readonly hasTransactions?: boolean
   /**
-   * Stores jobs: all of them or none. Skips a job whose id belongs to a waiting job, a claimed job or a dead letter, or is in the dedupe
-   * window. The ids in one call are all different.
+   * Stores jobs: all of them or, if the call fails and the engine can undo it, none. Skips a job whose id belongs to a waiting job, a
+   * claimed job or a dead letter, or is in the dedupe window. The ids in one call are all different.
    *
-   * @returns The ids of the skipped jobs; undefined if the store does not know them.
    * @param options With a `db`, the jobs must exist if and only if its transaction commits. The store throws a TypeError for a `db` that it
-   *   cannot use, and throws errors from the database unchanged. The caller limits how long to wait.
+   *   cannot use, and passes on errors from the database unchanged. The store need not limit how long such a push waits, because the caller
+   *   does.
+   * @returns The ids of the skipped jobs; undefined if the store does not know them.
    */
   push(jobs: readonly Job[], options?: PushOptions): Answer<readonly string[] | undefined>
   /**
-   * Claims due jobs, at most `limit`, about the oldest first. A job that cannot be read becomes a dead letter, so that it does not hold up
-   * other jobs, and is passed to `onUnreadable`.
+   * Claims due jobs, at most `limit`, approximately the oldest first. A job that cannot be read becomes a dead letter, so that it does not
+   * hold up other jobs, and is passed to `onUnreadable`.
    */
   claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
   /**
-   * Limits how many jobs are claimed per second from now on, by all processes together that call this method. Default: each process limits
-   * itself.
+   * Limits how many jobs are claimed per second from now on, by all processes that call this method together. Default: each process limits
+   * only its own claims.
    */
   limit?(maxPerSecond: number): void
-  /** Stores a retry state without ending the claim. Does nothing if the claim is no longer current. */
+  /** Stores a retry state without ending the claim. Does nothing if the claim has ended. */
   save(claim: Claim, retryState: Uint8Array): Answer<void>
-  /** Begins a transaction for handlers. Default: the engine has no such transactions. */
+  /** Begins a transaction that handlers can use. Default: the engine has no such transactions. */
   begin?(timeoutMs: number): Promise<JobTransaction<Claim>>
-  /** Ends a claim as its handler decided. Does nothing if the claim is no longer current. */
+  /** Ends a claim with the outcome that its handler decided. Does nothing if the claim has ended. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Completes a job and claims at most one due job in the same step. Default: the queue calls `finish`, and then `claim`. */
   finishAndClaim?(claim: Claim, outcome: Complete): Promise<readonly Claim[]>
@@ -92,21 +94,21 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   onChange?(listener: () => void): void
   /**
-   * Returns the time at which the next job is due: a time in the past if a job is due now; undefined if no job waits, or if the store
-   * relies on `pollMs` to find jobs that come due later.
+   * Returns the time at which the next job is due, which is in the past if a job is due now. Returns undefined if no job waits, or if the
+   * store relies on `pollMs` to find jobs that come due later.
    */
   nextDueAt(): Answer<Date | undefined>
   counts(): Answer<QueueCounts>
   /**
-   * Lists dead letters in the order that the page asks for, beginning after the dead letter `after` if it still exists. An empty page means
-   * that there are no more dead letters; a page that reaches `maxBytes` may have fewer than `limit`.
+   * Lists dead letters in the order that the page asks for, beginning after the dead letter `after` if that dead letter still exists. An
+   * empty page means that there are no more dead letters. A page that reaches `maxBytes` may have fewer than `limit`.
    */
   deadLetters(
     page: PageBounds & { readonly after: string | undefined; readonly newestFirst: boolean },
   ): Answer<readonly DeadLetter[]>
   /**
-   * Makes the dead letters with these ids wait again. Skips ids that are not dead letters. Returns how many dead letters it redrove. Like
-   * `drop` and `remove`, it is called with at most 500 ids, each once.
+   * Makes the dead letters with these ids wait again. Skips ids that no dead letter has. Returns how many dead letters it redrove.
+   * `redrive`, `drop` and `remove` are called with at most 500 ids, all different.
    */
   redrive(ids: readonly string[]): Answer<number>
   drop(ids: readonly string[]): Answer<number>
@@ -117,8 +119,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   rewrite?(letters: readonly DeadLetter[]): Answer<void>
   /**
    * Lists the jobs that wait or are claimed, in any order. Includes each job that was stored before the call and still exists. May also
-   * include jobs that were pushed during the call, and completed jobs whose bodies are still stored. Each list has at most 4 MB, unless a
-   * single job is larger.
+   * include jobs that were pushed during the call, and completed jobs whose bodies are still stored. Unless the bodies are already in
+   * memory, each list has at most 4 MB, or a single job that is larger.
    */
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
   /**
@@ -170,27 +172,27 @@ export interface Mark {
 /** Keeps the marks of a queue, which all processes of the queue share. */
 export interface MarkStore {
   /**
-   * Sets at most 500 marks, with each key once. If a key is already set, the new time replaces the old one. Also deletes marks that ended
-   * before `endedBefore`.
+   * Sets at most 500 marks, whose keys are all different. If a key is already set, the new time replaces the old one. Also deletes marks
+   * that ended before `endedBefore`.
    */
   set(marks: readonly Mark[], endedBefore: Date): Answer<void>
   /**
-   * Lists at most `limit` marks with versions above `version`, in the order in which they were last set. Includes marks that have ended.
-   * Each mark that is set gets a higher version than all earlier ones, a whole number from 1 up. Lists a mark only once no mark with a
-   * lower version can still appear.
+   * Lists at most `limit` marks with versions above `version`, in the order in which they were last set. Includes marks that have ended. A
+   * version is a whole number from 1, and each mark that is set gets a higher version than all earlier ones. Lists a mark only once no mark
+   * with a lower version can still appear.
    */
   list(version: number, limit: number): Answer<readonly (Mark & { readonly version: number })[]>
 }
 
 /**
- * Which page of the log to return, after its checks. Each engine has its own form of cursor: a number, or two numbers with a `-` between
- * them.
+ * The options of a page of the log, after they were checked. The form of a cursor depends on the engine: a number, or two numbers with a
+ * `-` between them.
  */
 export type CheckedLogPage = Parameters<LogStore['list']>[0]
 
 export type CheckedPage = Parameters<QueueStore['deadLetters']>[0]
 
-/** How claims are released. */
+/** The options of {@link QueueStore.release}. */
 export interface ReleaseOptions {
   /** Whether a handler saw the jobs. If not, the claims do not count. */
   readonly wereHandled: boolean

@@ -1,4 +1,4 @@
-/** Drops dead letters and log entries of a queue with a handler when their time is over: once at the start, and then at intervals. */
+/** Drops the dead letters and log entries of a queue that are too old: once when its handler starts, and then at intervals. */
 
 import { type Clock, unref } from '../kit/clock.ts'
 import { dropMatching, type Stored } from './drop.ts'
@@ -31,7 +31,7 @@ export class Retention {
     void this.#repeat(drop, Math.min(retentionMs, LETTERS_EVERY_MS))
   }
 
-  /** Trims the log at intervals, some entries at a time, so that other calls can run in between. */
+  /** Trims the log at intervals, at most 500 entries in each call, so that other calls can run in between. */
   keepLog(trim: (...which: Parameters<LogStore['trim']>) => Promise<number>, history: HistoryOptions): void {
     const { maxAgeMs, maxBytes = UNLIMITED } = history
     const dropAll = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 /**
- * The jobs that run in this process: runs their handlers, renews their leases, records their outcomes, and releases them when the queue
- * closes.
+ * Runs the handlers of the jobs that this process has claimed, renews their leases, records their outcomes, and releases the jobs when the
+ * queue closes.
  */
 
 import { isUint8Array } from 'node:util/types'
@@ -30,22 +30,25 @@ interface RunningOptions<Claim> extends ReportOptions {
    * other work for a job.
    */
   readonly signal: AbortSignal
-  /** Called when a handler has ended, so that another one may begin. */
+  /** Called when a handler has ended, so that the next one may begin. */
   readonly onEnd: () => void
-  /** Called when an outcome has been recorded, because this may have made a job due. */
+  /** Called when an outcome has been recorded, which may have made a job due. */
   readonly onRecorded: () => void
   /** Returns whether the call that completes a job may also claim the next job, which then takes the place of the completed one. */
   readonly mayClaimNext: () => boolean
-  /** Called with the jobs that the call that completes a job has claimed: at most one. */
+  /** Receives the jobs that were claimed in the call that completed another job: at most one. */
   readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
 }
 
 interface RunningJob<Claim> extends Held<Claim> {
-  /** The claim as its handler got it. */
+  /** The claim, as its handler received it. */
   readonly job: ClaimedJob
   /** Whether a handler's transaction has completed the job. */
   isCommitted: boolean
-  /** Resolves when the recording has ended: to true if the outcome was recorded. Undefined until the handler has ended. */
+  /**
+   * Resolves when recording has ended, to whether the outcome was recorded. Undefined until the handler has ended, or if the outcome was
+   * recorded synchronously.
+   */
   recording: Promise<boolean> | undefined
 }
 
@@ -68,14 +71,14 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (store.leaseMs !== undefined) this.#leases = new Leases(store, store.leaseMs, this.#jobs.list, options)
   }
 
-  /** How many jobs are claimed. */
+  /** How many jobs this process has claimed. */
   get size(): number {
     return this.#jobs.size
   }
 
   /**
-   * How many of the jobs count towards `concurrency`, because their handlers run or the calls that complete them are claiming the next
-   * jobs.
+   * How many of the jobs count towards `concurrency`: those whose handlers run, and those whose completion is claiming the next job in the
+   * same call.
    */
   get handling(): number {
     return this.#handling
@@ -87,7 +90,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     if (claims.length > 0) this.#leases?.start()
   }
 
-  /** Waits for the outcomes that are being recorded, and releases the jobs that have none. */
+  /** Waits for the outcomes that are being recorded, and releases the jobs whose outcomes were not recorded. */
   async close(): Promise<void> {
     this.#isClosed = true
     const left = this.#jobs.list()
@@ -102,7 +105,10 @@ export class RunningJobs<Claim extends ClaimedJob> {
     }
   }
 
-  /** Apart from the handler, awaits only promises, so that it runs synchronously if the store answers without promises. */
+  /**
+   * Runs a handler and records its outcome. Apart from the handler, runs synchronously if the store answers without promises, because only
+   * promises are awaited.
+   */
   async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
     const { clock, signal, onRecorded } = this.#options
     const blockedMs = this.#leases?.blockedMsOf(claim.id)
@@ -126,7 +132,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
       // The handler reports its own errors.
     }
     hasEnded = true
-    if (saving !== undefined) await saving // The outcome must come after the saved state, which it replaces.
+    if (saving !== undefined) await saving // The outcome must be recorded after the saved state, which it replaces.
     if (this.#isClosed) return // `close` releases the job.
     running.recording = this.#endClaim(
       claim,
@@ -138,7 +144,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     onRecorded()
   }
 
-  /** Wraps a transaction for handlers: the jobs that it completes need no outcome. */
+  /** Wraps a transaction for handlers, so that the jobs that it completes need no outcome. */
   #completing(transaction: JobTransaction<Claim>): JobTransaction {
     const commit = async (completions: readonly Completion[]): Promise<void> => {
       const runningByJob = new Map(this.#jobs.list().map((running) => [running.job, running]))

@@ -1,5 +1,5 @@
 /**
- * What a queue is used for: an inbox or a destination. This is checked because a destination that opened the queue of an inbox would post
+ * Checks the use of a queue by an inbox or a destination. Without this check, a destination that opened the queue of an inbox would post
  * the messages that the inbox received. An observer declares no use.
  */
 
@@ -7,10 +7,10 @@ import { show } from '../kit/checks.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Queue, QueueUse } from './queue-types.ts'
 
-/** Creates the error for each call on a queue whose jobs are reserved for the other use. */
+/** Creates the error for calls on a queue whose jobs are reserved for the other use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {
   const advice = 'Give each inbox and each destination a queue with its own name.'
-  const message = `Queue ${name} serves ${withArticle(found)}. Got ${withArticle(use)}. ${advice}`
+  const message = `Queue ${name} serves ${withArticle(found)}, so ${withArticle(use)} cannot use it. ${advice}`
   return new HooklineError('queue_unavailable', message)
 }
 
@@ -23,7 +23,7 @@ const destinations = new Set<string>()
 /**
  * Reserves the jobs at a place for one destination of this process. Returns a function that ends the reservation.
  *
- * @throws TypeError for a second destination.
+ * @throws TypeError if another destination of this process already uses the jobs.
  */
 export function occupy(place: string, name: string): () => void {
   if (destinations.has(place)) {
@@ -34,13 +34,18 @@ export function occupy(place: string, name: string): () => void {
   return () => void destinations.delete(place)
 }
 
-/** Checks the version and the use that an engine has stored for a queue. @throws HooklineError if either differs. */
+/**
+ * Checks the format version and the use that an engine has stored for a queue.
+ *
+ * @throws HooklineError if either differs from what is expected.
+ */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
-  const { version: found = 'none', use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
+  const { version: found, use: foundUse }: { readonly version?: unknown; readonly use?: unknown } = note
   if (found !== version) {
     const advice = 'Use the release that wrote the jobs, or give the queue another name.'
-    const message = `Queue ${name}: this release of Hookline reads jobs in format version ${version}. Got version ${found}. ${advice}`
+    const format = found === undefined ? 'no format version' : `format version ${found}`
+    const message = `Queue ${name}: its jobs have ${format}, but this release of Hookline reads version ${version}. ${advice}`
     throw new HooklineError('queue_unavailable', message)
   }
   if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
@@ -49,24 +54,26 @@ export function requireNote(name: string, version: number, note: object | undefi
 function listNames(names: readonly string[]): string {
   const most = 10
   const rest = names.length > most ? ` and ${names.length - most} more` : ''
-  return names.length === 0 ? 'no queues' : `${names.slice(0, most).map(show).join(', ')}${rest}`
+  return names.length === 0
+    ? 'No queue exists yet'
+    : `Existing queues: ${names.slice(0, most).map(show).join(', ')}${rest}`
 }
 
 export function doesNotExist(name: string, names: readonly string[]): HooklineError {
-  const message = `Queue ${name} does not exist. Found ${listNames(names)}. Check the name, or start the app that pushes to it first.`
+  const message = `Queue ${name} does not exist. ${listNames(names)}. Check the name, or first start the app that pushes to the queue.`
   return new HooklineError('queue_unavailable', message)
 }
 
-/** Returns a queue that refuses every change to its jobs except redrives, drops and replays. */
+/** Returns the queue of an observer, which refuses `reserve`, `work`, and a push with `db`. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
     throw new TypeError(
-      `Queue ${name} is open as an observer, which does not allow ${found}. Open it without \`observe\`.`,
+      `Queue ${name} is open as an observer, which does not allow ${found}. Open the queue without \`observe\`.`,
     )
   }
   return {
     ...queue,
-    reserve: (use) => refuse(`${withArticle(use)} that uses it`),
+    reserve: (use) => refuse(`${withArticle(use)} to use the queue`),
     push: async (jobs, options) => (options?.db === undefined ? queue.push(jobs) : refuse('a push with `db`')),
     work: () => refuse('a handler'),
   }

@@ -1,7 +1,4 @@
-/**
- * Reads everything that is stored, however much that is: a few megabytes at a time, one entry after the other, letting other work run in
- * between.
- */
+/** Reads all stored entries, however many there are. Reads a few megabytes at a time, and lets other work run between entries. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeadLetterPage, LogEntry, LogPage, QueueLog } from './queue-types.ts'
@@ -18,12 +15,12 @@ export const UNLIMITED: number = Number.MAX_SAFE_INTEGER
 export const PAGE: PageBounds = { limit: 500, maxBytes: 2 * 1024 * 1024 }
 
 /**
- * How long all walks together may run in one turn of the event loop, in milliseconds. Parsing the last message can make a turn twice as
- * long.
+ * How long all walks together may run in one turn of the event loop, in milliseconds. A turn can take longer, because a message is always
+ * parsed to its end.
  */
 const SLICE_MS = 5
 
-/** `endsAt` is when the time of the walks in this turn is over; `turns` resolves when the last waiting walk has had its turn. */
+/** `endsAt` is the time until which the walks may run in this turn. `turns` resolves when the last waiting walk gets its turn. */
 let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
@@ -77,7 +74,7 @@ export function walkLog(
   return walk(pagesOf(list, bounds))
 }
 
-/** Returns the first entries that fit on a page: at least one, unless there are none. */
+/** Returns the first entries that fit on a page: at least one, unless the list is empty. */
 export function takePage<Entry extends { readonly body: Uint8Array }>(
   entries: Iterable<Entry>,
   { limit, maxBytes }: PageBounds,

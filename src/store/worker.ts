@@ -1,4 +1,7 @@
-/** Claims due jobs from a store, at most `concurrency` at a time, whenever it is woken, when the next job is due, and every `pollMs`. */
+/**
+ * The worker of a queue. It claims due jobs from the store, at most `concurrency` at a time: whenever it is woken, when the next job is
+ * due, and every `pollMs`.
+ */
 
 import { createAlarm } from '../kit/alarm.ts'
 import { backoff } from '../kit/backoff.ts'
@@ -13,9 +16,9 @@ interface WorkerOptions extends ReportOptions {
   readonly pollMs: number | undefined
 }
 
-/** After this many claims in one turn of the event loop, the worker waits for the next turn, so that other work can run. */
+/** After claiming this many jobs in one turn of the event loop, the worker waits for the next turn, so that other work can run. */
 const CLAIMS_A_TURN = 256
-/** How long releasing jobs may take when a queue closes. */
+/** How long releasing jobs may take when a queue closes, in milliseconds. */
 export const RELEASE_MS = 400
 
 export class QueueWorker<Claim extends ClaimedJob> {
@@ -29,9 +32,9 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #handle: HandleJob | undefined
   #workOptions: WorkOptions = { concurrency: 0 }
   #phase: 'open' | 'closing' | 'closed' = 'open'
-  /** Which pauses are in force: one of this process (`here`), or one of all processes through a mark (`everywhere`). */
+  /** The pauses that are in force: `here` for a pause of this process, `everywhere` for a pause of all processes through a mark. */
   readonly #pauses = new Set<'here' | 'everywhere'>()
-  /** Functions that resolve the calls of `pause` that wait until this process holds no claims. */
+  /** The functions that resolve the pending calls of `pause`. */
   #pausing: (() => void)[] = []
   /** Whether the last claims included a job that must run alone. If so, the next claim waits until no job runs, and asks for one job. */
   #isOneAtATime = false
@@ -45,7 +48,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   /** How many times in a row the store has failed. */
   #failures = 0
   #drains: (() => void)[] = []
-  /** Whether the calls of `drain` also wait for jobs that come due later. */
+  /** Whether a call of `drain` has asked to wait also for jobs that come due later. */
   #drainsAll = false
 
   constructor(store: QueueStore<Claim>, options: WorkerOptions) {
@@ -71,10 +74,11 @@ export class QueueWorker<Claim extends ClaimedJob> {
       this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
-      // The limit is above `concurrency`, so that handlers that end in the same turn make room for one more claim.
+      // The limit is above `concurrency`. Even after claiming that many jobs, the worker can then claim again in the same turn, in place of
+      // jobs that have already ended.
       const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
       if (isTurnFull) setImmediate(this.#startClaiming)
-      // The claim runs after everything that ends in this turn, so that it gets the jobs that come due as a result.
+      // In an ordered store, the claim is made after all outcomes of this turn, so that it also gets the jobs that these outcomes make due.
       else if (this.#isOrdered) process.nextTick(this.#startClaiming)
       else queueMicrotask(this.#startClaiming)
     }
@@ -93,7 +97,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (isPaused !== wasPaused) this.wake()
   }
 
-  /** Resolves when this process no longer holds claims. */
+  /** Resolves when this process holds no claims any more. */
   pause(): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#pauses.add('here')
@@ -120,7 +124,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     this.#phase = 'closing'
     if (graceMs > 0) await withTimeout(this.drain(), graceMs, clock)
     this.#graceEnd.abort()
-    // Gives handlers that obey the signal one turn to end, so that their outcomes are recorded.
+    // Gives handlers that obey the signal one turn of the event loop to end, so that their outcomes are recorded.
     if (this.#running.size > 0) await new Promise((resolve) => setImmediate(resolve))
     this.#phase = 'closed'
     this.#alarm.set(undefined)
@@ -139,8 +143,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   /**
-   * Wakes the worker before the outcome is answered: in an ordered store, the claim takes effect after the outcome, and may get a job that
-   * the outcome makes due.
+   * Wakes the worker while the outcome is being recorded. In an ordered store, the claim takes effect after the outcome, so it also gets a
+   * job that the outcome makes due. In another store, the worker is woken only to fill the room that the handler has left.
    */
   #wakeAfterHandler(): void {
     if (this.#isOrdered || !this.#hasRoom) this.wake()
@@ -151,7 +155,9 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (!wasWokenBefore || this.#pauses.size > 0 || this.#drains.length > 0) this.wake()
   }
 
-  /** Awaits only promises, so that it runs synchronously if the store answers without promises. */
+  /**
+   * Claims due jobs, and plans the next claim. Runs synchronously if the store answers without promises, because only promises are awaited.
+   */
   async #claimDue(): Promise<void> {
     this.#wasWokenMeanwhile = false
     let hasAnswered = true
@@ -202,7 +208,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
     const { size, handling } = this.#running
     const { concurrency, room } = this.#workOptions
     if (!this.#mayClaim() || (this.#isOneAtATime && size > 0)) return 0
-    const free = Math.min(concurrency - handling, 2 * concurrency - size) // While outcomes are being recorded, up to twice as many jobs are held.
+    // A job whose outcome is being recorded no longer counts towards `concurrency`, but at most `2 * concurrency` jobs are held in all.
+    const free = Math.min(concurrency - handling, 2 * concurrency - size)
     const limit = this.#isOneAtATime ? Math.min(free, 1) : free
     return limit > 0 && room !== undefined ? Math.min(limit, room.count()) : limit
   }
@@ -222,7 +229,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
       await this.#store.release(claims, { wereHandled: false })
     } catch (error) {
       this.#options.onError(error)
-      if (this.#phase !== 'closed') this.#startJobs(claims) // The jobs are run after all: no other process gets them while this process holds them.
+      // The jobs run after all, because no other process gets them while this process holds them.
+      if (this.#phase !== 'closed') this.#startJobs(claims)
     }
   }
 
@@ -234,8 +242,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   /**
-   * Ends the drains unless there are jobs left to wait for. A closing queue waits neither for retries nor for jobs that will not be
-   * claimed.
+   * Resolves the calls of `drain` unless there are jobs left to wait for. A closing queue waits neither for retries nor for jobs that will
+   * not be claimed.
    */
   #endDrainsUnlessDue(nextAt: number | undefined, hasWaiting: boolean): void {
     const isDue = nextAt !== undefined && nextAt <= this.#options.clock.now()
@@ -246,11 +254,11 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #nextLookAt(nextAt: number | undefined): number | undefined {
     if (this.#hasRoom) return this.#orNextPoll(nextAt)
     const roomAt = this.#nextRoomAt()
-    // A drain also waits for jobs that other processes hold, so the worker looks at each poll.
+    // While a call of `drain` waits for jobs that other processes hold, the worker looks for them at each poll.
     return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt
   }
 
-  /** Returns the time at which there will be room again even if no job ends; undefined if a job has to end first. */
+  /** Returns the time from which more jobs may be claimed even if no running job ends; undefined if a job has to end first. */
   #nextRoomAt(): number | undefined {
     const { concurrency, room } = this.#workOptions
     const mustEnd = this.#running.handling >= concurrency || this.#running.size >= 2 * concurrency

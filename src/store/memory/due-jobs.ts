@@ -12,7 +12,7 @@ export interface Waiting {
   dueAt: number
   /** Whether the job is the first of its group, for which the others wait: it is due, is claimed, or waits for its retry. */
   isFirst: boolean
-  /** The place of the job among the due jobs. */
+  /** The position of the job in the order of the due jobs. */
   place: number
 }
 
@@ -61,7 +61,7 @@ export class DueJobs<Entry extends Waiting> {
     return isAdvanced ? this.#advanced.pop() : this.#due.shift()
   }
 
-  /** Takes a job out of its group. If the job was the first of the group, the next job of the group becomes due. */
+  /** Makes the next job of a group due, if the given job was the first one. Call this when the job has ended or was removed. */
   leaveGroup(entry: Entry): void {
     const { group } = entry
     if (group === undefined || !entry.isFirst) return
@@ -76,7 +76,7 @@ export class DueJobs<Entry extends Waiting> {
     for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** Returns the earliest time at which a job that is not due yet comes due. */
+  /** Returns the earliest time at which a job that is not due yet comes due; undefined if no job comes due later. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }

@@ -47,7 +47,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** Returned as the time of a due job: its own time may be in the future if the machine's clock was set back. */
+/** The time that is returned for a due job. The time of the job itself may be in the future if the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -114,7 +114,8 @@ class MemoryStore implements Store {
     return claims
   }
 
-  readonly save = (): void => {} // Nothing to store: if a claim ends without an outcome, the process has ended, and the job is lost with it.
+  /** Does nothing: if a claim ends without an outcome, the process has ended, and the job is lost in any case. */
+  readonly save = (): void => {}
 
   readonly finish: Store['finish'] = ({ entry }, outcome) => {
     this.#active -= 1
@@ -135,7 +136,8 @@ class MemoryStore implements Store {
     this.#addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt, group })
   }
 
-  readonly release = (): void => {} // Nothing to do: `close` returns the jobs that are left.
+  /** Does nothing: the queue calls this only when it closes, and `close` then returns the jobs that are left. */
+  readonly release = (): void => {}
 
   readonly nextDueAt: Store['nextDueAt'] = () => {
     if (this.#due.size > 0) return LONG_AGO
@@ -257,7 +259,7 @@ class MemoryStore implements Store {
   }
 
   #full(bound: string, limit: number, found: string): HooklineError {
-    const message = `Queue ${this.#settings.name} is full: ${bound} allows ${limit}. Got ${found}. Push again later, or raise ${bound}.`
+    const message = `Queue ${this.#settings.name} is full: it would hold ${found}, and ${bound} allows ${limit}. Push again later, or raise ${bound}.`
     return new HooklineError('queue_full', message)
   }
 

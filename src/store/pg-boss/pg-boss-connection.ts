@@ -291,7 +291,7 @@ export function unavailable(name: string, error: unknown): HooklineError {
 
 /** Advice for users of an observer, which creates and migrates nothing, keyed by the pg-boss error message. */
 const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
-  ['pg-boss is not installed', 'Check the schema, or start the app that pushes to the queue first.'],
+  ['pg-boss is not installed', 'Check the schema, or first start the app that pushes to the queue.'],
   ['pg-boss database requires migrations', 'Install the pg-boss version that the workers use.'],
 ])
 

@@ -111,7 +111,7 @@ export function connectToTables(path: string): DatabaseSync {
   })
 }
 
-export const CHECK_PATH = 'Check the path, or start the app that pushes to the queue first.'
+export const CHECK_PATH = 'Check the path, or first start the app that pushes to the queue.'
 
 /** Returns whether the file has the tables. @throws UnusableFile if the tables have another version, or one of them has a trigger. */
 function hasTables(database: DatabaseSync): boolean {
