@@ -72,7 +72,8 @@ export async function checkHealth(
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
     return error instanceof HooklineError
       ? error
-      : new Error('The jobs of the queue could not be counted. Check the server or the disk of the queue.') // The message of any other error may quote secrets or bodies.
+      : // The message of any other error may quote secrets or bodies.
+        new Error('The jobs of the queue could not be counted. Check the server or the disk of the queue.')
   })
   const result =
     counted === TIMED_OUT

@@ -17,8 +17,8 @@ export interface Engine {
 }
 
 /**
- * Checks a Redis server and the queue on it before a call: after each connection, because the server may be a different one, and once a
- * minute, because an operator may have changed the settings or deleted the data.
+ * Checks a Redis server and the queue on it. Runs before the first call after each connection, because the server may be a different one.
+ * Also runs once a minute, because an operator may have changed the settings or deleted the data.
  */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 
@@ -33,7 +33,7 @@ export class Connection {
   readonly #channel: string
   readonly #self = randomUUID()
   #engine: Promise<Engine> | undefined
-  /** Resolves when the client has connected. Undefined while no call waits for this. */
+  /** Resolves when the client has connected. Undefined while no call waits for a connection. */
   #ready: PromiseWithResolvers<void> | undefined
   #checking: Promise<void> | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -60,7 +60,8 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#checkedAt = Number.NEGATIVE_INFINITY // The next call checks again, and so stores the use, or finds that the jobs have the other use.
+    // The next call runs the check again, which stores the use, or finds that the jobs are reserved for the other use.
+    this.#checkedAt = Number.NEGATIVE_INFINITY
   }
 
   /** @param since When the caller began to wait, which is earlier than now if a push has waited behind other pushes. */
@@ -86,7 +87,8 @@ export class Connection {
 
   /** Calls `listener` when another process has pushed, and after each connection, because a push may have been missed before it. */
   onPush(listener: () => void): void {
-    // This connection has no `socketTimeout`, because it is silent while nothing is pushed. It subscribes again at each `ready`.
+    // This connection has no `socketTimeout`, because it is silent while nothing is pushed. The listener for `ready` subscribes again after
+    // each connection.
     const subscriber = this.#client.duplicate({ autoResubscribe: false, socketTimeout: undefined })
     subscriber.on('error', () => {}) // The main connection reports the same error.
     subscriber.on('ready', () => subscriber.subscribe(this.#channel).then(listener, () => {}))
@@ -112,13 +114,13 @@ export class Connection {
   /** Explains an error. If a command failed because there was no connection, only the last error of the connection names the cause. */
   #failed(error: unknown): HooklineError {
     const { name, timeoutMs } = this.#settings
-    if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', 'no answer', PUSH_AGAIN)
+    if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', undefined, PUSH_AGAIN)
     return unavailable(name, timeoutMs, isReply(error) ? error : (this.#lastError ?? error))
   }
 
   async #untilReady(ms: number): Promise<void> {
     const client = this.#client
-    if (client.status === 'wait') client.connect().catch(() => {}) // The event `error` reports a failure.
+    if (client.status === 'wait') client.connect().catch(() => {}) // The `error` event reports a failure.
     this.#ready ??= Promise.withResolvers()
     await withTimeout(this.#ready.promise, ms, systemClock)
     if (client.status !== 'ready') throw this.#lastError
@@ -188,7 +190,7 @@ async function createEngine(
     // BullMQ uses the longest interval of all processes of the queue, so the interval is limited: a process with a long lease must not
     // delay the others.
     stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
-    maxStalledCount: 2 ** 31 - 1, // Practically no limit: the handler decides how many times are too many.
+    maxStalledCount: 2 ** 31 - 1, // Effectively no limit, because the handler decides how many claims are too many.
     removeOnComplete: { count: 0 },
   }
   const queue = new Queue(name, { ...common, ...creating })
@@ -212,14 +214,21 @@ const MAX_EVENTS = 1_000
  */
 function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
   // The message of a SyntaxError quotes the data, so the error is not passed on as the cause.
-  if (error instanceof SyntaxError) return refused(name, 'a job is unreadable', 'data that is not JSON', UNREADABLE)
-  const found = codeOf(error) ?? 'no answer'
+  if (error instanceof SyntaxError) return refused(name, 'the data of a job is not JSON', undefined, UNREADABLE)
+  const found = codeOf(error)
   if (isReply(error)) return refused(name, 'Redis refused a command', found, REFUSED, error)
   return refused(name, `Redis did not respond within ${timeoutMs} ms`, found, UNREACHABLE, error)
 }
 
-export function refused(name: string, what: string, found: string, advice: string, cause?: unknown): HooklineError {
-  const message = `Queue ${name}: ${what}. Got ${found}. ${advice}`
+export function refused(
+  name: string,
+  what: string,
+  found: string | undefined,
+  advice: string,
+  cause?: unknown,
+): HooklineError {
+  const got = found === undefined ? '' : ` Got ${found}.`
+  const message = `Queue ${name}: ${what}.${got} ${advice}`
   return new HooklineError('queue_unavailable', message, cause === undefined ? {} : { cause: withoutCommand(cause) })
 }
 
@@ -233,7 +242,8 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Resolves to undefined if BullMQ refuses the call because the job is no longer in the expected state, which means that the claim is over.
+ * Resolves to undefined if BullMQ refuses the call because the job is no longer in the expected state, for example because the claim has
+ * ended.
  */
 export async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
@@ -249,9 +259,12 @@ export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-/** Returns the code of an error. A Redis reply begins with the code; the rest of the reply may quote the command. */
+/**
+ * Returns the code of an error; undefined if it has none. An error reply from Redis begins with the code, and the rest of the reply may
+ * quote the command.
+ */
 function codeOf(error: unknown): string | undefined {
-  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error'
+  if (isReply(error)) return /^[A-Z]+/.exec(error.message)?.[0]
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 

@@ -1,4 +1,7 @@
-/** A job as BullMQ stores it: its data, and its progress, which counts the claims since the last outcome. */
+/**
+ * Converts jobs to the form in which BullMQ stores them, and back. A BullMQ job has data and a progress, which counts the claims of the
+ * job.
+ */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
 import type { ClaimedJob, DeadLetter, Job } from '../queue-types.ts'
@@ -11,21 +14,21 @@ interface Data {
 }
 
 /**
- * The claims of a job so far. An outcome replaces this progress. If a claim ends without an outcome, the next claim goes on from its
- * progress.
+ * The claims of a job so far, as its BullMQ progress. A retry stores a new progress, and a dead letter has none. If a claim ends without an
+ * outcome, the next claim continues from the stored progress.
  */
 interface Progress {
-  /** How many of the claims that have begun count. */
+  /** How many claims count so far. */
   readonly claims?: number
   readonly firstAt?: number
-  /** When the job was redriven. */
+  /** The time at which the job was redriven. */
   readonly dueAt?: number
 }
 
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob<Data>
   readonly token: string
-  /** When the job was claimed, according to the monotonic clock. */
+  /** The time at which the job was claimed, according to the monotonic clock. */
   readonly claimedAt: number
   /** Whether the stored progress includes this claim. */
   isCounted: boolean
@@ -84,7 +87,7 @@ export function dueAtOf(job: StoredJob): number {
 /**
  * Returns the data to store with an outcome.
  *
- * @param dueAt When a retry is due. Undefined for a dead letter, which comes due only when it is redriven.
+ * @param dueAt The time at which a retry is due. Undefined for a dead letter, which comes due only when it is redriven.
  */
 export function dataWith({ job }: BullmqClaim, retryState: Uint8Array | undefined, dueAt?: number): Data {
   return { body: job.data.body, retryState: retryState && encode(retryState), dueAt }
@@ -94,7 +97,11 @@ export function toData(body: Uint8Array, retryState: Uint8Array | undefined): Da
   return { body: encode(body), retryState: retryState && encode(retryState) }
 }
 
-/** Returns the progress for a claim. @param isCounted Whether the progress includes this claim. */
+/**
+ * Returns the progress to store for a claim.
+ *
+ * @param isCounted Whether the progress includes this claim.
+ */
 export function progressWith({ claimCount, firstAt }: BullmqClaim, isCounted: boolean): Progress {
   const claims = isCounted ? claimCount : claimCount - 1
   return claims === 0 ? {} : { claims, firstAt: firstAt.getTime() }

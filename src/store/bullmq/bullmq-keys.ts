@@ -1,8 +1,8 @@
-/** The keys in Redis that belong to Hookline, next to those of BullMQ. */
+/** The keys of Hookline in Redis, which are separate from those of BullMQ. */
 
 /**
- * Returns the beginning of Hookline's keys for a queue. It is not `<prefix>:<name>:`, because the BullMQ tools delete all keys that begin
- * with that and do not belong to BullMQ.
+ * Returns the beginning of Hookline's keys for a queue. It is not `<prefix>:<name>:`, because the BullMQ tools delete all keys with that
+ * beginning that do not belong to BullMQ.
  */
 export function keyOf(prefix: string, name: string): string {
   return `${namesKeyOf(prefix)}:${name}`

@@ -1,4 +1,4 @@
-/** The marks of a queue: two sorted sets in Redis, one by version and one by end, next to the BullMQ keys. */
+/** The marks of a queue: two sorted sets in Redis, next to the BullMQ keys. One is ordered by version, the other by end. */
 
 import type { MarkStore } from '../queue-store.ts'
 import type { Connection } from './bullmq-connection.ts'

@@ -22,9 +22,9 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string
   /**
-   * Where Redis is: a URL that begins with redis:// or rediss://, ioredis options, or an ioredis instance, whose options are used but not
-   * its connection. The queue opens its own connection, and a second one while it has a handler. The type admits undefined so that
-   * `process.env.X` compiles; a missing connection is a TypeError.
+   * The Redis server: a URL that begins with redis:// or rediss://, ioredis options, or an ioredis instance. The queue uses only the
+   * options of an instance, and opens its own connection. While it has a handler, it opens a second one. The type admits undefined so that
+   * `process.env.X` compiles, but undefined causes a TypeError.
    */
   readonly connection: string | RedisOptions | Redis | undefined
   /**
@@ -37,7 +37,7 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    * 000.
    */
   readonly leaseMs?: number
-  /** How often to look for jobs that are due, in milliseconds. Pushes by other processes are announced at once. Default 100. */
+  /** How often the queue looks for due jobs, in milliseconds. Pushes by other processes are announced at once. Default 100. */
   readonly pollMs?: number
   /** How long the id of a job is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
@@ -47,9 +47,9 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly allowEviction?: boolean
   /**
-   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
-   * running workers. An observer does not claim or create anything, and its `work` throws a TypeError. Until the queue exists, each call
-   * rejects with `queue_unavailable`. Default false.
+   * Whether to open the queue as an observer. While workers run, an observer can count the jobs of the queue; list, redrive and drop its
+   * dead letters; and replay messages. It does not claim or create anything, and its `work` throws a TypeError. Until the queue exists,
+   * each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
@@ -58,8 +58,8 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work, such as a lost connection, or a claim or an outcome that Redis did not accept. The queue
-   * retries automatically. Default: a line is printed for each error, see `logger`.
+   * Receives the errors of background work, for example when the connection is lost, or when Redis refuses to store an outcome. The queue
+   * retries automatically. Default: `logger` receives a line for each error.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
@@ -89,13 +89,17 @@ const DEFAULTS = {
   timeoutMs: 3_000,
 }
 
-/** Checks the options, and adds the defaults. @throws TypeError that names the option. It never quotes a URL. */
+/**
+ * Checks the options, and adds the defaults.
+ *
+ * @throws TypeError that names the option. It never quotes a URL.
+ */
 export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)
   const { name, connection } = options
   requireText('name', name)
   if (name.includes(':'))
-    throw invalidOption('name', 'must not contain a colon', show(name), 'Pass a name without one.')
+    throw invalidOption('name', 'must not contain a colon', show(name), "Pass a name such as 'orders'.")
   requireConnection(connection)
   const settings = withDefaults<BullmqQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
   return { ...settings, connection, onError: readOnError(options, systemClock) }
@@ -109,13 +113,13 @@ function requireConnection(connection: unknown): asserts connection is Where {
   const isUrl = typeof connection === 'string'
   if (isUrl ? !isRedisUrl(connection) : typeof connection !== 'object' || connection === null) {
     const rule = 'must be a Redis URL, an ioredis options object or an ioredis instance'
-    const found = isUrl && connection !== '' ? 'a string that is not a Redis URL' : kindOf(connection)
+    const found = isUrl && connection !== '' ? undefined : kindOf(connection)
     throw invalidOption('connection', rule, found, "Pass a URL, for example 'redis://localhost:6379'.")
   }
   const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)
   if (keyPrefix === undefined || keyPrefix === '') return
-  const advice = 'Remove it from the ioredis options, and pass it as `prefix` to bullmqQueue.'
-  throw new TypeError(`\`connection\` must have no keyPrefix. ${advice}`)
+  const advice = 'Remove the keyPrefix, and pass it as `prefix` to bullmqQueue.'
+  throw new TypeError(`The ioredis options in \`connection\` must not have a keyPrefix. ${advice}`)
 }
 
 function isRedisUrl(text: string): boolean {

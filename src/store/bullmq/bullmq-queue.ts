@@ -10,24 +10,23 @@ import { createBullmqStore } from './bullmq-store.ts'
 /**
  * Creates a queue whose jobs are kept in Redis. The packages `bullmq` and `ioredis` must be installed.
  *
- * - Nothing is lost when a process ends. What is lost when Redis restarts or its power is cut depends on the Redis settings: with
- *   `appendonly yes` and `appendfsync always`, nothing that was acknowledged; with `everysec`, about the last second; without `appendonly`,
- *   everything since the last snapshot, about which the process prints a warning. A Redis that deletes jobs when it is full is refused: set
- *   `maxmemory-policy noeviction`.
+ * - No job is lost when a process ends. When Redis restarts or loses power, its settings decide what is lost. With `appendonly yes` and
+ *   `appendfsync always`, nothing that was acknowledged is lost. With `appendfsync everysec`, about the last second is lost. Without
+ *   `appendonly`, everything since the last snapshot is lost, and the process prints a warning about this.
+ * - A Redis that deletes jobs when its memory is full is refused: set `maxmemory-policy noeviction`.
  * - Pushes that arrive together are sent together. A push of several jobs is one round trip, but not a transaction: if it is rejected, some
  *   of its jobs may have been stored. Push all of them again: the jobs that are already stored are skipped.
  * - A job whose process died is claimed again within 25 seconds by default (`leaseMs`). A job that is claimed when Redis fails for longer
  *   than `leaseMs` is also claimed again.
- * - The id of a job is remembered for `dedupeWindowMs` from the push, and at least until the job is complete; it takes about 150 bytes in
- *   Redis. The body and the retry state of a completed job are deleted at once.
- * - A claim that ends because its process died is counted if its handler had run for 50 ms, or if an earlier claim of the job ended in the
- *   same way.
+ * - The id of a job is remembered for `dedupeWindowMs` from the push, and at least until the job is complete. An id takes about 150 bytes
+ *   in Redis. The body and the retry state of a completed job are deleted at once.
+ * - A claim whose process died counts if its handler had run for 50 ms, or if an earlier claim of the job ended in the same way.
  * - If the answer to a claim is lost, the claim is released as soon as Redis responds again.
  * - Redriving or dropping several dead letters takes one step for each: when the call is rejected, some of the steps may have been done. If
  *   the same dead letter is dropped and redriven at the same moment, the drop may delete the job that waits again.
- * - A Redis that is full refuses claims as well as pushes: give it more memory.
- * - A job that another program adds to the queue in Redis becomes a dead letter with the data of the job as its body, unless the options of
- *   the job remove it when it fails.
+ * - A Redis whose memory is full refuses claims as well as pushes: give it more memory.
+ * - A job that another program adds to the queue in Redis becomes a dead letter, with the data of the job as its body. If the options of
+ *   such a job remove it when it fails, the job is deleted instead.
  * - Times come from the clocks of the machines that push and work: keep these clocks synchronized.
  *
  * @throws TypeError that names the option. An unreachable Redis is not an error here: it may come up later, and until then each call

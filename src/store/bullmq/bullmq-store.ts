@@ -120,7 +120,9 @@ class BullmqStore implements Store {
     })
   }
 
-  /** Redis counts the claims of all processes together. Each window of one second begins with the first claim in it. */
+  /**
+   * Limits claims through BullMQ, which counts the claims of all processes in Redis. Each window of 1 second begins with its first claim.
+   */
   readonly limit: NonNullable<Store['limit']> = (maxPerSecond) => {
     this.#limiter = { max: maxPerSecond, duration: 1_000 }
   }
@@ -135,7 +137,7 @@ class BullmqStore implements Store {
       await this.#call(() => unlessRefused(job.moveToCompleted(null, token, false))) // `false` means: do not claim the next job.
     } else if ('deadLetter' in outcome) {
       await this.#whileHeld(claim, async () => {
-        // Otherwise, the stored progress counts no claims, and need not be reset.
+        // The progress is reset only if it counts a claim.
         const reset = claim.isCounted || claim.claimCount > 1 ? job.updateProgress({}) : undefined
         await Promise.all([job.updateData(dataWith(claim, outcome.retryState)), reset])
         await job.moveToFailed(failure(outcome.deadLetter), token)
@@ -166,7 +168,7 @@ class BullmqStore implements Store {
   readonly release: Store['release'] = async (claims, { wereHandled }) => {
     const miscounted = claims.filter(({ isCounted }) => isCounted !== wereHandled)
     await Promise.all(miscounted.map((claim) => this.#whileHeld(claim, () => this.#setProgress(claim, wereHandled))))
-    const lastFirst = claims.toReversed() // Each job goes to the head of the waiting jobs, so the first job goes last.
+    const lastFirst = claims.toReversed() // Each job goes to the head of the waiting jobs, so the first job is released last.
     await this.#call(() => Promise.all(lastFirst.map(({ job, token }) => unlessRefused(job.moveToWait(token)))))
     for (const { id } of claims) this.#held.delete(id)
   }
@@ -175,7 +177,8 @@ class BullmqStore implements Store {
     const [ids, locks] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
     await this.#call(async (engine) => {
       await engine.worker.extendJobLocks(ids, locks, this.leaseMs)
-      await this.#freeStalled(engine) // This is done here as well as in `claim`, which is not called while each completion claims the next job.
+      // `claim` does the same, but is not called while each completion claims the next job.
+      await this.#freeStalled(engine)
     })
   }
 
@@ -243,7 +246,7 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Releases jobs whose claims were not answered, so that no handler saw the jobs. Tries every token on every job, because BullMQ refuses
+   * Releases the jobs of claims whose answers were lost. No handler saw these jobs. Tries every token on every job, because BullMQ refuses
    * the wrong tokens.
    */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
@@ -259,7 +262,7 @@ class BullmqStore implements Store {
 
   /** Claims jobs with one command for each job, all in one round trip. */
   async #fetch({ worker }: Engine, limit: number): Promise<readonly BullmqClaim[]> {
-    // Set for each claim, because the engine may not be the same as at the last one.
+    // The limit is set for each claim, because the connection may have opened another engine since the last claim.
     if (this.#limiter !== undefined) worker.opts.limiter = this.#limiter
     const answers = await Promise.allSettled(Array.from({ length: limit }, () => this.#fetchOne(worker)))
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
@@ -274,7 +277,8 @@ class BullmqStore implements Store {
   async #fetchOne(worker: Worker): Promise<Found | undefined> {
     this.#tokens += 1
     const token = `${this.#tokenPrefix}:${this.#tokens}`
-    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false })) // `block: false` means: do not wait until there is a job.
+    // `block: false` means: do not wait until there is a job.
+    const job = await this.#noteIfLost(token, worker.getNextJob(token, { block: false }))
     return job && { job, token }
   }
 
@@ -317,8 +321,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Counts a claim without waiting for the answer. Otherwise, if the answer was lost, the claim would be rejected: it would count although
-   * no handler saw the job.
+   * Counts a claim without waiting for the answer. If the claim waited and the answer was lost, the claim would fail but still count,
+   * although no handler saw the job.
    */
   #count(claim: BullmqClaim): void {
     this.#call(() => this.#setProgress(claim, true)).catch(() => {})
@@ -342,7 +346,7 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Calls `act` if the claim is current. The lock is first extended by a full lease, because BullMQ checks the lock before it moves the
+   * Calls `act` unless the claim has ended. The lock is first extended by a full lease, because BullMQ checks the lock before it moves the
    * job, but not before it stores data.
    */
   async #whileHeld({ job, token }: BullmqClaim, act: () => Promise<unknown>): Promise<void> {
@@ -352,8 +356,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Appends a job to the log. This comes before the job is completed, so that no job is missing in the log. If the process dies in between,
-   * the job is in the log twice.
+   * Appends a job to the log, before the job is completed, so that no job is missing in the log. If the process dies in between, the job is
+   * in the log twice.
    */
   async #append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return

@@ -10,7 +10,10 @@ import { bodyOf, isOurs, toData, toDeadLetter } from './bullmq-job.ts'
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const READ_AT_ONCE = 20
-/** How many places around its last known place a dead letter is searched for. If it is not there, all dead letters are searched. */
+/**
+ * A dead letter is first searched for up to this many positions before and after its last known position. If it is not there, all dead
+ * letters are searched.
+ */
 const NEAR = 100
 
 interface Range {
@@ -21,7 +24,7 @@ interface Range {
 export class StoredJobs {
   readonly #connection: Connection
   readonly #now: () => number
-  /** The last dead letter of the page that was listed last, and its place. */
+  /** The last dead letter of the page that was listed last, and its position. */
   #lastListed: { readonly id: string; readonly rank: number } | undefined
 
   constructor(connection: Connection, now: () => number) {
@@ -81,7 +84,7 @@ export class StoredJobs {
   }
 
   /**
-   * Removes jobs. BullMQ reports a job as removed even if it was already gone. A job that was handled is not counted: its id is in the
+   * Removes jobs. BullMQ reports a job as removed even if it was already gone. A completed job is not counted: its id is still in the
    * dedupe window.
    */
   remove(ids: readonly string[]): Promise<number> {
@@ -96,8 +99,8 @@ export class StoredJobs {
   }
 
   /**
-   * Finds the ids that follow a given id. BullMQ does not know the place of an id, so the search begins near the end of the previous page,
-   * and then covers all ids.
+   * Finds the ids that follow a given id. BullMQ cannot look up the position of an id, so the search begins near the end of the previous
+   * page, and then covers all ids.
    */
   async #findAfter(after: string, limit: number, isAscending: boolean): Promise<Range> {
     const near = this.#lastListed?.id === after ? this.#lastListed.rank : 0

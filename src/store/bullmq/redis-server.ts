@@ -1,6 +1,6 @@
 /**
- * Checks a Redis server before a queue uses it: that the server keeps what it acknowledges, and that the queue on it has the version of
- * this release.
+ * Checks a Redis server before a queue uses it. The server must keep the jobs that it acknowledges, and the stored queue must have the
+ * format version of this release.
  */
 
 import type { Redis } from 'ioredis'
@@ -27,7 +27,7 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
       const what = 'Redis does not say whether it deletes jobs when it is full'
       warn('HOOKLINE_REDIS_EVICTION', `${what}. Make sure that its maxmemory-policy is noeviction.`)
     } else if (policy !== 'noeviction' && !/^maxmemory:0\s/m.test(memory)) {
-      const advice = 'Set it to noeviction. If jobs may be lost, pass `allowEviction: true`.'
+      const advice = 'Set maxmemory-policy to noeviction. To accept the loss of jobs, pass `allowEviction: true`.'
       throw refused(name, 'Redis deletes jobs when it is full', `maxmemory-policy ${policy}`, advice)
     }
   }
@@ -38,7 +38,7 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     const message =
       aof === undefined
         ? 'Redis does not say whether it keeps jobs when it restarts. Make sure that it keeps them.'
-        : 'Redis loses jobs when it restarts. Set its appendonly to yes.'
+        : 'Redis loses jobs when it restarts. Set its option appendonly to yes.'
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }
 

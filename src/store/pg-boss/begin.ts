@@ -1,4 +1,4 @@
-/** The transactions of handlers. Each transaction has its own `pg` client, and also completes the job. */
+/** The transactions of handlers. Each transaction has its own `pg` client, and can also complete jobs. */
 
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
@@ -10,8 +10,8 @@ import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
 /**
- * How long a ROLLBACK may take, in milliseconds. It waits for the running statement: if the statement takes longer, its server process is
- * ended.
+ * How long a ROLLBACK may take, in milliseconds. A ROLLBACK waits for the running statement. If that takes longer, the server process of
+ * the client is ended.
  */
 const ROLLBACK_MS = 500
 /** The longest time limit that PostgreSQL accepts, in milliseconds. */
@@ -84,8 +84,8 @@ class HandlerTransaction {
   }
 
   /**
-   * @param limitMs The time in milliseconds after which PostgreSQL itself ends the transaction, in case the process has stopped or lost the
-   *   connection.
+   * @param limitMs How long a statement may take, and how long the transaction may be idle, in milliseconds. PostgreSQL itself enforces
+   *   both limits, in case the process has stopped or lost the connection.
    */
   async begin(limitMs: number): Promise<void> {
     try {
@@ -123,8 +123,8 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // Ends the server process over our own connection. This comes before the client returns to the pool, which would report the lost
-      // connection.
+      // The server process is ended over the connection of the queue. This comes before the client returns to the pool, which would report
+      // the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -155,14 +155,14 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
   const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString,
-    max: 1_000, // Practically no limit: the concurrency of the inbox limits how many clients are open.
+    max: 1_000, // Effectively no limit, because the concurrency of the inbox limits how many clients are open.
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
-    allowExitOnIdle: true, // Do not keep the process alive for idle connections.
-    stream, // `pg` calls it for each new connection.
+    allowExitOnIdle: true, // Idle connections do not keep the process alive.
+    stream, // `pg` calls this function for each new connection.
   })
   pool.on('connect', survive)
-  pool.on('error', ignore) // An idle connection was lost, and the pool opens another one when it is needed.
+  pool.on('error', ignore) // The error means that an idle connection was lost. The pool opens another one when it is needed.
   return pool as never
 }
 
@@ -182,9 +182,9 @@ async function loadPg() {
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * Returns the client that handlers get: it can be used only for this message, and stays open if a library releases it. Handlers may send
- * several queries at once, but `pg` should get one at a time, so each query waits here for the previous one. Queries with a callback, and
- * cursors, go to `pg` directly, and wait in its queue.
+ * Wraps a client for handlers. They can use the wrapped client only until the transaction ends, and the client stays open if a library
+ * releases it. Handlers may send several queries at once, but `pg` should get one at a time, so each query waits here for the previous one.
+ * Queries with a callback, and cursors, go to `pg` directly, and wait in its queue.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query
@@ -215,14 +215,14 @@ function guard(client: PoolClient) {
         return typeof value === 'function' ? value.bind(target) : value
       },
     }),
-    /** From now on, refuses queries of handlers. `run` still works. */
+    /** Refuses all further queries of handlers. `run` still works. */
     refuseHandlers(): void {
       isOpen = false
     },
   }
 }
 
-const OVER = 'The transaction of this message is over. Await each query in the handler.'
+const OVER = 'The transaction of this message is over. Await each query before the handler returns.'
 
 function explain(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
@@ -230,9 +230,9 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: a statement of a handler failed, but the handler itself did not. Let errors of \`delivery.db\` reject the handler, or use a SAVEPOINT.`
+      ? `Queue ${name}: a statement of a handler failed, but the handler did not reject. Do not catch errors of \`delivery.db\`, or use a SAVEPOINT.`
       : `Queue ${name}: PostgreSQL refused what the handlers wrote, with SQLSTATE ${code}. The handlers run again.`
   return new HooklineError('handler_failed', message)
 }
 
-const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, including COMMIT, that follows a failed statement in its transaction.
+const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, such as COMMIT, that follows a failed statement in its transaction.

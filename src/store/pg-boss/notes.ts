@@ -4,7 +4,7 @@ import type { Db } from 'pg-boss'
 import type { Settings } from './pg-boss-options.ts'
 
 export interface Note {
-  /** When a handler first saw the job. */
+  /** The time at which a handler first saw the job; null if no handler has seen it. */
   readonly first: Date | null
   /** How many claims of the job ended before a handler saw it, and so do not count. */
   readonly uncounted: number

@@ -11,7 +11,7 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
-/** How many times as long as a call a start may take, because it may create the schema. */
+/** A start of pg-boss may take this many times as long as a call, because the start may create the schema. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** PostgreSQL's code for a missing table, for example after the schema was dropped. The next call creates the table again. */
@@ -51,7 +51,8 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    this.#opening = undefined // The next call prepares the queues again, and so stores the use, or finds that the jobs have the other use.
+    // The next call prepares the queues again, which stores the use, or finds that the jobs are reserved for the other use.
+    this.#opening = undefined
   }
 
   /** Resolves to pg-boss when it has started and its queues are prepared. */
@@ -78,8 +79,8 @@ export class Connection {
   ): Promise<T> {
     const halfMs = Math.ceil(limitMs / 2)
     return this.#attempt(async (boss) => {
-      // The first statement waits for the transaction, within the time limit. A transaction that begins later is rolled back. The options
-      // require that the method exists.
+      // The first statement waits for the transaction, within the time limit. A transaction that begins later is rolled back. The check of
+      // the options has ensured that `beginTransaction` exists.
       const beginning = (boss.getDb() as Required<Db>).beginTransaction()
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
@@ -105,7 +106,11 @@ export class Connection {
     }, limitMs)
   }
 
-  /** Waits for an answer. @throws Error if no answer arrives in time, or if the queue closes. */
+  /**
+   * Waits for an answer.
+   *
+   * @throws Error if no answer arrives in time, or if the queue closes.
+   */
   async inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
     const result = await this.#pending.wait(answer, limitMs)
     if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
@@ -119,8 +124,8 @@ export class Connection {
   }
 
   /**
-   * Wakes the workers of other processes; with a `db`, when its transaction commits. Rejects if the transaction does not see the queue,
-   * because pg-boss has then stored nothing.
+   * Wakes the workers of other processes. With a `db`, wakes them when its transaction commits. Rejects if the transaction does not see the
+   * queue, because pg-boss has then stored nothing.
    */
   async notify(db?: Db): Promise<void> {
     const { name, schema } = this.#settings
@@ -253,7 +258,7 @@ export function createSockets() {
 
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
   return new PgBoss({
-    connectionString: connectionString as string, // Without a `boss`, the options require this.
+    connectionString: connectionString as string, // The options require a connection string if there is no `boss`.
     schema,
     max,
     application_name: 'hookline',
@@ -306,13 +311,14 @@ function isDataError(code: unknown): boolean {
 }
 
 function doesNotSeeQueue(name: string): HooklineError {
-  const reason = 'It is in another database, or its snapshot was taken before the queue was opened'
-  const message = `The transaction of \`db\` must see queue ${name}. ${reason}. Roll back, and begin again in the queue's database.`
+  const reason = 'The transaction is in another database, or its snapshot was taken before the queue was opened'
+  const advice = 'Roll back, and begin a new transaction in the database of the queue.'
+  const message = `The transaction of \`db\` does not see queue ${name}. ${reason}. ${advice}`
   return new HooklineError('queue_unavailable', message)
 }
 
 export function lapsed(name: string): HooklineError {
-  const message = `Queue ${name}: a lease ended before its job was completed. Another worker handles the job.`
+  const message = `Queue ${name}: the lease of a job ended before the job was completed. Another worker will handle the job.`
   return new HooklineError('lease_lapsed', message)
 }
 

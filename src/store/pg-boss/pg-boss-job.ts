@@ -9,7 +9,7 @@ import { lanesOf } from './pg-boss-tables.ts'
 
 /** The `data` of a job. Bytes are stored as base64, because PostgreSQL accepts no U+0000 in JSON. */
 interface Data {
-  /** When the job was pushed, in microseconds since the epoch. Jobs that are claimed together are handled in this order. */
+  /** The time of the push, in microseconds since the epoch. Jobs that are claimed together are handled in this order. */
   readonly at: number
   readonly body: string
   /** The first digit of the id of the job, because `findJobs` lists the jobs with one first digit at a time. */
@@ -39,7 +39,7 @@ export interface Pushed extends JobInsert<Data> {
   readonly id: string
 }
 
-/** @param at When the job was pushed, in microseconds. */
+/** @param at The time of the push, in microseconds since the epoch. */
 export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
   const job = toInsert(id, body, at)
   if (notBefore !== undefined) job.startAfter = secondsUntil(notBefore, clock)
@@ -105,7 +105,7 @@ export function secondsUntil(at: Date, clock: Clock): number {
   return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
 }
 
-/** The longest delay: a hundred years. A limit is needed because PostgreSQL's range of dates ends earlier than JavaScript's. */
+/** The maximum delay: 100 years, which keeps every date well within the range of PostgreSQL. */
 const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
 export function encode(value: Uint8Array | string): string {

@@ -39,8 +39,8 @@ const MAX_SEQ = '9223372036854775807'
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
   /**
-   * The number of the newest entry that exceeds `maxBytes`. It is looked up once, and kept until calls of `trim` have dropped all entries
-   * up to it.
+   * The number of the newest entry that no longer fits into `maxBytes`. The number is looked up once, and kept until calls of `trim` have
+   * dropped all entries up to it.
    */
   let lastSeqOverSize: string | undefined
 
@@ -51,7 +51,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     )
   }
 
-  /** Returns the number of the newest entry that exceeds `maxBytes`; 0 if all entries fit. Reads only the index. */
+  /** Returns the number of the newest entry that no longer fits into `maxBytes`; 0 if all entries fit. Reads only the index. */
   async function findExcess(maxBytes: number): Promise<string> {
     const newest = `SELECT seq, sum(bytes) OVER (ORDER BY seq DESC) AS total FROM ${table} WHERE queue = $1`
     const statement = `SELECT seq::text FROM (${newest}) AS entry WHERE total > $2 ORDER BY entry.seq DESC LIMIT 1`
@@ -82,12 +82,13 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
     },
     async trim({ before, maxBytes, limit }) {
       if (maxBytes !== UNLIMITED) lastSeqOverSize ??= await findExcess(maxBytes)
-      // Only the entries before the first one that stays are dropped, because looking for old entries after it would read the whole index.
+      // Drops only the entries before the first one that stays, because looking for old entries after it would read the whole index.
       const firstKept = `SELECT seq FROM ${table} WHERE queue = $1 AND handled_at >= $2 AND seq > $3 ORDER BY seq LIMIT 1`
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await runStatement(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
-      if (length < limit) lastSeqOverSize = undefined // This was the last call of a run. The next run looks up the number again.
+      // This call has dropped the last of these entries. The next trim looks up the number again.
+      if (length < limit) lastSeqOverSize = undefined
       return length
     },
     async rewrite(entries) {

@@ -18,7 +18,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** The part of a `pg` client that is used here. */
+/** The part of a `pg` client that Hookline uses. */
 export interface PoolClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly command?: string }>
   /** @param destroy Whether to close the connection instead of returning it to the pool. */
@@ -30,7 +30,7 @@ export interface PoolClient {
   readonly processID?: number | null
 }
 
-/** The part of a `pg` pool that is used here. */
+/** The part of a `pg` pool that Hookline uses. */
 export interface Pool {
   connect(): Promise<PoolClient>
 }
@@ -43,26 +43,26 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly name: string
   /**
-   * Where PostgreSQL is, as a URL: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
-   * compiles; a missing string is a TypeError.
+   * The address of PostgreSQL, a URL: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
+   * compiles, but undefined without a `boss` causes a TypeError.
    */
   readonly connectionString?: string | undefined
   /**
-   * A pg-boss instance in place of a connection string. Start the instance before the first use, listen to its errors, and stop it after
-   * the queue is closed. The instance must supervise its queues, and its database adapter must have `beginTransaction`; by default, both
-   * are the case.
+   * A pg-boss instance to use in place of a connection string. Start the instance before the first use, listen to its errors, and stop it
+   * after the queue is closed. The instance must supervise its queues, and its database adapter must have `beginTransaction`; both are the
+   * default.
    */
   readonly boss?: PgBoss
   /**
-   * A `pg` pool on the same database, whose clients are passed to the handlers of an inbox with the `transactional` option. The pool must
-   * allow a client for each message that is handled at the same time. Default: the queue opens its own pool, which needs the package `pg`;
-   * with a `boss`, there is no pool.
+   * A `pg` pool on the same database. Its clients are passed to the handlers of an inbox with the `transactional` option. The pool must
+   * allow a client for each message that is handled at the same time. Default: the queue opens its own pool, which needs the package `pg`.
+   * With a `boss`, there is no default, and `transactional` needs this option.
    */
   readonly db?: Pool
   /** The pg-boss schema in the database. With a `boss`, pass the schema that the `boss` was created with. Default `pgboss`. */
   readonly schema?: string
   /**
-   * How often to look for jobs that are due, in milliseconds. Except with a `boss`, PostgreSQL also announces a push at once (`LISTEN`).
+   * How often the queue looks for due jobs, in milliseconds. Except with a `boss`, PostgreSQL also announces a push at once (`LISTEN`).
    * Default 1000.
    */
   readonly pollMs?: number
@@ -82,8 +82,8 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   readonly dedupeWindowMs?: number
   /**
    * Whether to open the queue as an observer. While workers run, an observer can count the jobs of the queue; list, redrive and drop its
-   * dead letters; and replay messages. It does not claim, create, migrate or supervise anything, and its `work` throws a TypeError. Until the
-   * schema and the queue exist, each call rejects with `queue_unavailable`. Default false.
+   * dead letters; and replay messages. It does not claim, create, migrate or supervise anything, and its `work` throws a TypeError. Until
+   * the schema and the queue exist, each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
@@ -98,15 +98,15 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives errors from background work, and errors that pg-boss reports. The queue retries the failed work automatically. Default:
-   * prints a line for each error; see `logger`.
+   * Receives the errors of background work, and errors that pg-boss reports. The queue retries automatically. Default: `logger` receives a
+   * line for each error.
    */
   readonly onError?: (error: HooklineError) => unknown
 }
 
 export type Settings = ReturnType<typeof readOptions>
 
-/** Listing, counting or changing dead letters may take `timeoutMs` times this factor. */
+/** The time limit of listing, counting or changing dead letters is `timeoutMs` times this factor. */
 export const LISTING_FACTOR = 10
 /** The shortest lease that pg-boss accepts, in milliseconds. */
 export const MIN_LEASE_MS = 10_000
@@ -144,7 +144,7 @@ export function readOptions(options: PgBossQueueOptions) {
   return { ...settings, onError: readOnError(options, settings.clock) }
 }
 
-/** Its errors never show the string, which may contain a password. */
+/** Checks the connection string. The errors never show it, because it may contain a password. */
 function requireConnectionString(value: unknown): void {
   const advice = "Pass the PostgreSQL address, for example 'postgres://user:password@host:5432/database', or a `boss`."
   if (value === undefined || value === '') {
@@ -157,17 +157,27 @@ function requireConnectionString(value: unknown): void {
 
 function requireBoss(boss: PgBoss | undefined, { connectionString, max }: PgBossQueueOptions): void {
   if (connectionString !== undefined) {
-    throw new TypeError('`boss` must not be given with a `connectionString`. Pass one of the two.')
+    throw new TypeError('`boss` cannot be combined with `connectionString`. Pass only one of the two.')
   }
   if (max !== undefined) {
-    throw invalidOption('max', 'must not be given with a `boss`', show(max), 'Set it in the options of the boss.')
+    throw invalidOption(
+      'max',
+      'cannot be combined with `boss`',
+      show(max),
+      'Pass `max` to the constructor of the boss.',
+    )
   }
   if (typeof boss?.getDb !== 'function') {
-    throw invalidOption('boss', 'must be a PgBoss', kindOf(boss), 'Pass one of pg-boss 12.35 or later.')
+    throw invalidOption(
+      'boss',
+      'must be a PgBoss',
+      kindOf(boss),
+      'Pass an instance of PgBoss from pg-boss 12.35 or later.',
+    )
   }
   if (typeof boss.getDb().beginTransaction === 'function') return
   const rule = '`boss` must have a database adapter with beginTransaction'
-  throw new TypeError(`${rule}. Create it from a connection string, or add the method.`)
+  throw new TypeError(`${rule}. Create the boss from a connection string, or add the method to its adapter.`)
 }
 
 function requirePool(option: string, db: unknown): void {
@@ -178,12 +188,12 @@ function requireName(_option: string, name: unknown): void {
   requireText('name', name)
   const refuse = (rule: string) => invalidOption('name', rule, show(name), "Pass a name such as 'orders'.")
   if (!/^[\w.\-/]+$/.test(name)) throw refuse('must consist of letters, digits and _ . - / only')
-  if (name in {}) throw refuse('must not be a name that every object has') // pg-boss looks up names in a plain object.
+  if (name in {}) throw refuse('must not be the name of a property that every object has') // pg-boss looks up names in a plain object.
   if (name.endsWith('-groups'))
-    throw refuse('must not end in -groups, which is kept for the queue of jobs with a group')
+    throw refuse('must not end in -groups, which is reserved for the queue of jobs with a group')
 }
 
-/** Requires a name that pg-boss accepts: without quotes, or in double quotes. */
+/** Checks that pg-boss accepts the name of the schema: without quotes, or in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
   const rule = 'must be at most 50 letters, digits and _, or a name in double quotes'

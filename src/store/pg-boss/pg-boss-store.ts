@@ -47,7 +47,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly hasTransactions = true
   readonly hasGroups = true
   readonly leaseMs: number
-  // Based on the shortest possible lease, because another process may have set a shorter lease for the job.
+  // Derived from the shortest possible lease, because another process may have set a shorter lease for the job.
   readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3)
   readonly place?: string
   readonly begin?: Transactions['begin']
@@ -118,7 +118,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     this.#sawGroups ||= jobs.some(({ group }) => group !== undefined)
     if (options?.db !== undefined) {
       const db = readTransaction(options.db)
-      await insert(name, rows, await this.#connection.opened(), db) // `opened` first creates the queue over our own connection.
+      await insert(name, rows, await this.#connection.opened(), db) // `opened` first creates the queue, over the queue's own connection.
       await this.#connection.notify(db)
     } else {
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -126,7 +126,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     }
   }
 
-  /** Claims jobs in a transaction, so that a claim without an answer claims nothing. */
+  /** Claims jobs in a transaction, so that a claim that fails before its COMMIT claims nothing. */
   async claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Promise<readonly PgBossClaim[]> {
     await this.release(this.#lostClaims, { wereHandled: false })
     this.#lostClaims = []
@@ -180,7 +180,9 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
 
   async nextDueAt(): Promise<Date | undefined> {
     const isNoneDue = this.#claimedAllDue
-    this.#claimedAllDue = false // The value is used once, to save a query right after the claim. Polling every `pollMs` finds later jobs.
+    // The value is used only once, to save a query right after the claim. The queue finds jobs that come due later by polling every
+    // `pollMs`.
+    this.#claimedAllDue = false
     return isNoneDue ? undefined : this.#firstDue()
   }
 

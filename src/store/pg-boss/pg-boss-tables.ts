@@ -80,7 +80,7 @@ async function hasTables(db: Db, schema: string): Promise<boolean> {
 /**
  * Checks that the queues of an observer exist, because an observer creates nothing.
  *
- * @throws HooklineError if there is no queue with the name.
+ * @throws HooklineError if no queue has the name, or if its format version is not that of this release.
  */
 export async function requireQueues(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   const names = await findNames(boss, schema)

@@ -3,20 +3,29 @@
 import type { Db } from 'pg-boss'
 import { invalidOption, kindOf } from '../../kit/checks.ts'
 
-/** The part of a `pg` client that is used here. Clients of older versions of `pg` do not know whether they are in a transaction. */
+/** The part of a `pg` client that a push uses. Clients of older versions of `pg` do not know whether they are in a transaction. */
 interface Client {
   query: Db['executeSql']
   getTransactionStatus?(): 'I' | 'T' | 'E' | null
 }
 
-/** Returns the `db` of a push in the form that pg-boss uses. @throws TypeError for a value that is not a transaction. */
+/**
+ * Returns the `db` of a push in the form that pg-boss uses.
+ *
+ * @throws TypeError for a value that is not a transaction.
+ */
 export function readTransaction(db: object): Db {
   const runStatement = readRun(db)
   return {
     async executeSql(text, values) {
       const result = await runStatement(text, values)
       if (!Array.isArray(result?.rows)) {
-        throw invalidOption('db', 'must resolve to an object with an array `rows`', kindOf(result), ADVICE)
+        throw invalidOption(
+          'db',
+          'must run statements that resolve to an object with an array `rows`',
+          kindOf(result),
+          ADVICE,
+        )
       }
       return result
     },

@@ -16,7 +16,7 @@ export function unavailable(subject: string, path: string, cause: unknown): Hook
   if (cause instanceof HooklineError) return cause
   const { message }: Partial<Error> = cause ?? {}
   const [reason, advice] = explain(path, resultOf(cause))
-  const text = cause instanceof UnusableFile ? message : `${reason}. Got '${message}'. ${advice}`
+  const text = cause instanceof UnusableFile ? message : `${reason} (SQLite: ${message}). ${advice}`
   return new HooklineError('queue_unavailable', `${subject} cannot use ${path}: ${text}`, { cause })
 }
 
@@ -27,13 +27,13 @@ function explain(path: string, code: number | undefined): readonly [reason: stri
     case NOTADB:
       return ['it is not a SQLite database', 'Pass the path of a new file.']
     case CORRUPT:
-      return ['it is damaged', 'Move it away, with the -wal and -shm files beside it, and restore a copy.']
+      return ['it is damaged', 'Move it away, together with its -wal and -shm files, and restore a backup.']
     case CANTOPEN:
     case READONLY:
-      if (!existsSync(dirname(path))) return [`the directory ${dirname(path)} does not exist`, 'Create it first.']
+      if (!existsSync(dirname(path))) return [`the folder ${dirname(path)} does not exist`, 'Create the folder first.']
       return [
-        'this process may not write to it, or to its directory, where SQLite keeps two more files',
-        'Pass the path of a file, not of a directory, that this process may read and write.',
+        'this process may not write to the file or to its folder, where SQLite keeps two more files',
+        'Pass the path of a file, not of a folder. The process must be allowed to write to the file and its folder.',
       ]
     case FULL:
     case IOERR:

@@ -40,7 +40,7 @@ export function createAside(path: string): Aside {
   } catch {
     return runHere(path)
   }
-  const pending: Pending[] = [] // A list, because the thread answers in the order of the statements.
+  const pending: Pending[] = [] // The thread answers in the order of the statements, so a list is enough.
   worker.on('message', ({ row, failure }) => {
     const { resolve, reject } = pending.shift() as Pending
     if (pending.length === 0) worker.unref()

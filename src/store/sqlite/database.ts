@@ -26,13 +26,13 @@ export function connectTo(path: string): DatabaseSync {
 }
 
 /**
- * Creates a file that only this user may read. SQLite gives the files that belong to it the same mode. Does not open an existing file,
- * because closing the file would drop the locks of this process on it.
+ * Creates a file that only this user may read. SQLite gives the files that it keeps next to it the same mode. Does not open an existing
+ * file, because closing the file would drop the locks of this process on it.
  */
 function createForThisUser(path: string): void {
   if (existsSync(path)) return
   try {
-    closeSync(openSync(path, 'a', 0o600)) // The mode `a` also works if the path is a symbolic link to a file that does not exist.
+    closeSync(openSync(path, 'a', 0o600)) // The flag `a` also works if the path is a symbolic link to a file that does not exist.
   } catch {
     // SQLite will say what is wrong with the path.
   }
@@ -80,11 +80,14 @@ export function removeIfPossible(file: string): void {
 }
 
 export function requireSqlite(): typeof import('node:sqlite') {
-  // Not an import, because that would make Node.js 22 print a warning in every process that loads this module, even without a queue.
+  // SQLite is not imported, because an import would make Node.js 22 print a warning in every process that loads this module, even without a
+  // queue.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  // Checks a method, because workerd has the classes without their methods.
+  // A method is checked, because workerd has the classes without their methods.
   if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite
-  throw new UnusableFile('this runtime has no SQLite. Run on Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.')
+  throw new UnusableFile(
+    'this runtime has no SQLite. Use at least Node 22.19, Bun 1.4 or Deno 2.9, or use another engine.',
+  )
 }
 
 /** Prepares a connection, and closes it if that throws. */
@@ -129,7 +132,7 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
 /**
  * Writes the content of the WAL to the database file, in this thread.
  *
- * @throws Error from SQLite: with the code BUSY if another connection to the file prevents the checkpoint.
+ * @throws Error from SQLite, with the code BUSY if another connection to the file prevents the checkpoint.
  */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED

@@ -1,7 +1,7 @@
 /**
  * A file of queues that this process has open, with one connection for all of its queues, in the thread of the caller. All calls of a turn
- * of the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered once the WAL is on the disk,
- * to which the system writes it outside this thread. The frames of the WAL are written in order, so one sync covers all commits before it.
+ * of the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered after the next sync, which
+ * writes the WAL to the disk outside this thread. The frames of the WAL are written in order, so one sync covers all commits before it.
  *
  * A push takes this path: `call` of the file → `addCall` → `#schedule` → `#flush` at the end of the turn → `#makeCalls`, which makes all
  * calls of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
@@ -117,7 +117,9 @@ class SharedFile {
   }
 
   close(): void {
-    const error = new UnusableFile('this process closed it while the call waited for another process. Call again.')
+    const error = new UnusableFile(
+      'this process closed it while the call waited for another process. Open the queue again, and repeat the call.',
+    )
     this.#refuse(this.#calls.splice(0), error)
     this.#reset(error)
     this.#lock?.release()
@@ -195,7 +197,7 @@ class SharedFile {
       if (erases.length > 0) await this.#erase(Math.max(...erases.map(({ endsAt }) => endsAt)))
       for (const { call, value } of unsynced) call.resolve(value)
     } catch (error) {
-      if (connection === this.#connection) this.#reset(error) // Unless another call has already reset the connection.
+      if (connection === this.#connection) this.#reset(error) // Another call may already have reset the connection.
       this.#refuse(calls, error)
     }
     this.#syncs -= 1

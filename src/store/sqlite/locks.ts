@@ -32,7 +32,11 @@ export interface OwnerLock {
   release(): void
 }
 
-/** Creates an owner and takes its lock, and removes the side files of dead owners. @throws Error from SQLite. */
+/**
+ * Creates an owner and takes its lock, and removes the side files of dead owners.
+ *
+ * @throws Error from SQLite.
+ */
 export function lockOwner(path: string): OwnerLock {
   const owner = randomInt(1, 2 ** 48 - 1)
   const file = sideFileOf(path, owner)
@@ -50,11 +54,12 @@ export function lockOwner(path: string): OwnerLock {
     requireHeld() {
       if (existsSync(file) && !isLockGone()) return
       throw new UnusableFile(
-        `the lock on ${basename(file)}, which tells other processes that this one is alive, is gone: the file was removed, or this process copied or opened it. Call again: the next call takes the lock again. Jobs that another process took in the meantime are handled twice.`,
+        `the lock on ${basename(file)}, which tells other processes that this process is alive, is gone. The file was removed, or this process copied or opened it. Call again: the next call takes the lock again. Jobs that another process has claimed in the meantime may be handled twice.`,
       )
     },
     isHeld() {
-      if (inodeOf(path) !== inode) return false // A backup was restored at the path: claims in it are treated as claims of a dead process.
+      // Another file, such as a backup, is now at the path. Claims in it are treated as claims of a dead process.
+      if (inodeOf(path) !== inode) return false
       try {
         if (wasLocked && hasLockOn(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
       } catch {
@@ -80,7 +85,7 @@ function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-/** Returns whether the process of an owner has died, and if so, removes its side file. */
+/** Returns whether the process of an owner has died. If it has, removes its side file. */
 export function isDead(path: string, owner: number): boolean {
   const file = sideFileOf(path, owner)
   if (!existsSync(file)) return true

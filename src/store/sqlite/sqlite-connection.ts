@@ -72,12 +72,17 @@ export class Connection {
     retryWhileBusy(() => inTransaction(this.#database, () => this.#queues.addQueue(queue)), OPENING_MS)
   }
 
-  /** Makes calls in one transaction. @throws Error from SQLite, after which the transaction is rolled back. */
+  /**
+   * Makes calls in one transaction.
+   *
+   * @throws Error from SQLite, after which the transaction is rolled back.
+   */
   makeCalls<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
     const isWrite = dead.length > 0 || calls.some(({ kind }) => kind !== 'read' && kind !== 'claim')
     if (this.#hasFailed) {
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)') // After an error such as a full disk, the WAL must be emptied before it can grow again.
+      // After an error such as a full disk, the WAL must be emptied before it can grow again.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       this.#hasFailed = false
     }
     const begin = isWrite ? this.#beginWrite : this.#begin

@@ -18,8 +18,8 @@ import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../argument
 /** Options of `sqliteQueue`. */
 export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
-   * The file, which is created if it does not exist. SQLite keeps two more files next to it, and each process that uses the file keeps one
-   * more. The file must be on a local disk, not on a network drive.
+   * The path of the file, which is created if it does not exist. SQLite keeps two more files next to it, and each process that uses the
+   * file keeps one more. The file must be on a local disk, not on a network drive.
    */
   readonly path: string
   /**
@@ -28,8 +28,8 @@ export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly name?: string
   /**
-   * How often to look for jobs that other processes pushed, and for processes that died, in milliseconds. If the operating system can
-   * report writes to the file, pushes are found at once. Default 500.
+   * How often the queue looks for jobs that other processes pushed, and for processes that died, in milliseconds. If the operating system
+   * can report writes to the file, pushes are found at once. Default 500.
    */
   readonly pollMs?: number
   /**
@@ -40,9 +40,9 @@ export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** The maximum number of jobs that wait or are claimed. Default: no maximum. */
   readonly maxJobs?: number
   /**
-   * Whether to open the queue as an observer, which can count its jobs, list, redrive and drop its dead letters, and replay, alongside
-   * running workers. An observer does not claim or create anything, and its `work` throws a TypeError. Until the file and the queue exist,
-   * each call rejects with `queue_unavailable`. Default false.
+   * Whether to open the queue as an observer. While workers run, an observer can count the jobs of the queue; list, redrive and drop its
+   * dead letters; and replay messages. It does not claim or create anything, and its `work` throws a TypeError. Until the file and the
+   * queue exist, each call rejects with `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
   /**
@@ -51,8 +51,8 @@ export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly timeoutMs?: number
   /**
-   * Receives the errors of background work, such as a claim or an outcome that could not be written to the file. The queue retries
-   * automatically. Default: a line is printed for each error, see `logger`.
+   * Receives the errors of background work, for example when a claim or an outcome cannot be written to the file. The queue retries
+   * automatically. Default: `logger` receives a line for each error.
    */
   readonly onError?: (error: HooklineError) => unknown
 }

@@ -448,8 +448,8 @@ function consecutiveRangesOf<Job extends ClaimRef>(jobs: readonly Job[]): [first
 }
 
 /**
- * Looks at the next `limit` jobs after the job `after`, and deletes the jobs among them that were done before `until`. Returns the `after`
- * of the next call, which is 0 at the end of the jobs.
+ * Looks at the next `limit` jobs after the job `after`, and deletes the jobs among them that were completed before `until`. Returns the
+ * `after` of the next call, which is 0 once all jobs have been looked at.
  */
 function forgetDone(transaction: Transaction, after: number, limit: number, until: number): number {
   const { sql, row } = transaction
@@ -589,7 +589,7 @@ function removeJobs(transaction: Transaction, ids: readonly string[], which: 'wa
   return found.length
 }
 
-/** The maximum number of rows that one step looks at. Most of them may be jobs that are done. */
+/** The maximum number of rows that one step looks at. Most of the rows may be completed jobs. */
 const ROWS_AT_ONCE = 5_000
 
 /** Lists the jobs among the next rows. Also returns the `seq` of the last row, from which the next call goes on; undefined at the end. */
@@ -666,7 +666,7 @@ function bytesOfId(id: string): Buffer {
 }
 
 /**
- * Converts an id to a UUID. A broken id, which does not have 16 bytes, is converted to a different form of text, from which {@link
+ * Converts an id to a UUID. A broken id, which does not have 16 bytes, is converted to a text of a different form, from which {@link
  * bytesOfId} restores the bytes.
  */
 function textOfId(bytes: Uint8Array): string {

@@ -16,7 +16,7 @@ export const STATE = { due: 0, later: 1, claimed: 2, dead: 3, behind: 4, held: 5
 export const IS_LATER = `state IN (${STATE.later}, ${STATE.held})`
 
 /**
- * How many numbers each queue has for its jobs, their places and its log entries. The `seq` of a job or an entry is `queue *
+ * How many numbers each queue has for its jobs, places, log entries and marks. The `seq` of a job or a log entry is `queue *
  * SEQS_PER_QUEUE` plus its number.
  */
 export const SEQS_PER_QUEUE: number = 2 ** 40
@@ -26,40 +26,40 @@ const TABLES = `
   CREATE TABLE hookline_queues (
     queue INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    use TEXT, -- What the queue is reserved for.
-    next INTEGER NOT NULL, -- The next number: of a job, of a place or of an entry of the log.
+    use TEXT, -- The use for which the queue is reserved.
+    next INTEGER NOT NULL, -- The next number, for a job, a place, an entry of the log or a mark.
     waiting INTEGER NOT NULL,
     active INTEGER NOT NULL,
     dead_letters INTEGER NOT NULL,
-    log_bytes INTEGER NOT NULL -- How many bytes the bodies of its log have.
+    log_bytes INTEGER NOT NULL -- The total size of the bodies in the log of the queue.
   ) STRICT;
-  -- A job stays as done, without its body, while its id is known.
+  -- A completed job stays in the state done, without its body, while its id is in the dedupe window.
   CREATE TABLE hookline_queue_jobs (
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     id BLOB NOT NULL,
-    in_group INTEGER, -- A digest of the name of its group.
-    line INTEGER, -- The same while the job stands in the line of its group: while it is due, claimed, held or behind another.
+    in_group INTEGER, -- A digest of the name of the group.
+    line INTEGER, -- The value of in_group while the job is due, claimed, held or behind another job of its group.
     state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6), -- See STATE.
     place INTEGER NOT NULL, -- The order of the due jobs, and of the dead letters.
-    at INTEGER NOT NULL CHECK (abs(at) <= 8640000000000000), -- When it is due, failed or was done, as a Date holds it.
+    at INTEGER NOT NULL CHECK (abs(at) <= 8640000000000000), -- When the job is due, failed or was completed, in milliseconds since the epoch.
     claim_count INTEGER NOT NULL CHECK (abs(claim_count) < 1 << 53),
     first_at INTEGER CHECK (abs(first_at) <= 8640000000000000),
-    owner INTEGER, -- The process that claimed it: see locks.ts.
-    claim INTEGER, -- Which claim of its owner.
+    owner INTEGER, -- The process that claimed the job: see locks.ts.
+    claim INTEGER, -- The number of the claim among the claims of its owner.
     retry_state BLOB,
     reason BLOB
   ) STRICT;
-  -- Ids are random, so each is on a page of its own: only the first and the last statement of a job change this index.
+  -- Ids are random, so each id is on a different page. Only the first and the last statement of a job change this index.
   CREATE UNIQUE INDEX hookline_queue_ids ON hookline_queue_jobs (queue, id);
   CREATE INDEX hookline_queue_due ON hookline_queue_jobs (queue, place) WHERE state = ${STATE.due};
   CREATE INDEX hookline_queue_later ON hookline_queue_jobs (queue, at, seq) WHERE ${IS_LATER};
   CREATE INDEX hookline_queue_claimed ON hookline_queue_jobs (owner, queue) WHERE state = ${STATE.claimed};
   CREATE INDEX hookline_queue_dead ON hookline_queue_jobs (queue, place) WHERE state = ${STATE.dead};
-  CREATE INDEX hookline_queue_lines ON hookline_queue_jobs (queue, line, place) WHERE line IS NOT NULL; -- No claim changes it.
-  -- A table of its own, so that claiming a job does not write its body again.
+  CREATE INDEX hookline_queue_lines ON hookline_queue_jobs (queue, line, place) WHERE line IS NOT NULL; -- No claim changes this index.
+  -- The bodies are in a separate table, so that claiming a job does not write its body again.
   CREATE TABLE hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
-  -- What was done. The body of an entry stays where that of its job was.
+  -- The log. The body of an entry is the body of its job, in hookline_queue_bodies.
   CREATE TABLE hookline_log (
     seq INTEGER PRIMARY KEY,
     id BLOB NOT NULL,
@@ -72,7 +72,7 @@ const TABLES = `
     queue INTEGER NOT NULL,
     key TEXT NOT NULL,
     until INTEGER NOT NULL,
-    version INTEGER NOT NULL, -- A number of its queue.
+    version INTEGER NOT NULL, -- A number from the column next of the queue.
     PRIMARY KEY (queue, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX hookline_queue_marks_set ON hookline_queue_marks (queue, version);
@@ -92,7 +92,7 @@ export function openTables(path: string): DatabaseSync {
     // SQLite does not wait for locks when it changes to WAL mode: if two processes try this at once, one of them has to retry.
     const mode = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = WAL').get(), OPENING_MS)?.journal_mode
     if (mode !== 'wal') {
-      const rule = `SQLite cannot keep a WAL beside it, and uses the journal mode '${mode}' instead`
+      const rule = `SQLite cannot keep a WAL next to it, and uses the journal mode '${mode}' instead`
       throw new UnusableFile(`${rule}. Pass the path of a file on a disk of this machine.`)
     }
     retryWhileBusy(() => {
@@ -113,16 +113,20 @@ export function connectToTables(path: string): DatabaseSync {
 
 export const CHECK_PATH = 'Check the path, or first start the app that pushes to the queue.'
 
-/** Returns whether the file has the tables. @throws UnusableFile if the tables have another version, or one of them has a trigger. */
+/**
+ * Returns whether the file has the tables.
+ *
+ * @throws UnusableFile if the tables have another version, or one of them has a trigger.
+ */
 function hasTables(database: DatabaseSync): boolean {
   const ours = "lower(tbl_name) LIKE 'hookline_queue%' OR lower(tbl_name) = 'hookline_log'"
   const found = database.prepare(`SELECT type, name FROM sqlite_schema WHERE ${ours}`).all()
   if (found.length === 0) return false
   const hasVersion = found.some(({ name }) => name === 'hookline_queue_schema')
   const row = hasVersion ? database.prepare('SELECT version FROM hookline_queue_schema').get() : undefined
-  const version = row?.version ?? 'none'
-  if (version !== VERSION) {
-    const rule = `this release of Hookline reads version ${VERSION} of its tables. Got version ${version}`
+  if (row?.version !== VERSION) {
+    const found = row === undefined ? 'no version' : `version ${row.version}`
+    const rule = `its tables have ${found}, but this release of Hookline reads version ${VERSION}`
     throw new UnusableFile(`${rule}. Use the release that wrote the file, or pass the path of a new one.`)
   }
   const trigger = found.find(({ type }) => type === 'trigger')
@@ -171,7 +175,11 @@ export function createQueueRows(database: DatabaseSync) {
 
   return {
     names,
-    /** Adds the queue to the file, in a transaction. @throws HooklineError if the queue is reserved for the other use. */
+    /**
+     * Adds the queue to the file. Must be called in a transaction.
+     *
+     * @throws HooklineError if the queue is reserved for the other use.
+     */
     addQueue({ name, use }: QueueAndUse): void {
       const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)

@@ -25,7 +25,7 @@ export const MAY_SYNC: boolean = process.permission === undefined
 /** The first bytes of every WAL, except for the lowest bit of the last byte, which tells the byte order of the checksums. */
 const MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 const SAVE_MS = 1_000
-const CALL_AGAIN = 'Call again: the next call reopens it.'
+const CALL_AGAIN = 'Call again: the next call reopens the file.'
 
 export class WalGuard {
   readonly #database: DatabaseSync
@@ -42,7 +42,8 @@ export class WalGuard {
     this.#database = database
     this.#path = path
     this.#openedFiles = identifyFiles(path)
-    this.#wal = openSync(`${path}-wal`, 'r+') // Opening and closing the WAL is safe, because SQLite has no locks on it that this could drop.
+    // Opening and closing the WAL is safe, because SQLite has no locks on it that this could drop.
+    this.#wal = openSync(`${path}-wal`, 'r+')
     this.#isLockGone = watchLock(path)
   }
 
@@ -86,14 +87,17 @@ export class WalGuard {
   }
 
   #requireWal(isGone: boolean): void {
-    if (isGone) throw new UnusableFile(`it, or its WAL, was removed or replaced while it was in use. ${CALL_AGAIN}`)
+    if (isGone)
+      throw new UnusableFile(`the file or its WAL was removed or replaced while the file was in use. ${CALL_AGAIN}`)
     if (!this.#isTruncated()) return
-    throw new UnusableFile(`its WAL was truncated while it was in use, and the data in the WAL is lost. ${CALL_AGAIN}`)
+    throw new UnusableFile(
+      `its WAL was truncated while the file was in use, and the data in the WAL is lost. ${CALL_AGAIN}`,
+    )
   }
 
   /**
-   * Returns whether one of the files was removed or replaced. False if the files cannot be inspected, which may only mean that no file
-   * descriptor is left.
+   * Returns whether one of the files was removed or replaced. Returns false if the files cannot be inspected, which may only mean that no
+   * file descriptor is left.
    */
   #isReplaced(): boolean {
     try {

@@ -91,7 +91,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     ],
     ['has tables of a newer version', executed('UPDATE hookline_queue_schema SET version = 6'), 'version 6'],
     ['has tables of an older version', executed('UPDATE hookline_queue_schema SET version = 2'), 'version 2'],
-    ['has tables without a version', executed('DROP TABLE hookline_queue_schema'), 'version none'],
+    ['has tables without a version', executed('DROP TABLE hookline_queue_schema'), 'no version'],
   ])('one that %s', async (_what, prepare, found) => {
     const set = setUp({ isWhole: false })
     await prepare(set)
