@@ -1,8 +1,11 @@
-/** One timer for many times, which fires at the earliest of them. */
+/** An alarm is a timer whose time can be changed. */
 
 import { type Clock, MAX_TIMER_MS } from './clock.ts'
 
-/** Creates an alarm that is not set. While it is set, it keeps the process alive: a waiting job would be lost with the process. */
+/**
+ * Creates an alarm, which is not set at first. While it is set, it keeps the process alive, because a waiting job in memory would be lost
+ * with the process.
+ */
 export function createAlarm(clock: Clock, onTime: () => void) {
   let current: { readonly at: number; readonly timer: unknown } | undefined
 

@@ -1,4 +1,4 @@
-/** Bytes that arrive in pieces. Small pieces are joined: a list of single bytes takes forty times their size. */
+/** Collects bytes that arrive in pieces. Small pieces are joined, because a list of single bytes would take 40 times their size. */
 
 export class ArrivingBytes {
   size = 0
@@ -9,7 +9,8 @@ export class ArrivingBytes {
   add(piece: Uint8Array): void {
     if (this.#pieces.length < FEW || piece.length >= SMALL) {
       this.#endJoining()
-      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength // A piece from HTTP/2 would keep its whole buffer alive.
+      // A piece from HTTP/2 may be a small part of a buffer, and would keep the whole buffer alive.
+      const isSparse = piece.buffer.byteLength > 2 * piece.byteLength
       this.#pieces.push(isSparse ? new Uint8Array(piece) : piece)
     } else {
       if (this.#joinedSize + piece.length > this.#joined.length) {
@@ -39,7 +40,7 @@ export class ArrivingBytes {
 
 const NOTHING = new Uint8Array()
 
-/** How many of the first pieces are kept as they are: joining so few costs more than it saves. */
+/** How many of the first pieces are not joined, because joining so few costs more than it saves. */
 const FEW = 8
-/** Later pieces with fewer bytes than this are joined. */
+/** A later piece is joined if it has fewer bytes than this. */
 const SMALL = 2048

@@ -1,11 +1,11 @@
-/** Batching: joins many small writes into a few. Items that arrive while others are being sent are sent together afterwards. */
+/** Joins many small writes into a few. Items that arrive while others are being sent are sent together afterwards. */
 
 export interface BatcherOptions<Item> {
   send(items: readonly Item[]): Promise<void>
   weigh(item: Item): number
   readonly maxWeight: number
   readonly concurrency: number
-  /** Returns whether an item caused the error. If so, each item of the batch is sent alone, so that only the faulty one fails. */
+  /** Returns whether an item caused the error. If so, each item of the batch is sent alone, so that only the item at fault fails. */
   isFaultOfItems(error: unknown): boolean
 }
 
@@ -15,10 +15,7 @@ interface Entry<Item> {
   reject(error: unknown): void
 }
 
-/**
- * Creates a batcher without items. A batch does not start before the code that is running has ended, so it holds everything that this code
- * adds.
- */
+/** Creates a batcher. A batch starts in a microtask, so it contains all items that the running code adds synchronously. */
 export function createBatcher<Item>({ send, weigh, maxWeight, concurrency, isFaultOfItems }: BatcherOptions<Item>) {
   const waiting: Entry<Item>[] = []
   let sending = 0

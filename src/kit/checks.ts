@@ -1,4 +1,4 @@
-/** Checks of options and arguments, and the one form of their errors: what is wrong, what was found, what to do. */
+/** Checks options and arguments. All errors have one form: what is wrong, what was found, and what to do. */
 
 import { kindOf } from '../protocol/error.ts'
 import { MAX_TIMER_MS } from './clock.ts'
@@ -6,8 +6,8 @@ import { MAX_TIMER_MS } from './clock.ts'
 /**
  * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
  *
- * @param rule What the value must be. Follows the name in the error: `must be a function`.
- * @param found The value as {@link show} shows it, or its kind if the value must not be shown. Undefined if no value is at fault.
+ * @param rule The requirement. Follows the name in the error: `must be a function`.
+ * @param found The value as {@link show} shows it, or its kind if the value must not be shown. Undefined to show nothing.
  * @param advice What to do, as a whole sentence.
  */
 export function invalidOption(name: string, rule: string, found: string | undefined, advice: string): TypeError {
@@ -15,7 +15,7 @@ export function invalidOption(name: string, rule: string, found: string | undefi
   return new TypeError(`\`${name}\` ${rule}.${got} ${advice}`)
 }
 
-/** Shows a value in an error: short, on one line. Secrets, write keys and URLs are not shown: use {@link kindOf}. */
+/** Shows a value in an error: short, and on one line. Must not be used for secrets, write keys and URLs: use {@link kindOf}. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 40 ? `a string of ${value.length} characters` : quote(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
@@ -28,7 +28,7 @@ function quote(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
 }
 
-/** Throws unless the options are an object of known names: a misspelt option would silently change nothing. */
+/** Throws unless the options are an object in which every name is known. Otherwise, a misspelt option would be ignored. */
 export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
   const name = `${caller}: options`
   if (typeof options !== 'object' || options === null) throw notAnObject(name, kindOf(options), known)
@@ -46,7 +46,7 @@ function notAnObject(name: string, found: string, known: readonly string[]): Typ
   return invalidOption(name, 'must be an object', found, `Valid options: ${known.join(', ')}.`)
 }
 
-/** The check for each option. Any other name is not an option. */
+/** A check for each option. A name without a check is not an option. */
 export type OptionChecks<Options> = {
   readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
 }
@@ -72,7 +72,7 @@ export function aClock(_name: string, clock: unknown): void {
 
 export function anything(): void {}
 
-/** Throws for a name that is not known, and suggests the one that was probably meant. */
+/** Throws for a name that is not known, and suggests the name that was probably meant. */
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
   refuseList(prefix.slice(0, -1) || 'options', options, known)
   for (const name of Object.keys(options)) {
@@ -88,7 +88,7 @@ function isPart(part: string, whole: string): boolean {
   return part.length > 3 && whole.toLowerCase().includes(part.toLowerCase())
 }
 
-/** Returns the name that was probably meant: the closest one, if at most two characters differ. */
+/** Returns the name that was probably meant: the closest one, if at most two characters differ; otherwise undefined. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase()
   for (let changes = 0; changes <= Math.min(2, lower.length - 1); changes++) {
@@ -126,10 +126,10 @@ export function requireHandlerName(name: string, value: unknown): void {
 
 const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-/** @param secret Which secret to pass, in words for the error. */
+/** @param secret The secret to pass. Follows the word "Pass" in the error. */
 export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
-  const advice = `Pass ${secret}. If it is not set when this module loads, call this function on first use.`
+  const advice = `Pass ${secret}. If the secret is not available when your module loads, make this call later, on first use.`
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
@@ -144,7 +144,7 @@ export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
 }
 
-/** Returns a whole number from `least` to `most`. `most` defaults to the maximum wait of a timer. Throws for anything else. */
+/** Returns the value if it is a whole number from `least` to `most`; throws otherwise. `most` defaults to the maximum wait of a timer. */
 export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   const rule = `must be a whole number from ${least} to ${most}`
@@ -168,8 +168,8 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
 }
 
 /**
- * Returns the URL, which must be complete and contain nothing that cannot be sent to its server. Errors never show it, because it may hold
- * a token.
+ * Returns the URL, which must be complete and must not contain credentials or a fragment. Errors never show it, because it may contain a
+ * token.
  *
  * @param credentialsAdvice What to do instead of putting a user name and password in the URL, as a whole sentence.
  */
@@ -185,20 +185,20 @@ export function requireUrl(
     throw invalidOption(name, 'must be a full URL', url?.protocol ?? kindOf(value), advice)
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalidOption(name, 'must not contain a user name or a password', 'a URL with them', credentialsAdvice)
+    throw invalidOption(name, 'must not contain a user name or a password', undefined, credentialsAdvice)
   }
   if (url.hash !== '') {
-    throw invalidOption(name, 'must not contain a fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
+    throw invalidOption(name, 'must not contain a fragment', undefined, 'Remove the fragment, which is never sent.')
   }
   return url
 }
 
-/** Warns about a secret that looks as if it was read wrongly, but may be intended. Returns whether it warned. */
+/** Warns about a secret that was probably read wrongly, but may be intended. Returns whether it warned. */
 export function warnIfMisread(name: string, secret: string | null | undefined): boolean {
   if (typeof secret !== 'string') return false
   const suspicion = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
   if (suspicion === undefined) return false
-  const advice = 'Remove this where the secret is read, unless the other side has it too.'
+  const advice = 'If the other side does not use exactly the same text, correct the code that reads the secret.'
   process.emitWarning(`\`${name}\` is used exactly as given. ${suspicion}. ${advice}`, { code: 'HOOKLINE_SECRET' })
   return true
 }

@@ -1,4 +1,4 @@
-/** Lets code that reads the time or waits get its clock as an argument. */
+/** Defines the clock that is passed to code that reads the time or waits, so that tests can control the time. */
 
 /** A clock, with timers. Tests pass a manual clock. */
 export interface Clock {
@@ -9,7 +9,7 @@ export interface Clock {
    * durations.
    */
   monotonic(): number
-  /** Calls `callback` once, `ms` milliseconds from now. Returns the handle for {@link clearTimeout}. */
+  /** Calls `callback` once, after `ms` milliseconds. Returns the handle for {@link Clock.clearTimeout}. */
   setTimeout(callback: () => void, ms: number): unknown
   /** Cancels a timer; does nothing if it has already fired. */
   clearTimeout(timer: unknown): void

@@ -1,12 +1,12 @@
-/** Explains errors of connections: their class, what is wrong, and what to do about it. */
+/** Explains connection errors: their kind, what is wrong, and what to do. */
 
 import { describeError } from '../protocol/error.ts'
 
 /** Why an attempt got no complete response. */
 export type AttemptError =
-  /** There was no complete response within 5 seconds, including the time to connect. */
+  /** There was no complete response in time, including the time to connect. A sender waits 5 seconds. */
   | 'timeout'
-  /** The certificate has expired, is for another name, or cannot be verified. */
+  /** The TLS handshake failed, or the certificate has expired, is for another host, or cannot be verified. */
   | 'tls'
   /** The certificate is self-signed. No byte of the request was sent. */
   | 'self_signed'
@@ -16,9 +16,9 @@ export type AttemptError =
   | 'refused'
   /** The connection ended before the response was complete. */
   | 'reset'
-  /** The response was not HTTP, or did not end within its limits. */
+  /** The response was not HTTP, or was longer than its limits. */
   | 'http'
-  /** The server sent `100 Continue` or `101 Switching Protocols`, which nothing had asked for. */
+  /** The server sent `100 Continue` or `101 Switching Protocols`, although the request did not ask for it. */
   | 'unexpected_continue'
   /** The address is private and `allowPrivateAddresses` is false. No byte was sent. */
   | 'private_address'
@@ -27,7 +27,7 @@ export type AttemptError =
 
 export interface Explanation {
   readonly error: AttemptError
-  /** The code of the error, or else its name; never text that a server wrote. */
+  /** The code of the error or, if it has none, its name. Never a text that a server wrote. */
   readonly code: string
   readonly rule: string
   /** The value or the state that was found instead. May quote the server. */
@@ -67,7 +67,7 @@ function textOf(error: unknown, code: string): string {
 
 type Kind = readonly [pattern: RegExp, error: AttemptError, rule: string, advice: string, found?: string]
 
-/** The kinds of errors, by their codes. The first one that fits applies. */
+/** The kinds of errors, by their codes. The first entry whose pattern matches applies. */
 const KINDS: readonly Kind[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT/,
@@ -110,7 +110,7 @@ const KINDS: readonly Kind[] = [
     'Use a host that the certificate names, or install a certificate for this host on the server.',
   ],
   [
-    // UNSPECIFIED is, for instance, the code for weak keys and digests.
+    // UNSPECIFIED is the code for weak keys and digests, for example.
     /^(CERT_|CRL_|ERROR_IN_|INVALID_|PATH_LENGTH|UNSPECIFIED$|OUT_OF_MEM$)/,
     'tls',
     'The certificate must be usable for TLS',
@@ -143,9 +143,9 @@ const KINDS: readonly Kind[] = [
   [
     /^UND_ERR_SOCKET: bad/,
     'unexpected_continue',
-    'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
-    'Turn this off on the server.',
-    'such a response',
+    'The server must send `100 Continue` or `101 Switching Protocols` only when the request asks for it',
+    'Configure the server not to send such responses.',
+    'an informational response',
   ],
   [
     /^(HOOKLINE_RESPONSE_TOO_LONG|UND_ERR_HEADERS_OVERFLOW)/,

@@ -1,4 +1,7 @@
-/** Opens the connections of a sender and a client. Certificates are verified on every connection, whatever the environment says. */
+/**
+ * Opens the connections of a sender and a client. Certificates are verified on every connection, whatever the
+ * environment variables say.
+ */
 
 import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type TLSSocket } from 'node:tls'
@@ -11,12 +14,12 @@ export interface ConnectorOptions {
   readonly ca: readonly string[] | undefined
   readonly timeoutMs: number
   /**
-   * How long to try each address of a host name, in milliseconds. The last address gets all of the remaining time. Default: 1000, or a
-   * fifth of `timeoutMs` if that is less.
+   * How long to try each address of a host name, in milliseconds. The last address gets all of the remaining time.
+   * Default: 1000, or a fifth of `timeoutMs` if that is less.
    */
   readonly addressTimeoutMs?: number | undefined
   readonly responseLimit: number
-  /** Ends every connection when it fires, including those that are being opened. */
+  /** Closes every connection when it aborts, including connections that are being opened. */
   readonly signal?: AbortSignal | undefined
   readonly lookup?: LookupFunction | undefined
 }
@@ -33,7 +36,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   requireCertificates()
   const connect = buildConnector({
     rejectUnauthorized: true, // Verifies even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
-    maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
+    maxCachedSessions: 0, // No TLS session is resumed, because a resumed TLS 1.2 session has no certificate to check.
     timeout: timeoutMs,
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     allowH2: false,
@@ -52,14 +55,14 @@ export function createConnector(options: ConnectorOptions): Connector {
   }
 }
 
-/** How many bytes may arrive for each byte of a body. A byte that is sent as a chunk of its own takes six. */
+/** How many bytes may arrive for each byte of a body. A byte that is sent as a separate chunk takes six bytes. */
 const BYTES_PER_BODY_BYTE = 8
 
 const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
 /**
- * Ends a connection that exceeds the limit twice without a request in between, because undici limits neither informational responses
- * nor the bytes between chunks.
+ * Ends a connection that exceeds the limit twice without a request in between, because undici limits neither
+ * informational responses nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
   // The numbers of bytes at the last check.

@@ -20,13 +20,14 @@ interface Waiting extends Deadline {
 }
 
 /**
- * Creates deadlines that pass `ms` after they are set. Hot path: a timer for each request cost a node:http server about 6 % of its
- * processor time (bench/METHOD.md). The one timer is set for the oldest deadline. The timer still fires if that deadline is cleared, but
- * keeps the process alive only while a deadline is set.
+ * Creates deadlines that pass `ms` milliseconds after they are set. They share one timer: a timer for each request cost a node:http server
+ * about 6 % of its processor time (bench/METHOD.md). The timer is set for the oldest deadline. It still fires if that deadline is cleared,
+ * but keeps the process alive only while a deadline is set.
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
   if (isWorkerd()) return createSeparateDeadlines(ms, clock)
-  const ends: Waiting = { at: 0, pass() {} } // Closes the ring: `next` is the deadline that passes first, `previous` the last.
+  // Closes the ring: `next` is the deadline that passes first, `previous` the one that passes last.
+  const ends: Waiting = { at: 0, pass() {} }
   ends.previous = ends
   ends.next = ends
   let timer: { readonly ref?: () => void; readonly unref?: () => void } | undefined
@@ -35,7 +36,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
     timer = clock.setTimeout(passDue, leftMs) as object
   }
 
-  /** Passes the deadlines that are due, and sets the timer for the next one. */
+  /** Calls `pass` of the deadlines that are due, and sets the timer for the next deadline. */
   function passDue(): void {
     const now = clock.monotonic()
     for (let { next } = ends; next !== undefined && next !== ends; next = ends.next) {
@@ -67,8 +68,8 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Creates deadlines with a timer each, because workerd would end a shared timer with the request that set it. `since` is ignored, because
- * the workerd clock stands still while code runs.
+ * Creates deadlines that each have their own timer, because workerd would end a shared timer with the request that set it. `since` is
+ * ignored, because the workerd clock stands still while code runs.
  */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
   return {
@@ -78,9 +79,9 @@ function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Takes a deadline out of the ring; does nothing for a deadline that is not in it. Clears the links of the deadline: a dead object in the
- * old generation of the garbage collector keeps alive whatever it points to, so one cleared deadline would keep all later ones. A Set has
- * the same problem: each table that it outgrows keeps the next one alive.
+ * Removes a deadline from the ring; does nothing for a deadline that is not in it. Clears the links of the deadline, so that the garbage
+ * collector can free later deadlines: a dead object in its old generation keeps alive whatever it points to. A Set has the same problem:
+ * each table that it outgrows keeps the next one alive.
  */
 function remove(deadline: Waiting): void {
   const { previous, next } = deadline

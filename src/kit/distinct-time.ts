@@ -2,10 +2,10 @@
 
 import type { Clock } from './clock.ts'
 
-/** The latest time of each key, for each clock. The Map is ordered by when each key was last set. */
+/** The latest time of each key, for each clock. The keys of the Map are in the order in which they were last set. */
 const clocks = new WeakMap<Clock, Map<string, number>>()
 
-/** Returns the time of the clock, or a later one if the key has had that time already. */
+/** Returns the time of the clock, or a later time if the key already has that time. */
 export function distinctTime(clock: Clock, key: string): number {
   const latest = clocks.get(clock) ?? new Map<string, number>()
   clocks.set(clock, latest)

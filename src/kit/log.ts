@@ -1,6 +1,6 @@
 /**
- * The log: one line for each thing that went wrong, to a logger or the console. Lines are limited in number, escaped, and hold no content
- * of messages.
+ * Writes log lines to a logger or the console, one for each problem. Lines are limited in number, escaped, and contain no content of
+ * messages.
  */
 
 import { HooklineError } from '../protocol/error.ts'
@@ -9,7 +9,7 @@ import { requireMethods } from './checks.ts'
 import { type Clock, unref } from './clock.ts'
 import { createWarning, escaped } from './warning.ts'
 
-/** Receives the lines of Hookline's log. Pass pino, or any object with the same methods. */
+/** Receives the lines that Hookline logs. Pass pino, or any object with the same methods. */
 export interface Logger {
   error(fields: object, text: string): unknown
   warn(fields: object, text: string): unknown
@@ -30,7 +30,7 @@ export interface Log {
   /** Whether lines are discarded, because a callback receives the errors instead. */
   readonly isSilent: boolean
   write(line: Line): void
-  /** Writes how many lines have been left out so far. The log also does this at the end of each minute. */
+  /** Writes how many lines have been left out so far. The log also does this at the end of each period of a minute. */
   flush(): void
 }
 

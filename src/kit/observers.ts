@@ -10,7 +10,7 @@ export type EventOf<Observer, Name extends keyof Observer> =
 
 export class Observers<Observer extends object> {
   readonly clock: Clock
-  /** This list; undefined while it has no observer, so that callers prepare nothing in vain. */
+  /** This object while it has an observer; otherwise undefined, so that callers do not create events in vain. */
   current: Observers<Observer> | undefined
   readonly #methods: readonly (keyof Observer & string)[]
   readonly #internal: Observer | undefined

@@ -1,4 +1,7 @@
-/** Sends one POST request through an undici dispatcher, for the sender, the client and the command. Imports only the types of undici. */
+/**
+ * Sends one POST request through an undici dispatcher, for the sender, the client and the command. Imports only the
+ * types of undici.
+ */
 
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -15,7 +18,7 @@ export interface PostRequest {
   readonly origin: string
   readonly path: string
   readonly method?: string
-  /** Header names and values in alternation, or values by name. */
+  /** A list in which names and values alternate, or an object with a value for each name. */
   readonly headers: readonly string[] | Readonly<Record<string, string>>
   /** Bytes, or a stream, which is sent in chunks without a length. */
   readonly body: Uint8Array | Readable
@@ -69,8 +72,8 @@ export function post(
 }
 
 /**
- * The handler whose methods undici calls. Hot path: `request()` of undici creates a stream for each response, and an AbortSignal for
- * each request is expensive.
+ * The handler whose methods undici calls. It is used for speed: `request()` of undici creates a stream for each
+ * response, and an AbortSignal for each request is expensive.
  */
 class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   /** Whether `post` has returned this object to the caller. Until then, `done` is not called. */
@@ -103,7 +106,7 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: unknown, status: number, headers: ResponseHeaders): void {
-    this.#status = status // Informational responses may come first; the last one counts.
+    this.#status = status // Informational responses may come first; the last response counts.
     this.#headers = headers
   }
 
@@ -141,7 +144,7 @@ class PostHandler implements PendingPost, Dispatcher.DispatchHandler {
   }
 }
 
-/** @param found What happened. Follows the word "Got" in the error. */
+/** @param found The phase in which the time ran out. Follows the word "Got" in the error. */
 function timeout(found: string): Error {
   return Object.assign(new Error(found), { code: 'ETIMEDOUT' })
 }

@@ -11,7 +11,7 @@ import { createDeadlines } from './deadlines.ts'
 import { type PostRequest, post, type ResponseHeaders } from './post.ts'
 import { Pool } from './undici.ts'
 
-/** A complete response, or what went wrong. */
+/** A complete response, or the error that occurred instead. */
 export interface Exchange {
   /** The status of the response; undefined when `error` is set. */
   readonly status?: number
@@ -29,13 +29,13 @@ interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'res
   readonly isChunked?: boolean
 }
 
-/** The time from connecting to the last byte, as for the destination ("Outbound event delivery", Errors). */
+/** The maximum time from connecting to the last byte, in milliseconds, as for a destination ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
 /** The maximum size of a response, in bytes, for any request. */
 const MAX_RESPONSE_BYTES = 5_000_000
 
-/** Connects as a sender does: a self-signed certificate is refused, whatever the environment and the machine say. */
+/** Connects as a sender does: a self-signed certificate is refused, even if the environment or the machine trusts it. */
 const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
 
 export function createPoster({ origin, pathname, search, protocol, host, hostname, port }: URL, connections = 1) {
@@ -43,7 +43,10 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
   const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
 
   return {
-    /** Never rejects: an abort ends the exchange with an error. A stream is sent in chunks, unless the headers have a `Content-Length`. */
+    /**
+     * Posts a request. Never rejects: an abort ends the exchange with an error. A stream is sent in chunks, unless the headers have a
+     * `Content-Length`.
+     */
     post: (
       body: Uint8Array | Readable,
       headers: PostRequest['headers'],
@@ -62,7 +65,9 @@ export function createPoster({ origin, pathname, search, protocol, host, hostnam
         if (signal?.aborted) abort()
         else signal?.addEventListener('abort', abort)
       }),
-    /** Connects, with TLS for https, and sends nothing. Resolves to the reason if that fails or takes more than 5 seconds. */
+    /**
+     * Connects, with TLS for https, and sends nothing. Resolves to the explanation of the error if this fails or takes more than 5 seconds.
+     */
     reach: () =>
       new Promise<ReturnType<typeof explainConnectionError> | undefined>((resolve) => {
         const target = { protocol, host, hostname, port: port || (protocol === 'https:' ? '443' : '80') }

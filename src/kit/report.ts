@@ -12,12 +12,15 @@ export interface ReportOptions<Request> {
   readonly logger?: Logger | undefined
 }
 
-/** Reports an error. `line` replaces parts of the log line; null means that no line is written. Never throws, and waits for nothing. */
+/**
+ * Reports an error. The fields of `line` replace those of the log line; null means that no line is written. Never throws, and waits for
+ * nothing.
+ */
 export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line> | null) => void
 
 /**
- * Checks `onError` and `logger`, and creates the function that reports to both. With `onError` and no `logger`, no lines are written. There
- * is never a line for `shutting_down`, because the sender will retry.
+ * Checks `onError` and `logger`, and creates the function that reports to both. With `onError` and no `logger`, no lines are written. No
+ * line is ever written for `shutting_down`, because the sender will retry.
  */
 export function createReport<Request>(
   { onError, logger }: ReportOptions<Request>,

@@ -1,4 +1,4 @@
-/** Decides whether to make another attempt after a response, and when: one rule for the sender and the client. */
+/** Decides whether to make another attempt after a response, and when. The sender and the client share these rules. */
 
 /**
  * Returns whether another attempt may succeed after a response with this status: 408, 429 or any 5xx ("Outbound event delivery", Errors).

@@ -1,4 +1,4 @@
-/** Checks the runtime that sending needs. This is a file of its own in the package, because the check must run before undici is loaded. */
+/** Checks the runtime that sending needs. This is a separate file of the package, because the check must run before undici is loaded. */
 
 import { isWorkerd } from './workerd.ts'
 
@@ -6,7 +6,10 @@ import { isWorkerd } from './workerd.ts'
 const MIN_NODE = '22.19'
 
 /**
- * @throws Error on an older Node.js. Bun and workerd are not checked: they report a Node.js version that they imitate.
+ * Requires a Node.js version that undici supports. Bun and workerd are not checked, because they report a Node.js version that they
+ * imitate.
+ *
+ * @throws Error on an older Node.js.
  */
 export function requireNode({ node, bun }: NodeJS.ProcessVersions = process.versions): void {
   if (bun || isWorkerd() || node.localeCompare(MIN_NODE, 'en', { numeric: true }) >= 0) return
@@ -16,7 +19,9 @@ export function requireNode({ node, bun }: NodeJS.ProcessVersions = process.vers
 requireNode()
 
 /**
- * @throws TypeError on workerd, whose sockets do not expose the certificate of a server.
+ * Requires a runtime whose sockets expose the certificate of a server.
+ *
+ * @throws TypeError on workerd, whose sockets do not expose it.
  */
 export function requireCertificates(): void {
   if (!isWorkerd()) return

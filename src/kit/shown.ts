@@ -10,9 +10,10 @@ const HARMLESS = new Set(
 )
 
 /**
- * Returns the value of a header, or undefined if it may hold a secret: only headers that are known to be harmless are shown.
+ * Returns the value of a header, or undefined if the value may be secret. Only headers that are known to be harmless are shown.
  *
- * @param isVerified Whether the signature of the request is right. A wrong signature may be the secret itself, pasted into the wrong field.
+ * @param isVerified Whether the signature of the request is valid. An invalid signature is not shown, because it may be the secret itself,
+ *   pasted into the wrong field.
  */
 export function shownHeader(name: string, value: string, isVerified = false): string | undefined {
   const known = name.toLowerCase()

@@ -1,8 +1,8 @@
 /** A list whose slots are reused. */
 
 /**
- * Creates an empty list. Hot path: replaces a Set or a Map, each of whose tables, once outgrown, keeps its contents and the next table
- * alive (bench/METHOD.md).
+ * Creates an empty list. It replaces a Set or a Map on a hot path: each table that a Set or a Map has outgrown keeps its contents and the
+ * next table alive (bench/METHOD.md).
  */
 export function createSlots<T>() {
   const items: (T | undefined)[] = []

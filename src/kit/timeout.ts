@@ -27,7 +27,7 @@ export async function waitUnlessAborted(ms: number, clock: Clock, signal?: Abort
   signal?.removeEventListener('abort', stop)
 }
 
-/** Creates a list of waits for an engine, timed by the machine's clock. All of them can be ended at once, when the queue closes. */
+/** Creates a list of waits for an engine, timed by the machine's clock. When the queue closes, all of the waits can be ended at once. */
 export function createPending() {
   const rejects = new Set<(error: Error) => void>()
   return {

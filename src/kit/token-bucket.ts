@@ -1,8 +1,8 @@
-/** A rate limit by tokens: pure policy, numbers in and out. */
+/** Limits a rate with a token bucket. */
 
 /** Limits the rate of events: each event removes a token. Times are in milliseconds, on the monotonic clock. */
 export interface TokenBucket {
-  /** Returns the number of tokens in the bucket. */
+  /** Returns the number of whole tokens in the bucket. */
   count(now: number): number
   /** Returns the time at which the next token is available. */
   nextAt(now: number): number
@@ -11,7 +11,11 @@ export interface TokenBucket {
 
 export const UNLIMITED: TokenBucket = { count: () => Number.POSITIVE_INFINITY, nextAt: (now) => now, take() {} }
 
-/** Creates a full bucket. @param forMs The bucket holds as many tokens as are added in this many milliseconds, but at least one. */
+/**
+ * Creates a full bucket.
+ *
+ * @param forMs The bucket holds as many tokens as are added in this many milliseconds, but at least one.
+ */
 export function createTokenBucket(perSecond: number, forMs = 100): TokenBucket {
   const capacity = Math.max(1, (perSecond * forMs) / 1_000)
   let tokens = capacity

@@ -4,8 +4,8 @@ import { X509Certificate } from 'node:crypto'
 import { hasMethods, invalidOption, kindOf } from './checks.ts'
 
 /**
- * Reads `ca`, the text or bytes of one or more PEM files, as certificates. Throws for a certificate that cannot be read: Node.js would skip
- * it without an error, and then refuse every server.
+ * Reads `ca`, the text or bytes of one or more PEM files, as certificates. Throws for a certificate that cannot be
+ * read, because Node.js would skip it without an error, and then refuse every server.
  */
 export function readCertificates(ca: unknown): readonly string[] | undefined {
   if (ca === undefined) return undefined
@@ -30,6 +30,8 @@ function splitCertificates(file: unknown): readonly string[] {
 }
 
 /**
+ * Checks the option `dispatcher`.
+ *
  * @param others For each option that has no effect with a dispatcher, whether it is set.
  */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {

@@ -1,11 +1,11 @@
-/** Process warnings about functions of the developer that failed: limited in number and escaped, like the lines of the log. */
+/** Emits process warnings about functions of the developer that failed. The warnings are limited in number and escaped, like log lines. */
 
 import { describeError } from '../protocol/error.ts'
 import { escaped } from '../protocol/show-text.ts'
 
 export { escaped }
 
-/** Warns that the function failed. Gets the value that the function threw, and never throws itself. */
+/** Warns that a function failed. Gets the value that the function threw, and never throws itself. */
 export type WarnOfFailure = (failure: unknown) => void
 
 /** The maximum number of warnings per minute. Without a limit, strangers whose requests make the function fail could fill the disk. */
@@ -13,7 +13,7 @@ const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500
 
-/** Creates the function that warns about one function, by its name and with a code. */
+/** Creates a function that warns each time the function `name` has failed. */
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
   let count = 0
