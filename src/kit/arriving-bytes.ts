@@ -23,7 +23,7 @@ export class ArrivingBytes {
     this.size += piece.length
   }
 
-  /** Returns all bytes, and keeps none. A single piece is returned without being copied. */
+  /** Returns all bytes, and removes them from this object. A single piece is returned without being copied. */
   take(): Buffer {
     this.#endJoining()
     const [first = NOTHING, ...others] = this.#pieces.splice(0)

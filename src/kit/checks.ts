@@ -15,7 +15,7 @@ export function invalidOption(name: string, rule: string, found: string | undefi
   return new TypeError(`\`${name}\` ${rule}.${got} ${advice}`)
 }
 
-/** Shows a value in an error: short, and on one line. Must not be used for secrets, write keys and URLs: use {@link kindOf}. */
+/** Shows a value in an error: short, and on one line. Secrets, write keys and URLs must not be shown: use {@link kindOf} for them. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 40 ? `a string of ${value.length} characters` : quote(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
@@ -121,12 +121,16 @@ export function requireHandlerName(name: string, value: unknown): void {
   requireText(name, value, 'crm')
   if (HANDLER_NAME.test(value)) return
   const rule = 'must consist of 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
-  throw invalidOption(name, rule, show(value), `Pass, for example, 'crm'.`)
+  throw invalidOption(name, rule, show(value), "Pass a name such as 'crm'.")
 }
 
 const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-/** @param secret The secret to pass. Follows the word "Pass" in the error. */
+/**
+ * Checks a secret. The error does not show it.
+ *
+ * @param secret The secret to pass. Follows the word "Pass" in the error.
+ */
 export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
   const advice = `Pass ${secret}. If the secret is not available when your module loads, make this call later, on first use.`
@@ -168,10 +172,10 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
 }
 
 /**
- * Returns the URL, which must be complete and must not contain credentials or a fragment. Errors never show it, because it may contain a
- * token.
+ * Returns the URL, which must be complete and must not contain credentials or a fragment. Errors never show the URL, because it may contain
+ * a token.
  *
- * @param credentialsAdvice What to do instead of putting a user name and password in the URL, as a whole sentence.
+ * @param credentialsAdvice How to pass credentials other than in the URL, as a whole sentence.
  */
 export function requireUrl(
   name: string,
@@ -182,13 +186,13 @@ export function requireUrl(
   const url = typeof value === 'string' ? URL.parse(value) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const advice = `Pass a URL that begins with http:// or https://, for example '${example}'.`
-    throw invalidOption(name, 'must be a full URL', url?.protocol ?? kindOf(value), advice)
+    throw invalidOption(name, 'must be a full URL', url === null ? kindOf(value) : show(url.protocol), advice)
   }
   if (url.username !== '' || url.password !== '') {
     throw invalidOption(name, 'must not contain a user name or a password', undefined, credentialsAdvice)
   }
   if (url.hash !== '') {
-    throw invalidOption(name, 'must not contain a fragment', undefined, 'Remove the fragment, which is never sent.')
+    throw invalidOption(name, 'must not contain a fragment', undefined, 'Remove the # and everything after it, which is never sent.')
   }
   return url
 }

@@ -2,7 +2,7 @@
 
 import { describeError } from '../protocol/error.ts'
 
-/** Why an attempt got no complete response. */
+/** The reason why an attempt got no complete response. */
 export type AttemptError =
   /** There was no complete response in time, including the time to connect. A sender waits 5 seconds. */
   | 'timeout'
@@ -20,7 +20,7 @@ export type AttemptError =
   | 'http'
   /** The server sent `100 Continue` or `101 Switching Protocols`, although the request did not ask for it. */
   | 'unexpected_continue'
-  /** The address is private and `allowPrivateAddresses` is false. No byte was sent. */
+  /** The address is private and `allowPrivateAddresses` is false. No byte of the request was sent. */
   | 'private_address'
   /** The sender was closed before the response was complete. */
   | 'closed'
@@ -30,7 +30,7 @@ export interface Explanation {
   /** The code of the error or, if it has none, its name. Never a text that a server wrote. */
   readonly code: string
   readonly rule: string
-  /** The value or the state that was found instead. May quote the server. */
+  /** The value or the state that was found. May quote the server. */
   readonly found: string
   readonly advice: string
 }

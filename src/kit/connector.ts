@@ -25,8 +25,8 @@ export interface ConnectorOptions {
 }
 
 /**
- * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts
- * them ("Outbound event delivery", Authentication 4).
+ * Creates a connector that refuses untrusted certificates. It refuses self-signed certificates even when `ca` or the
+ * machine trusts them ("Outbound event delivery", Authentication 4).
  */
 export function createConnector(options: ConnectorOptions): Connector {
   const { ca, timeoutMs, responseLimit, lookup, signal } = options
@@ -61,8 +61,8 @@ const BYTES_PER_BODY_BYTE = 8
 const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
 /**
- * Ends a connection that exceeds the limit twice without a request in between, because undici limits neither
- * informational responses nor the bytes between chunks.
+ * Closes a connection on which more bytes than the limit arrive twice without a request in between. This is needed
+ * because undici limits neither informational responses nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
   // The numbers of bytes at the last check.

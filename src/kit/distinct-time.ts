@@ -1,4 +1,4 @@
-/** Timestamps that never repeat for the same key. */
+/** Returns timestamps that never repeat for the same key. */
 
 import type { Clock } from './clock.ts'
 
@@ -10,7 +10,7 @@ export function distinctTime(clock: Clock, key: string): number {
   const latest = clocks.get(clock) ?? new Map<string, number>()
   clocks.set(clock, latest)
   const now = clock.now()
-  // Forgets the keys whose time has passed, oldest first.
+  // Forgets the keys whose time has passed, the oldest first.
   for (const [other, time] of latest) {
     if (time >= now) break
     latest.delete(other)

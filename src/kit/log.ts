@@ -27,10 +27,10 @@ export interface Line {
 
 /** Writes lines. Never throws. */
 export interface Log {
-  /** Whether lines are discarded, because a callback receives the errors instead. */
+  /** Whether lines are discarded because a callback receives the errors instead. */
   readonly isSilent: boolean
   write(line: Line): void
-  /** Writes how many lines have been left out so far. The log also does this at the end of each period of a minute. */
+  /** Writes how many lines have been left out so far. The log does the same one minute after the first line of a code. */
   flush(): void
 }
 

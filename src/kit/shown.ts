@@ -1,4 +1,4 @@
-/** Decides which parts of the head of a request or a response people may see. */
+/** Decides which parts of the head of a request or a response may be shown. */
 
 const HARMLESS = new Set(
   `accept accept-charset accept-encoding accept-language accept-ranges access-control-allow-headers access-control-allow-methods

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from './clock.ts'
 
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
-/** Resolves as the promise does, or to TIMED_OUT if that takes longer. The work behind the promise continues. */
+/** Settles as the promise does, or resolves to TIMED_OUT after `ms` milliseconds. The work behind the promise continues. */
 export async function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown
   const timedOut = new Promise<typeof TIMED_OUT>((resolve) => {
@@ -17,7 +17,7 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clo
   }
 }
 
-/** Waits for some time, or until the signal aborts. Resolves in both cases, so the caller must check the signal. */
+/** Waits for `ms` milliseconds, or until the signal aborts. Resolves in both cases, so the caller must check the signal. */
 export async function waitUnlessAborted(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return
   const { promise: aborted, resolve } = Promise.withResolvers<void>()

@@ -37,12 +37,12 @@ function splitCertificates(file: unknown): readonly string[] {
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
   if (!hasMethods(dispatcher, ['dispatch'])) {
-    const advice = 'Pass an undici dispatcher, for example new ProxyAgent(url).'
-    throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
+    const advice = 'Pass a dispatcher, for example new ProxyAgent(url).'
+    throw invalidOption('dispatcher', 'must be an undici dispatcher', kindOf(dispatcher), advice)
   }
   for (const [other, isSet] of Object.entries(others)) {
     if (!isSet) continue
     const rule = `cannot be combined with \`${other}\`, because a dispatcher opens its own connections`
-    throw invalidOption('dispatcher', rule, undefined, 'Remove one of the two.')
+    throw invalidOption('dispatcher', rule, undefined, 'Remove one of the two options.')
   }
 }

@@ -163,7 +163,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     if (options.maxPerSecond !== undefined) this.#store.limit?.(options.maxPerSecond)
     this.#store.onChange?.(this.#worker.wake)
     this.#followMarks()
-    // Without this, the handler would run in the async context of the push that wakes the worker.
+    // Without `bind`, the handler would run in the async context of the push that wakes the worker.
     this.#worker.start(AsyncLocalStorage.bind(handle), options)
     return this.#worker.wake
   }
@@ -220,7 +220,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly forget: Queue['forget'] = async (matches) => {
     requireFunction('matches', matches)
     const forgotten = await forget(this.#stored, matches)
-    this.#worker.wake() // A drain may be waiting for the jobs that were just deleted.
+    this.#worker.wake() // A call of `drain` may be waiting for the jobs that were just deleted.
     return forgotten
   }
 
@@ -230,7 +230,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
     return this.#closing
   }
 
-  /** Closes the queue within a second after the grace period, even if a durable store no longer answers. */
+  /** Closes the queue within a second after the grace period, even if a durable store no longer responds. */
   async #close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = this.#clock.monotonic() + graceMs + RELEASE_MS
     this.#retention.close()

@@ -141,7 +141,11 @@ function createSeals(name: string, options: EncryptionOptions) {
   }
 }
 
-/** @throws TypeError that names the option. */
+/**
+ * Reads the encryption options of a queue. Returns undefined without options.
+ *
+ * @throws TypeError that names the option.
+ */
 export function readSeals(name: string, options: EncryptionOptions | undefined): Seals | undefined {
   return options === undefined ? undefined : createSeals(name, options)
 }
@@ -168,7 +172,7 @@ function readKey(name: string, given: EncryptionKey): Key {
   const { id, key } = given
   if (typeof id !== 'string' || !/^[\w.:/-]{1,40}$/.test(id)) {
     const rule = 'must consist of 1 to 40 of the characters A-Za-z0-9._:/-'
-    throw invalidOption(`${name}.id`, rule, show(id), "Pass, for example, '2026-11'.")
+    throw invalidOption(`${name}.id`, rule, show(id), "Pass an id such as '2026-11'.")
   }
   const head = Buffer.from([SEALED, VERSION, id.length, ...Buffer.from(id)])
   if (typeof key === 'function') return { id, head, readKey: key }

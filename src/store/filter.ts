@@ -6,7 +6,7 @@ import type { ReceivedMessage } from '../protocol/message.ts'
 import { isObject } from '../protocol/parse.ts'
 import { isMessageType, RECEIVED_TYPES } from '../protocol/type-table.ts'
 
-/** A value to compare a field of a message with. */
+/** A value with which a field of a message is compared. */
 export type FieldValue = string | number | boolean | null
 
 /** Selects the messages of an inbox that match every given condition. */
@@ -38,7 +38,11 @@ export const MESSAGE_FILTERS = [
   'where',
 ] as const satisfies (keyof MessageFilter)[]
 
-/** @throws TypeError that names the filter. */
+/**
+ * Checks the conditions of a filter.
+ *
+ * @throws TypeError that names the condition.
+ */
 export function requireFilter(call: string, { since, until, type, event, userId, where }: MessageFilter): void {
   requireTime(`${call}: since`, since)
   requireTime(`${call}: until`, until)
@@ -49,7 +53,7 @@ export function requireFilter(call: string, { since, until, type, event, userId,
   if (type !== undefined) requireOneOf(`${call}: type`, type, RECEIVED_TYPES)
   if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
   if (event !== undefined && type !== undefined && type !== 'track') {
-    const advice = "Omit `type`, or pass 'track'."
+    const advice = "Omit `type`, or pass the type 'track'."
     throw invalidOption(`${call}: event`, 'selects only track messages', `type '${type}'`, advice)
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
@@ -58,7 +62,7 @@ export function requireFilter(call: string, { since, until, type, event, userId,
 
 function requireFields(name: string, where: unknown): void {
   if (!isObject(where) || Object.keys(where).length === 0) {
-    const advice = "Pass, for example, { 'properties.order_id': 42 }."
+    const advice = "Pass conditions such as { 'properties.order_id': 42 }."
     throw invalidOption(
       name,
       'must name at least one field and its value',

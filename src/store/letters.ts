@@ -34,7 +34,7 @@ export interface LettersOwner<Seen> {
   readonly reasonOf: (letter: DeadLetter) => string
   /** Returns the bytes of the message in the body of a job. */
   readonly bodyOf: (body: Uint8Array) => Uint8Array
-  /** All reasons, if they are known. */
+  /** All reasons, if the owner knows them. */
   readonly reasons?: readonly string[]
   /** The condition that only filters of this owner have. */
   readonly filter: 'handler' | 'url'
@@ -146,7 +146,8 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       const { limit, maxBytes } = readPage(page)
       const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
-      const hasFilter = Object.keys(others).length > 0 // With such conditions, full pages are read, because most letters may not match.
+      // If the page has other conditions, full pages are read, because most letters may not match.
+      const hasFilter = Object.keys(others).length > 0
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []
       let bytes = 0
@@ -168,7 +169,11 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
   }
 }
 
-/** @throws TypeError for a filter whose values are all undefined: a missing parameter must not select everything. */
+/**
+ * Requires ids or at least one condition: a filter whose values are all undefined must not select everything.
+ *
+ * @throws TypeError for any other value.
+ */
 function requireAny(call: string, filter: object): void {
   const isFilter = typeof filter === 'object' && filter !== null
   if (isFilter && Object.values(filter).some((value) => value !== undefined)) return

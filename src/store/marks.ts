@@ -31,7 +31,7 @@ export interface MarksOptions {
 export class Marks implements QueueMarks {
   readonly #store: MarkStore
   readonly #options: MarksOptions
-  /** When each mark ends, keyed by its digest. */
+  /** The time at which each mark ends, in milliseconds since the epoch, keyed by its digest. */
   #ends = new Map<string, number>()
   #version = 0
   #readAt = Number.NEGATIVE_INFINITY
@@ -68,7 +68,7 @@ export class Marks implements QueueMarks {
     await this.#readInOrder()
   }
 
-  /** Reads what has changed, unless the last read was less than a second ago. */
+  /** Reads the changes, unless the last read was less than a second ago. */
   async refresh(): Promise<void> {
     if (this.#options.clock.monotonic() - this.#readAt >= EVERY_MS) await this.#readInOrder()
   }
@@ -135,7 +135,11 @@ export class Marks implements QueueMarks {
   }
 }
 
-/** @throws TypeError for a queue without marks. */
+/**
+ * Returns the marks of a queue.
+ *
+ * @throws TypeError for a queue without marks.
+ */
 export function requireMarks({ marks }: Pick<Queue, 'marks'>, option: string): QueueMarks {
   if (marks !== undefined) return marks
   throw new TypeError(

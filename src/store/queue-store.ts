@@ -57,8 +57,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** Whether `push` can store jobs in a transaction of the caller. Default false: `push` is never called with a `db`. */
   readonly hasTransactions?: boolean
   /**
-   * Stores jobs: all of them or, if the call fails and the engine can undo it, none. Skips a job whose id belongs to a waiting job, a
-   * claimed job or a dead letter, or is in the dedupe window. The ids in one call are all different.
+   * Stores jobs. If the call fails, none of them should be stored, unless the engine cannot ensure this. Skips a job whose id belongs to a
+   * waiting job, a claimed job or a dead letter, or is in the dedupe window. The ids in one call are all different.
    *
    * @param options With a `db`, the jobs must exist if and only if its transaction commits. The store throws a TypeError for a `db` that it
    *   cannot use, and passes on errors from the database unchanged. The store need not limit how long such a push waits, because the caller

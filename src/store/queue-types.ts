@@ -30,8 +30,8 @@ export interface PushOptions {
    * Your own transaction in the database of the queue. The jobs exist once the transaction commits; if it is rolled back, they never exist.
    * `pgBossQueue` accepts a `pg` client after `BEGIN`, or an object with a method `executeSql(text, values)` that resolves to `{ rows }`.
    * `sqliteQueue` accepts a node:sqlite `DatabaseSync` that has opened the file of the queue, after `BEGIN IMMEDIATE`. The other engines of
-   * Hookline refuse a push with `db`. If a statement fails, the push rejects with the error of the database: roll back the transaction
-   * then.
+   * Hookline refuse a push with `db`. If a statement fails, the push rejects with the error of the database. In that case, roll back the
+   * transaction.
    */
   readonly db?: object
 }
@@ -54,7 +54,7 @@ export interface ClaimedJob {
   readonly dueAt?: Date
   /**
    * The retry state: the bytes that a handler stored last for the next claim, in its outcome or through {@link SaveState}. Undefined if no
-   * handler stored any.
+   * handler has stored a retry state.
    */
   readonly retryState: Uint8Array | undefined
   /**
@@ -314,8 +314,9 @@ export interface CloseOptions {
 export interface Queue {
   /**
    * Reserves the queue for an inbox or for a destination. An inbox or a destination makes this call before any other. An engine that
-   * several processes share stores the use with the jobs. If the stored use is the other one, this call throws a HooklineError
-   * `queue_unavailable`, or each later call rejects with it. A queue that you use directly, without this call, accepts any jobs.
+   * several processes share stores the use with the jobs. If the jobs are already reserved for the other use, this call throws a
+   * HooklineError `queue_unavailable`, or each later call rejects with it. A queue that you use directly, without this call, accepts any
+   * jobs.
    *
    * @throws TypeError if this queue is reserved for the other use, or if another destination of this process uses the same jobs.
    */
@@ -354,8 +355,8 @@ export interface Queue {
   /**
    * Waits until the queue has no more work. This method is meant for tests. The queue of an inbox or a destination has no more work when
    * every message is complete or a dead letter, including messages that are to be retried. Retries come due by the clock of the queue, so
-   * advance a manual clock. A queue with your own worker has no more work when no job is due and this process has claimed none; jobs that
-   * come due later are ignored. Also resolves when the queue is closed.
+   * advance a manual clock. A queue with your own worker has no more work when no job is due and this process has claimed none. Jobs that
+   * come due later do not count then. The promise also resolves when the queue is closed.
    *
    * @throws TypeError (as a rejection) if the queue belongs to a receiver that was not started.
    */
@@ -381,10 +382,11 @@ export interface Queue {
   /** Whether a handler of the queue can complete its job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean
   /**
-   * Deletes every waiting job, log entry and dead letter for which `matches` returns true, and forgets their ids. This erases the data of a
-   * person, for example. Reads everything that is stored. A claimed job that matches is left to its handler, and counted as `active`.
+   * Deletes every waiting job, log entry and dead letter for which `matches` returns true, and forgets their ids. Use this to erase the
+   * data of a person, for example. Reads everything that is stored. A claimed job that matches is left to its handler, and counted as
+   * `active`.
    *
-   * @param matches Selects what is deleted. Must not throw.
+   * @param matches Selects the jobs, log entries and dead letters to delete. Must not throw.
    */
   forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
   /**

@@ -46,8 +46,8 @@ interface RunningJob<Claim> extends Held<Claim> {
   /** Whether a handler's transaction has completed the job. */
   isCommitted: boolean
   /**
-   * Resolves when recording has ended, to whether the outcome was recorded. Undefined until the handler has ended, or if the outcome was
-   * recorded synchronously.
+   * Resolves to whether the outcome was recorded, once no further attempt is made to record it. Undefined until the handler has ended, or
+   * if the outcome was recorded synchronously.
    */
   recording: Promise<boolean> | undefined
 }
@@ -77,8 +77,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * How many of the jobs count towards `concurrency`: those whose handlers run, and those whose completion is claiming the next job in the
-   * same call.
+   * How many of the jobs count towards `concurrency`. These are the jobs whose handlers run, and the jobs that are being completed in a
+   * call that also claims the next job.
    */
   get handling(): number {
     return this.#handling
@@ -158,7 +158,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     return { ...transaction, commit }
   }
 
-  /** Stores a retry state after the previous one, so that the last one wins. */
+  /** Stores a retry state after the previous one has been stored, so that the latest retry state is kept. */
   async #saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
     await before
     try {

@@ -42,7 +42,10 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #isClaiming = false
   #wasWokenMeanwhile = false
   #claiming: Promise<void> | undefined
-  /** Whether there was room for more jobs after the last claim. Stored, because asking `room` later may give a different answer. */
+  /**
+   * Whether there was room for more jobs after the last claim. The value is stored, because asking `room` later may give a different
+   * answer.
+   */
   #hasRoom = false
   #claimedThisTurn = 0
   /** How many times in a row the store has failed. */
@@ -97,7 +100,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
     if (isPaused !== wasPaused) this.wake()
   }
 
-  /** Resolves when this process holds no claims any more. */
+  /** Stops claiming. Resolves when this process holds no claims any more. */
   pause(): Promise<void> {
     if (this.#phase === 'closed') return Promise.resolve()
     this.#pauses.add('here')
@@ -199,7 +202,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #mayClaim(): boolean {
     if (this.#handle === undefined || this.#pauses.size > 0) return false
     if (this.#phase === 'open') return true
-    // Jobs that would be lost with the process are handled within the grace period.
+    // Jobs that would be lost at the end of the process are still handled during the grace period.
     return this.#phase === 'closing' && !this.#store.isDurable && !this.#graceEnd.signal.aborted
   }
 

@@ -64,7 +64,12 @@ export class Connection {
     this.#checkedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** @param since When the caller began to wait, which is earlier than now if a push has waited behind other pushes. */
+  /**
+   * Makes a call when the client is connected and the server has been checked.
+   *
+   * @param since When the caller began to wait, on the clock of `performance.now()`. This is earlier than now if a push has waited behind
+   *   other pushes.
+   */
   async call<T>(make: (engine: Engine) => Promise<T>, since: number = performance.now()): Promise<T> {
     const { name, timeoutMs } = this.#settings
     if (this.#isClosed) throw new HooklineError('shutting_down', `Queue ${name} is closed. Create a new queue.`)
@@ -153,11 +158,11 @@ const PUSH_AGAIN = 'Create a new queue and push again: jobs that were already st
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {
-    lazyConnect: true, // Creating a queue, as a module may do during a build, must not keep the process alive or need a Redis.
+    lazyConnect: true, // Creating a queue, as a module may do during a build, must not keep the process alive or need a running Redis.
     // A command whose caller has given up must not be sent later.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // A silent connection is closed, which ends all calls that wait for it.
+    // A silent connection is closed after this time, which ends all calls that wait for it.
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
     disconnectTimeout: 100, // A disconnect starts an ioredis timer that keeps the process alive this long.

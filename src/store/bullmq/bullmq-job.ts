@@ -14,8 +14,8 @@ interface Data {
 }
 
 /**
- * The claims of a job so far, as its BullMQ progress. A retry stores a new progress, and a dead letter has none. If a claim ends without an
- * outcome, the next claim continues from the stored progress.
+ * The progress of a BullMQ job, in which Hookline counts the claims of the job. A retry stores a new progress, and a dead letter has none.
+ * If a claim ends without an outcome, the next claim continues from the stored progress.
  */
 interface Progress {
   /** How many claims count so far. */

@@ -85,7 +85,7 @@ class BullmqStore implements Store {
    */
   #nextLimit = 1
   #freedStalledAt = Number.NEGATIVE_INFINITY
-  /** The timer that counts long claims. */
+  /** The timer after which long claims are counted. */
   #countTimer: unknown
   #reportUnreadable: OnUnreadable
   #limiter: Worker['opts']['limiter']
@@ -160,7 +160,7 @@ class BullmqStore implements Store {
     return this.#call(async ({ worker }) => {
       const result = await this.#noteIfLost(token, unlessRefused(job.moveToCompleted(null, token, true)))
       this.#held.delete(claim.id)
-      const [data, id] = result ?? [] // The next job; undefined if the claim was over or no job is due.
+      const [data, id] = result ?? [] // The next job. Both are undefined if the claim has ended or no job is due.
       return data ? this.#readAll([{ job: Job.fromJSON(worker, data, id), token }]) : []
     })
   }
@@ -237,7 +237,7 @@ class BullmqStore implements Store {
     this.#connection.announcePush()
   }
 
-  /** Makes jobs with expired leases wait again, a few times per lease. */
+  /** Makes jobs with expired leases wait again. Does so at most four times per lease. */
   async #freeStalled({ worker }: Engine): Promise<void> {
     const now = this.#clock.monotonic()
     if (now - this.#freedStalledAt < this.leaseMs / 4) return
@@ -246,8 +246,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Releases the jobs of claims whose answers were lost. No handler saw these jobs. Tries every token on every job, because BullMQ refuses
-   * the wrong tokens.
+   * Releases the jobs of claims whose answers were lost. No handler saw these jobs. Tries every token on every job, which is safe because
+   * BullMQ refuses a wrong token.
    */
   async #releaseLost({ queue, worker }: Engine): Promise<void> {
     if (this.#lostTokens.size === 0) return

@@ -344,7 +344,7 @@ class MemoryStore implements Store {
     }
   }
 
-  /** Drops the oldest entries of the log, and then the oldest dead letters, until there is room for this many more bytes. */
+  /** Drops the oldest entries of the log, and then the oldest dead letters, until this many more bytes fit. */
   #shrink(bytes: number): void {
     const { maxBytes, maxDeadLetters } = this.#settings
     for (const entry of this.#log.values()) {

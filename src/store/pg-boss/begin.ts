@@ -14,7 +14,7 @@ import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
  * the client is ended.
  */
 const ROLLBACK_MS = 500
-/** The longest time limit that PostgreSQL accepts, in milliseconds. */
+/** The maximum time limit that PostgreSQL accepts, in milliseconds. */
 const MAX_LIMIT_MS = 2 ** 31 - 1
 const ignore = (): void => {}
 
@@ -182,8 +182,8 @@ async function loadPg() {
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * Wraps a client for handlers. They can use the wrapped client only until the transaction ends, and the client stays open if a library
- * releases it. Handlers may send several queries at once, but `pg` should get one at a time, so each query waits here for the previous one.
+ * Wraps a client for handlers. Handlers can use the wrapped client only until the transaction ends, and a library that releases it has no
+ * effect. Handlers may send several queries at once, but `pg` should get one at a time, so each query waits here for the previous one.
  * Queries with a callback, and cursors, go to `pg` directly, and wait in its queue.
  */
 function guard(client: PoolClient) {

@@ -214,8 +214,8 @@ export class Connection {
   }
 
   /**
-   * The `stream` option of `pg`, which calls this method for each new connection. A closing queue opens no more connections, and `#sockets`
-   * can destroy the open ones.
+   * Serves as the `stream` option of `pg`, which calls this method for each new connection. A closing queue opens no more connections, and
+   * `#sockets` can destroy the open ones.
    */
   #createSocket(): Socket {
     if (this.#closing !== undefined) throw new Error(CLOSED)
@@ -239,8 +239,8 @@ export function limitsOf(statementMs: number, idleMs: number): string {
 }
 
 /**
- * Creates the sockets of a pool, and can destroy all of them. This is needed because a silent socket would block later calls, and keep the
- * process alive.
+ * Creates the sockets of a pool, and can destroy all of them. Otherwise, a silent socket would block later calls, and keep the process
+ * alive.
  */
 export function createSockets() {
   const openSockets = new Set<Socket>()
@@ -289,7 +289,7 @@ export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
   const found = cause.message.replace(/\.$/, '')
-  const advice = OBSERVER_ADVICE.get(found) ?? 'Check that PostgreSQL runs, can be reached and accepts the user.'
+  const advice = OBSERVER_ADVICE.get(found) ?? 'Check that PostgreSQL is running, can be reached and accepts the user.'
   const text = `Queue ${name}: a call to PostgreSQL failed: ${found}. ${advice}`
   return new HooklineError('queue_unavailable', text, { cause })
 }
@@ -300,7 +300,7 @@ const OBSERVER_ADVICE: ReadonlyMap<string, string> = new Map([
   ['pg-boss database requires migrations', 'Install the pg-boss version that the workers use.'],
 ])
 
-/** Returns whether a batch failed because of one of its jobs, so that the other jobs should be tried without it. */
+/** Returns whether a batch failed because of one of its jobs. If so, the other jobs are tried without it. */
 export function isFaultOfItems(error: unknown): boolean {
   return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
@@ -323,7 +323,7 @@ export function lapsed(name: string): HooklineError {
 }
 
 function redact(error: unknown): Error {
-  // If a host has several addresses and all of them refuse, the error that is reported has no message of its own.
+  // If a host has several addresses and all of them refuse, the error is an AggregateError without a message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return new Error(describeError(first))
   const code = codeOf(first)

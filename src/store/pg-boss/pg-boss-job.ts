@@ -12,13 +12,13 @@ interface Data {
   /** The time of the push, in microseconds since the epoch. Jobs that are claimed together are handled in this order. */
   readonly at: number
   readonly body: string
-  /** The first digit of the id of the job, because `findJobs` lists the jobs with one first digit at a time. */
+  /** The first hexadecimal digit of the id. `findJobs` lists the jobs in parts, with one first digit at a time. */
   readonly part: string
   /** The retry state of a job that was redriven. */
   readonly state?: string | undefined
 }
 
-/** A claimed job. The `retryCount` is passed to pg-boss with each call, so that pg-boss changes nothing once this attempt is over. */
+/** A claimed job. The `retryCount` is passed to pg-boss with each call, so that pg-boss changes nothing once this claim has ended. */
 export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
   readonly lane: string
@@ -39,7 +39,11 @@ export interface Pushed extends JobInsert<Data> {
   readonly id: string
 }
 
-/** @param at The time of the push, in microseconds since the epoch. */
+/**
+ * Converts a job for pg-boss.
+ *
+ * @param at The time of the push, in microseconds since the epoch.
+ */
 export function toPushed({ id, body, notBefore, group }: Job, at: number, clock: Clock): Pushed {
   const job = toInsert(id, body, at)
   if (notBefore !== undefined) job.startAfter = secondsUntil(notBefore, clock)
@@ -67,8 +71,10 @@ export function isOurs(job: FetchedJob<unknown>): job is FetchedJob<Data> {
 }
 
 /**
- * @param stored The note of earlier claims. If all of them lapsed, there is no note, and the time of the first claim is estimated from the
- *   leases.
+ * Converts a job that pg-boss has fetched to a claim.
+ *
+ * @param stored The note of earlier claims. If all earlier claims lapsed, there is no note, and the time of the first claim is estimated
+ *   from the leases.
  */
 export function toClaim(
   job: FetchedJob<unknown>,

@@ -22,7 +22,7 @@ interface Push {
   readonly since: number
 }
 
-/** The end of a claim without completion of its job. */
+/** The end of a claim whose job is not complete. */
 interface End {
   readonly claim: PgBossClaim
   readonly note: Note
@@ -75,7 +75,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   })
   readonly #ends = createBatcher<End>({
     send: (batch) => this.#unlessLapsed(batch, this.#endAll),
-    // How many round trips an end takes. All round trips of a batch must fit in the time limit.
+    // The weight of an end is the number of its round trips. All round trips of a batch must fit in the time limit.
     weigh: ({ reason }) => (reason === undefined ? 1 : 3),
     maxWeight: 20,
     concurrency: 2,
@@ -88,7 +88,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   #lookedForGroupsAt = Number.NEGATIVE_INFINITY
   /** The claims for which the answer to COMMIT was lost. They may or may not have been made. */
   #lostClaims: readonly PgBossClaim[] = []
-  /** Whether the last claim took all jobs that were due. */
+  /** Whether the last claim got all jobs that were due. */
   #claimedAllDue = false
 
   constructor(connection: Connection, settings: Settings) {
@@ -160,7 +160,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     claim.note = { ...claim.note, state: retryState }
     claim.isNoted = true
     return this.#unlessLapsed([claim], async (_claims, boss, db) => {
-      await this.#change('touch', [{ claim }], boss, db) // Checks that the claim is current, and locks its row.
+      await this.#change('touch', [{ claim }], boss, db) // Checks that the claim has not ended, and locks its row.
       await this.#notes.write(new Map([[claim.id, claim.note]]), db)
     })
   }
@@ -275,7 +275,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Changes claims in pg-boss, which skips claims that are over. If pg-boss skips any claim, this method throws, so that the transaction
+   * Changes claims in pg-boss, which skips claims that have ended. If pg-boss skips any claim, this method throws, so that the transaction
    * changes no claims.
    */
   async #change(
@@ -318,8 +318,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Changes claims. A single claim that is over is left alone. If one of several claims is over, this rejects, and the batcher then tries
-   * each claim alone.
+   * Changes claims. A single claim that has ended is left alone. If one of several claims has ended, this method rejects, and the batcher
+   * then tries each claim alone.
    */
   async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {
@@ -348,8 +348,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Returns the time at which the first of the due jobs came due. Only `fetch` knows which jobs are due, so this fetches one from each
-   * queue, and rolls back.
+   * Returns the time at which the first of the due jobs came due. Only `fetch` knows which jobs are due, so this method fetches one job
+   * from each queue, and rolls back.
    */
   async #firstDue(): Promise<Date | undefined> {
     const find = async (boss: PgBoss, db: Db): Promise<number[]> => {

@@ -12,8 +12,8 @@ const MAX_CLAIM_SECONDS = 24 * 60 * 60
 const FOREVER_SECONDS: number = 2 ** 31 - 1
 
 /**
- * Returns the names of the two queues in pg-boss. One is for jobs without a group. The other is for jobs with a group; its policy keeps the
- * jobs of each group in order.
+ * Returns the names of the two pg-boss queues, which the code calls lanes. One is for jobs without a group. The other is for jobs with a
+ * group; its policy keeps the jobs of each group in order.
  */
 export function lanesOf(name: string): readonly [alone: string, grouped: string] {
   return [name, `${name}-groups`]

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { connectTo } from './database.ts'
 
 export interface Aside {
-  /** Runs a statement after all earlier ones. Resolves to its first row; rejects with the error from SQLite. */
+  /** Runs a statement after all earlier ones. Resolves to its first row, or rejects with the error from SQLite. */
   runStatement(sql: string, ...values: readonly string[]): Promise<Readonly<Record<string, unknown>> | undefined>
   close(): Promise<unknown>
 }

@@ -90,7 +90,7 @@ export function requireSqlite(): typeof import('node:sqlite') {
   )
 }
 
-/** Prepares a connection, and closes it if that throws. */
+/** Prepares a connection, and closes it if the preparation throws. */
 export function closeIfFails(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
   try {
     prepare(database)

@@ -30,7 +30,11 @@ interface PendingCall extends Call {
 
 const files = new Map<string, SharedFile>()
 
-/** @throws Error from SQLite; UnusableFile; HooklineError. */
+/**
+ * Opens a file for a queue. All queues of this process share the opened file.
+ *
+ * @throws Error from SQLite; UnusableFile; HooklineError.
+ */
 export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'name' | 'timeoutMs'>): QueueFile {
   const known = existsSync(given) ? files.get(realPathOf(given)) : undefined
   if (known === undefined) openTables(given).close() // This refuses a file that cannot be used before anything else is created.
@@ -83,7 +87,7 @@ class SharedFile {
   /** Releases that failed. The next turn retries them before its other calls. */
   #failedReleases: PendingCall[] = []
   #isScheduled = false
-  /** How many turns are waiting for the disk. */
+  /** How many turns of the event loop have calls that wait for the disk. */
   #syncs = 0
   /** How many of the running checkpoints hold up all calls. */
   #holds = 0

@@ -93,7 +93,7 @@ export function isDead(path: string, owner: number): boolean {
     const connection = lock(file, 0)
     removeIfPossible(file) // This is safe while the file is locked: an owner that waits for the lock will see that the file is gone.
     connection.close()
-    removeIfPossible(file) // Again, because on Windows an open file cannot be removed.
+    removeIfPossible(file) // The file is removed again, because on Windows an open file cannot be removed.
     return true
   } catch {
     return false // The file is locked by its owner, or this process may not open it.

@@ -81,7 +81,7 @@ async function backUp({ name, path }: Settings, to: string): Promise<void> {
   const file = await open(backupTo, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
     const reason = cause.code === 'EEXIST' ? 'the file exists' : 'it cannot be created'
     const advice = 'Pass the path of a new file, in a folder that this process may write to.'
-    const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason}. Got ${cause.code}. ${advice}`
+    const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason} (${cause.code}). ${advice}`
     throw new HooklineError('queue_unavailable', message, { cause })
   })
   let aside: Aside | undefined

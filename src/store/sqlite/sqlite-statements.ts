@@ -135,7 +135,7 @@ function prepareChanges(database: DatabaseSync) {
         owner = NULL, claim = NULL
       WHERE seq = ? AND ${CLAIMED}`),
     save: change(`UPDATE ${JOBS} SET retry_state = ? WHERE seq = ? AND ${CLAIMED}`),
-    // The first two parameters are both the number of claims that do not count: 1 or 0.
+    // The first two parameters are the same: 1 if the claim does not count, 0 if it counts.
     release: change(`
       ${RELEASE}, claim_count = claim_count - ?, first_at = CASE WHEN claim_count > ? THEN first_at END
       WHERE seq = ? AND ${CLAIMED}`),

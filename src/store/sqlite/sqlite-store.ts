@@ -114,7 +114,10 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
   readonly #settings: Settings
   readonly #file: QueueFile
   #use: QueueUse | undefined
-  /** When the next job is due, as the last claim found in its transaction. Kept because the worker asks for this once after each claim. */
+  /**
+   * The time at which the next job is due, as the last claim found it. The time is kept because the worker asks for it once after each
+   * claim.
+   */
   #nextDue: { readonly at: number | undefined } | undefined
   #batch: Batch | undefined
   #forgottenTo = 0
@@ -236,7 +239,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
       endBatch()
       complete(transaction, claims, now)
       const until = now - this.#settings.dedupeWindowMs
-      // Looks at twice as many jobs as the batch completes, to catch up.
+      // The step looks at twice as many jobs as the batch completes, so that forgetting catches up.
       this.#forgottenTo = forgetDone(transaction, this.#forgottenTo, 2 * claims.length, until)
     })
     isDone.catch(endBatch) // The call may fail before its step runs.
@@ -283,7 +286,7 @@ function requireTransaction(db: object, path: string): asserts db is DatabaseSyn
 
 function noTransaction(found: string): TypeError {
   const rule = 'must be a node:sqlite connection to the file of the queue, with an open transaction'
-  const advice = 'Open the file with DatabaseSync, run BEGIN IMMEDIATE, then pass the connection.'
+  const advice = 'Open the file with new DatabaseSync(path), run BEGIN IMMEDIATE, then pass the connection.'
   return invalidOption('db', rule, found, advice)
 }
 

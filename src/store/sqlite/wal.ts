@@ -42,7 +42,7 @@ export class WalGuard {
     this.#database = database
     this.#path = path
     this.#openedFiles = identifyFiles(path)
-    // Opening and closing the WAL is safe, because SQLite has no locks on it that this could drop.
+    // Opening and closing the WAL drops no locks, because SQLite has none on it.
     this.#wal = openSync(`${path}-wal`, 'r+')
     this.#isLockGone = watchLock(path)
   }
@@ -70,8 +70,8 @@ export class WalGuard {
   /** @param reason The error with which unfinished syncs reject. */
   close(reason: unknown): void {
     if (this.#isTruncated()) {
-      // Without this, SQLite would write the missing part of the WAL to the database file as zeros. Other processes will notice that the
-      // WAL is gone.
+      // Without the truncation, SQLite would write the missing part of the WAL to the database file as zeros. Other processes will notice
+      // that the WAL is gone.
       ftruncateSync(this.#wal)
       for (const end of ['-wal', '-shm']) removeIfPossible(this.#path + end)
     } else if (this.#isReplaced() && !existsSync(`${this.#path}-wal`)) saveRemovedWal(this.#database, this.#path)
@@ -138,7 +138,7 @@ function saveRemovedWal(database: DatabaseSync, path: string): void {
 }
 
 /**
- * The delays in milliseconds after which to look for a commit once the WAL was written to. One look is not enough, because a commit
+ * The delays, in milliseconds, after which to look for a commit once the WAL has been written to. One look is not enough, because a commit
  * consists of several writes and is visible only after the last one, which may wait for the disk.
  */
 const LOOK_AFTER_MS = [1, 2, 5, 20, 100] as const
