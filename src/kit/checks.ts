@@ -192,7 +192,12 @@ export function requireUrl(
     throw invalidOption(name, 'must not contain a user name or a password', undefined, credentialsAdvice)
   }
   if (url.hash !== '') {
-    throw invalidOption(name, 'must not contain a fragment', undefined, 'Remove the # and everything after it, which is never sent.')
+    throw invalidOption(
+      name,
+      'must not contain a fragment',
+      undefined,
+      'Remove the # and everything after it, which is never sent.',
+    )
   }
   return url
 }

@@ -10,7 +10,7 @@ export type EventOf<Observer, Name extends keyof Observer> =
 
 export class Observers<Observer extends object> {
   readonly clock: Clock
-  /** This object while it has an observer; otherwise undefined, so that callers do not create events in vain. */
+  /** This object while it has an observer; otherwise undefined, so that callers create no events without an observer. */
   current: Observers<Observer> | undefined
   readonly #methods: readonly (keyof Observer & string)[]
   readonly #internal: Observer | undefined

@@ -177,8 +177,8 @@ export function readHistory(name: string, history: HistoryOptions, { log }: Pick
 }
 
 /**
- * Only lowercase is accepted. Otherwise, engines that store the 16 bytes would treat an id in uppercase and the same id in lowercase as one
- * id, and other engines would treat them as two.
+ * Only lowercase is accepted. Otherwise, the same id in uppercase and in lowercase would be one id for engines that store the 16 bytes, and
+ * two ids for other engines.
  */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

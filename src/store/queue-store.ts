@@ -133,8 +133,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /** The marks. Default: the queue has no marks. */
   readonly marks?: MarkStore
   /**
-   * Frees the resources of the store. Returns the jobs that will be lost when the process ends, the oldest first. A closing queue waits 300
-   * ms for a durable store; after that, the store must not keep the process alive.
+   * Frees the resources of the store. Returns the jobs that will be lost when the process ends, the oldest first. A closing queue waits
+   * 300 ms for a durable store; after that, the store must not keep the process alive.
    */
   close(): Answer<readonly Job[]>
 }

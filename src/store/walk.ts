@@ -25,8 +25,8 @@ let endsAt = 0
 let turns: Promise<unknown> = Promise.resolve()
 
 /**
- * Waits for another turn of the event loop if the walks have used up their time in this one. If several walks wait, each gets a turn of its
- * own.
+ * Waits for another turn of the event loop if the walks have used up their time in the current turn. If several walks wait, each gets its
+ * own turn.
  */
 export async function letOthersRun(): Promise<void> {
   if (performance.now() < endsAt) return
@@ -96,8 +96,8 @@ export interface LettersFrom {
 }
 
 /**
- * Reads dead letters, each once. If the last letter of a page is gone when the next page is read, the walk starts again from the beginning
- * and skips the letters that it has already read. It may then also yield letters from before a given `after`.
+ * Reads dead letters, each once. If the last letter of a page is gone when the next page is read, the walk starts again, and skips the
+ * letters that it has already read. It may then also yield letters from before a given `after`.
  */
 export async function* walkLetters<Letter extends { readonly id: string }>(
   list: (page: DeadLetterPage) => Promise<readonly Letter[]>,

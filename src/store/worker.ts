@@ -218,8 +218,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   /**
-   * Runs claimed jobs. Releases them before a handler sees them if the queue was paused or closed in the meantime, or if one of them must
-   * run alone but is not alone.
+   * Runs claimed jobs. Releases them before a handler sees them if the queue was paused or closed in the meantime. Also releases them if
+   * one of the jobs must run alone, but other jobs were claimed with it or are running.
    */
   async #runOrRelease(claims: readonly Claim[]): Promise<void> {
     if (claims.length === 0) return
@@ -238,7 +238,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   #startJobs(claims: readonly Claim[]): void {
-    if (this.#handle === undefined) return // This cannot happen: nothing is claimed without a handler.
+    if (this.#handle === undefined) return // Without a handler, nothing is claimed, so this is never reached.
     if (this.#claimedThisTurn === 0 && claims.length > 0) setImmediate(this.#endTurn)
     this.#claimedThisTurn += claims.length
     this.#running.start(claims, this.#handle)

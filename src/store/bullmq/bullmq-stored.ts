@@ -70,8 +70,8 @@ export class StoredJobs {
   }
 
   /**
-   * Replaces bodies and retry states. BullMQ cannot check the state of a job in the step that changes its data, so a dead letter that is
-   * redriven at this moment also gets the new retry state.
+   * Replaces bodies and retry states. A dead letter that is redriven at this moment also gets the new retry state, because BullMQ cannot
+   * check the state of a job in the step that changes its data.
    */
   async rewrite(letters: readonly DeadLetter[]): Promise<void> {
     const byId = new Map(letters.map((letter) => [letter.id, letter]))

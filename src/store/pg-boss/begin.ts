@@ -137,8 +137,8 @@ class HandlerTransaction {
   }
 
   /**
-   * Runs a statement, but refuses it after ROLLBACK, when it would run outside a transaction, or in the transaction of the next handler
-   * that gets the client.
+   * Runs a statement, unless the transaction has ended. Then, the statement would run outside a transaction, or in the transaction of the
+   * next handler that gets the client.
    */
   #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
     return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
@@ -167,8 +167,8 @@ async function openPool({ connectionString, timeoutMs }: Settings, stream: () =>
 }
 
 /**
- * Imports `pg`. The import is in a `try`, because a bundler would otherwise refuse to build an app that does not have the package and does
- * not need it.
+ * Imports `pg`. The import is in a `try`, because a bundler would otherwise refuse to build an app without the package, even if the app
+ * does not need it.
  */
 async function loadPg() {
   try {

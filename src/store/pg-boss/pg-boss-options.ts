@@ -69,15 +69,15 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /**
    * How long the jobs of a killed worker stay claimed, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. The jobs wait
    * again after the next pg-boss check, which runs every 10 seconds; by default, this takes at most 30 seconds in all. A `boss` checks as
-   * often as its `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If several processes open the queue
-   * with different values, the value of the process that opened it last applies to the jobs that are pushed from then on. Default 15 000.
+   * often as its `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. If processes open the queue with
+   * different values, the value of the last one applies to the jobs that are pushed from then on. Default 15 000.
    */
   readonly leaseMs?: number
   /**
    * How long the id of a completed job is remembered, in milliseconds from its completion. The body stays in PostgreSQL for the same time.
    * Afterwards, the next pg-boss maintenance deletes both: within a minute or, with a `boss`, within its `maintenanceIntervalSeconds`, by
-   * default a day. If several processes open the queue with different values, the value of the process that opened it last applies to the
-   * jobs that are pushed from then on. Default 24 hours.
+   * default a day. If processes open the queue with different values, the value of the last one applies to the jobs that are pushed from
+   * then on. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
   /**

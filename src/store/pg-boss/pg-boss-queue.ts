@@ -13,14 +13,14 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
  * call, and creates the pg-boss schema if it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`;
  * afterwards, work resumes automatically.
  *
- * - A push resolves when PostgreSQL has committed it. With `synchronous_commit = on` and `fsync = on`, which are the PostgreSQL defaults, a
- *   job survives a crash of this process, of PostgreSQL and of its machine, including a power failure. If either setting is `off`, a crash
- *   of PostgreSQL or of its machine may lose the jobs that were pushed just before.
+ * - A push resolves when PostgreSQL has committed it. By default, PostgreSQL has `synchronous_commit = on` and `fsync = on`: a job then
+ *   survives a crash of this process, of PostgreSQL and of its machine, including a power failure. If either setting is `off`, a crash of
+ *   PostgreSQL or of its machine may lose the jobs that were pushed just before.
  * - The jobs of a killed worker wait again within 30 seconds by default: see `leaseMs`.
  * - If the answer to a claim is lost, the queue releases the jobs of the claim before it claims again.
  * - Jobs are claimed in the order of pg-boss: approximately the oldest first. A retry keeps its place in this order.
  * - Jobs of one group that are pushed in one call are stored one after the other: if the call rejects, the first of the jobs may have been
- *   stored. Jobs of one group that are pushed in one transaction of yours are handled in no particular order.
+ *   stored. Jobs of one group that you push in your own transaction are handled in no particular order.
  * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
  * - `counts()` reads the pg-boss statistics, which are up to 10 seconds old, or up to a minute with a `boss` or an observer: see `asOf`.
  * - The log is a table in the pg-boss schema, which is written in the transaction that completes the jobs.

@@ -3,8 +3,8 @@
  * of the event loop are one commit, which does not wait for the disk. Calls of the kind `promise` are answered after the next sync, which
  * writes the WAL to the disk outside this thread. The frames of the WAL are written in order, so one sync covers all commits before it.
  *
- * A push takes this path: `call` of the file → `addCall` → `#schedule` → `#flush` at the end of the turn → `#makeCalls`, which makes all
- * calls of the turn in one transaction of the {@link Connection} → `#answerWhenSynced` → `sync`.
+ * A push takes this path: `call` of the file → `addCall` → `#schedule` → `#flush` at the end of the turn → `#makeCalls` →
+ * `#answerWhenSynced` → `sync`. `#makeCalls` makes all calls of the turn in one transaction of the {@link Connection}.
  */
 
 import { existsSync } from 'node:fs'
@@ -37,7 +37,7 @@ const files = new Map<string, SharedFile>()
  */
 export function openFile(given: string, { name, timeoutMs }: Pick<Settings, 'name' | 'timeoutMs'>): QueueFile {
   const known = existsSync(given) ? files.get(realPathOf(given)) : undefined
-  if (known === undefined) openTables(given).close() // This refuses a file that cannot be used before anything else is created.
+  if (known === undefined) openTables(given).close() // A file that cannot be used is refused here, before anything else is created.
   const path = realPathOf(given)
   const file = known ?? new SharedFile(path)
   try {

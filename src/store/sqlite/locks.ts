@@ -1,6 +1,6 @@
 /**
- * Owners are the processes that claim jobs of a file. Each owner keeps a lock on a side file of its own. The operating system frees the
- * lock when the process ends, for whatever reason, and never before. An owner whose lock is free is therefore dead.
+ * Owners are the processes that claim jobs of a file. Each owner keeps a lock on its own side file. The operating system frees the lock
+ * when the process ends, for whatever reason, and never before. An owner whose lock is free is therefore dead.
  */
 
 import { randomInt } from 'node:crypto'
@@ -91,7 +91,8 @@ export function isDead(path: string, owner: number): boolean {
   if (!existsSync(file)) return true
   try {
     const connection = lock(file, 0)
-    removeIfPossible(file) // This is safe while the file is locked: an owner that waits for the lock will see that the file is gone.
+    // The file can be removed safely while it is locked, because an owner that waits for the lock will see that the file is gone.
+    removeIfPossible(file)
     connection.close()
     removeIfPossible(file) // The file is removed again, because on Windows an open file cannot be removed.
     return true

@@ -1,6 +1,6 @@
 /**
- * The WAL of an open SQLite file, which is the file with `-wal` added to the path. Syncs the WAL outside this thread, and guards it: if the
- * locks of this process are dropped, or one of the files is deleted or truncated, later writes would be lost without an error from SQLite.
+ * The WAL of an open SQLite file, which is the file with `-wal` added to the path. The WAL is synced outside this thread, and guarded. If
+ * this process loses its locks, or a file is deleted or truncated, SQLite would lose later writes without an error.
  */
 
 import {
