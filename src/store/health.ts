@@ -70,10 +70,9 @@ export async function checkHealth(
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
   const counted = await withTimeout(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
-    return error instanceof HooklineError
-      ? error
-      : // The message of any other error may quote secrets or bodies.
-        new Error('The jobs of the queue could not be counted. Check the server or the disk of the queue.')
+    if (error instanceof HooklineError) return error
+    // The message of any other error may quote secrets or bodies.
+    return new Error('The jobs of the queue could not be counted. Check the server or the disk of the queue.')
   })
   const result =
     counted === TIMED_OUT
