@@ -17,7 +17,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** Options of `bullmqQueue`. */
+/** The options of `bullmqQueue`. */
 export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger'> {
   /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
   readonly name: string

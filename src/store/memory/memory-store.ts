@@ -19,7 +19,7 @@ interface Entry extends Waiting {
   firstAt: Date
 }
 
-/** Options of `memoryQueue`. */
+/** The options of `memoryQueue`. */
 export interface MemoryQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'clock'> {
   /** The name of the queue in error messages. Default `memory`. */
   readonly name?: string

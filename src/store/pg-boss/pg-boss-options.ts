@@ -35,7 +35,7 @@ export interface Pool {
   connect(): Promise<PoolClient>
 }
 
-/** Options of `pgBossQueue`. Either `connectionString` or `boss` is required. */
+/** The options of `pgBossQueue`. Either `connectionString` or `boss` is required. */
 export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * The name of the queue: letters, digits and `_ . - /`. The queue has the same name in pg-boss, where a second queue, with `-groups`

@@ -15,7 +15,7 @@ import { readOnError } from '../../kit/report.ts'
 import type { HooklineError } from '../../protocol/error.ts'
 import { type CreateQueueOptions, QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
-/** Options of `sqliteQueue`. */
+/** The options of `sqliteQueue`. */
 export interface SqliteQueueOptions extends Pick<CreateQueueOptions, 'deadLetterRetentionMs' | 'logger' | 'clock'> {
   /**
    * The path of the file, which is created if it does not exist. SQLite keeps two more files next to it, and each process that uses the
