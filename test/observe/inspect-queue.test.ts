@@ -181,7 +181,7 @@ describe('the history', () => {
     const { inspected } = await handleMessages()
     await expect(inspected.replay({ handlers: [''] })).rejects.toThrow(TypeError)
     await expect(inspected.replay({ id: 'a b' })).rejects.toThrow('`replay: id`')
-    await expect(list(inspected.history({ ids: ['x'] }))).rejects.toThrow(/`ids`/)
+    await expect(list(inspected.history({ ids: ['x'] }))).rejects.toThrow('`ids[0]`')
     await expect(list(inspected.history({ ids: [] }))).rejects.toThrow('`history: ids`')
   })
 
