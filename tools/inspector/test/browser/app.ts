@@ -19,13 +19,13 @@ interface Answer {
 }
 
 /** Starts it. The caller kills it; it also ends when this process does. */
-export async function startApp(directory: string, options: Partial<AppOptions> = {}): Promise<App> {
+export async function startApp(directory: string, options: AppOptions = {}): Promise<App> {
   const { NODE_OPTIONS: _ours, NODE_ENV: _test, ...env } = process.env
-  const APP = JSON.stringify({ framework: 'express', ...options } satisfies AppOptions)
+  const APP = JSON.stringify(options)
   const child = fork(`${directory}/app.ts`, {
     cwd: directory,
     env: { ...env, APP },
-    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const ended = once(child, 'exit')
@@ -53,7 +53,6 @@ export async function startApp(directory: string, options: Partial<AppOptions> =
     record: asked('record'),
     queue: asked('queue'),
     partner: asked('partner'),
-    memory: asked('memory'),
     advance: asked('advance'),
     counts: asked('counts'),
     async post(body, path = '/webhooks', secret = SECRET) {

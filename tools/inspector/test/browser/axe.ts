@@ -28,17 +28,6 @@ export async function findViolations(page: Page): Promise<string[]> {
   )
 }
 
-/** Returns the texts that reach beyond the right edge of one of these boxes. */
-export async function findSpilt(page: Page, boxes: string): Promise<string[]> {
-  return await page.locator(boxes).evaluateAll((all) =>
-    all.flatMap((box) => {
-      const { right } = box.getBoundingClientRect()
-      const spilt = [...box.querySelectorAll('*')].filter((inner) => inner.getBoundingClientRect().right > right)
-      return spilt.map(({ textContent }) => textContent ?? '')
-    }),
-  )
-}
-
 /** Expects no violation, and nothing beside the window. */
 export async function expectFit(page: Page, where: string): Promise<void> {
   expect.soft(await findViolations(page), where).toEqual([])

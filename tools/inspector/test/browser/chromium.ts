@@ -25,7 +25,7 @@ export async function launchChromium(): Promise<Browser> {
   const only = '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost'
   return await chromium.launch({
     executablePath,
-    args: ['--headless=new', '--no-sandbox', '--enable-precise-memory-info', only],
+    args: ['--headless=new', '--no-sandbox', only],
   })
 }
 

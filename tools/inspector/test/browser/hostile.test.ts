@@ -3,7 +3,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { measureOverflow } from './axe.ts'
-import { WATCH_TASKS } from './chromium.ts'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
@@ -86,30 +85,6 @@ test('a refused request is shown as text, with its headers', async ({ openApp })
   await message(page).getByText(IMAGE).first().waitFor()
   expect(await findEscapes(page)).toEqual([])
 })
-
-const SLOW = { 'combining marks': '\u0301', 'line breaks': '\n' }
-/** So long a machine that does other things may take for what takes a tenth of it. */
-const MAX_BUSY_MS = 1_000
-
-for (const [name, unit] of Object.entries(SLOW)) {
-  test(`a refused body of ${name} does not keep the page busy`, async ({ openApp }) => {
-    const { app, page } = await openApp()
-    const body = unit.repeat(500_000 / Buffer.byteLength(unit))
-    const headers = { 'content-type': 'application/json', 'x-signature': '0'.repeat(40) }
-    const response = await fetch(`${app.origin}/webhooks`, { method: 'POST', headers, body })
-    expect(response.status).toBe(401)
-    await rows(page).first().click()
-    await message(page).getByRole('tab', { name: 'Text' }).waitFor()
-    await page.evaluate(WATCH_TASKS)
-    await message(page).getByRole('tab', { name: 'Text' }).click()
-    const pieces = message(page).locator('pre.whole bdi')
-    for (let count = 1; count <= 4; count += 1) {
-      await expect.poll(() => pieces.count()).toBe(count)
-      await message(page).getByRole('button', { name: 'Show more' }).click()
-    }
-    expect(await page.evaluate<number>('window.longest')).toBeLessThan(MAX_BUSY_MS)
-  })
-}
 
 test('a dead letter is shown as text, and sent again from the page as it was', async ({ openApp }) => {
   const { app, page } = await openApp()

@@ -116,17 +116,6 @@ test('a failing handler: its error comes first, its attempts, its redrive', asyn
   expect([timeline?.y, (timeline?.x ?? 0) < (body?.x ?? 0)]).toEqual([body?.y, true])
 })
 
-test('a call that every destination filters out is a row, with the reason', async ({ openApp }) => {
-  const { app, page } = await openApp()
-  await app.record([track('Order Internal', { userId: 'grace' })])
-
-  await rows(page).filter({ hasText: 'Skipped' }).click()
-  expect(await rows(page).allInnerTexts()).toEqual([expect.stringMatching(/Order Internal.*filtered.*grace.*shop/s)])
-  await message(page).getByText('A filter excludes it.').waitFor()
-  const parts = message(page).locator('section[aria-label] h4')
-  expect(await parts.allTextContents()).toEqual(['client', 'collector Collected', 'shop Skipped'])
-})
-
 test('the copies are what was received, and can be pasted', async ({ openApp }) => {
   const { app, page } = await openApp()
   const sent = track(`it's "here"`, { properties: { note: `$(touch x) \`y\` \\ 'z' \u2028` } })
@@ -188,23 +177,4 @@ test('a message whose one URL is held says which, and that the other is tried', 
   const shop = page.locator('li.queue').filter({ hasText: 'shop' })
   await shop.locator('.queue-head').getByText('circuit open').waitFor()
   expect(await shop.locator('.queue-head .state-done').count()).toBe(0)
-})
-
-test('a message is held, and not due, when the one URL that may still accept it is', async ({ openApp }) => {
-  const { app, page } = await openApp({ isManual: true, isPaired: true })
-  await app.partner([429])
-  const unplanned = { properties: { items: 'none' } }
-  await app.record(Array.from({ length: 5 }, () => track('Order Priced', unplanned)))
-  const waiting = rows(page).filter({ hasText: 'Waiting' })
-  await expect
-    .poll(async () => {
-      await app.advance(2_000)
-      await page.reload() // The page goes by the clock of the app from when it is opened.
-      await expect.poll(() => waiting.count()).toBe(5)
-      return await waiting.getByText('held', { exact: true }).count()
-    })
-    .toBeGreaterThan(0)
-  expect(await waiting.getByText('due', { exact: true }).count()).toBe(0)
-  await goToView(page, 'Queues')
-  await page.getByRole('region', { name: 'Retries of shop' }).getByText('held', { exact: true }).first().waitFor()
 })

@@ -6,15 +6,13 @@ import { type App, startApp } from './app.ts'
 import { launchChromium, openPage, type Watched } from './chromium.ts'
 import type { AppOptions } from './programs/app.ts'
 
-export const frameworks = ['express', 'fastify', 'koa'] as const
-
 let browser: Promise<Browser> | undefined
 afterAll(async () => (await browser)?.close())
 
 interface Fixtures {
-  start(options?: Partial<AppOptions>): Promise<App>
+  start(options?: AppOptions): Promise<App>
   open(app?: App, options?: BrowserContextOptions): Promise<Watched>
-  openApp(options?: Partial<AppOptions>): Promise<Watched & { readonly app: App }>
+  openApp(options?: AppOptions): Promise<Watched & { readonly app: App }>
 }
 
 export const test = base.extend<Fixtures>({

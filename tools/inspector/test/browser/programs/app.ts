@@ -7,19 +7,19 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import express from 'express'
 import { createReceiver, type Message, type Receiver } from 'hookline'
 import { createClient } from 'hookline/client'
 import { createCollector } from 'hookline/collector'
+import { serve } from 'hookline/express'
 import { createInspector } from 'hookline/inspector'
 import { memoryQueue } from 'hookline/queues/memory'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { createDestination, createSender } from 'hookline/sender'
 import { manualClock, startEndpoint } from 'hookline/testing'
 import { z } from 'zod'
-import { hosts } from './hosts.ts'
 
 export interface AppOptions {
-  readonly framework: keyof typeof hosts
   readonly port?: number
   readonly isManual?: boolean
   /** Whether the destination of the shop posts to the receiver without an inbox, and to the partner. */
@@ -36,8 +36,6 @@ export interface Commands {
   record(calls: readonly Message[]): Promise<void>
   queue(messages: readonly Message[]): Promise<void>
   partner(script: readonly number[]): Promise<void>
-  /** What the heap of the process uses after a collection of garbage, in bytes. */
-  memory(): Promise<number>
   /** Moves the clock of the app, when it has one of its own. */
   advance(ms: number): Promise<void>
   counts(): Promise<{ readonly handled: number; readonly inbox: number; readonly deadLetters: number }>
@@ -51,7 +49,7 @@ export interface Started {
 
 const SECRET = 'the secret of the app'
 const WRITE_KEY = 'the write key of the shop'
-const { framework, port = 0, isManual, isPaired, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
+const { port = 0, isManual, isPaired, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
 
 const movable = isManual ? manualClock() : undefined
 const clock = movable === undefined ? {} : { clock: movable }
@@ -114,12 +112,12 @@ const inspector = createInspector({
   ...clock,
 })
 
-const host = hosts[framework]()
-host.mount('/webhooks', receiver)
-host.mount('/inline', inline)
-host.mount('/analytics', collector)
-host.show('/hookline', inspector)
-server.on('request', await host.listener())
+const app = express()
+app.use('/webhooks', serve(receiver))
+app.use('/inline', serve(inline))
+app.use('/analytics', serve(collector))
+app.use('/hookline', inspector.handler)
+server.on('request', app)
 receiver.start()
 
 const client = createClient(WRITE_KEY, { endpoint: `${origin}/analytics/v1/batch` })
@@ -133,10 +131,6 @@ const commands: Commands = {
   },
   async partner(script) {
     partner.script(script)
-  },
-  async memory() {
-    globalThis.gc?.()
-    return process.memoryUsage().heapUsed
   },
   async advance(ms) {
     await movable?.advance(ms)

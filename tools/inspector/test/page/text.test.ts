@@ -1,8 +1,42 @@
-/** Bodies as the page shows them: as a tree, and the difference of two. */
+/** The text of strangers as the page shows it: marks that are not seen, bodies as a tree, the difference of two, initials. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { endOfPiece, splitText } from '../../src/page/codes.ts'
+import { formatInitials } from '../../src/page/format.ts'
 import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
+
+it('text shows by its code what is not seen', () => {
+  expect(splitText('a\u202eb\nc', false)).toEqual(['a', { code: '\\u202e' }, 'b', { code: '\\n' }, 'c'])
+  expect(splitText('a\nb\u007f', true)).toEqual(['a\nb', { code: '\\u007f' }, ''])
+})
+
+it('text has a bounded number of marks, and still nothing is shown as it is', () => {
+  const pieces = splitText('x\u202e\n'.repeat(20_000), true)
+  expect(pieces.filter((piece) => typeof piece !== 'string')).toHaveLength(50)
+  const text = pieces.map((piece) => (typeof piece === 'string' ? piece : piece.code)).join('')
+  expect(text === 'x\\u202e\n'.repeat(20_000)).toBe(true)
+})
+
+it('text shows by their codes the marks of a long run', () => {
+  const pieces = [`e${'\u0301'.repeat(8)}`, { code: '\\u0301' }, '', { code: '\\u0301' }, '']
+  expect(splitText(`e${'\u0301'.repeat(10)}`, false)).toEqual(pieces)
+  expect(splitText('สวัสดี ষ্ট שָׁלוֹם', false)).toEqual(['สวัสดี ষ্ট שָׁלוֹם'])
+})
+
+it('text is cut into pieces that are the smaller the longer they take to lay out', () => {
+  const pieceOf = (character: string) => endOfPiece(character.repeat(100_000), 1_000, 16_000) - 1_000
+  expect([...'x\n\u0301😀'].map(pieceOf)).toEqual([16_000, 1_000, 1_000, 1_000])
+  expect(endOfPiece(`x${'😀'.repeat(3)}`, 0, 17)).toBe(3)
+  expect(endOfPiece('one\ntwo\nthree', 0, 40)).toBe(8)
+  expect(endOfPiece('short', 0, 16_000)).toBe(5)
+})
+
+it('initials are the shortest that no other part has', () => {
+  const names = ['app', 'collector', 'crm', 'orders', 'orders-eu', 'elsewhere']
+  const initials = names.map((name) => formatInitials(name, names.slice(0, 5)))
+  expect(initials).toEqual(['a', 'co', 'cr', 'orders', 'orders-', 'e'])
+})
 
 function toValue(json: Json): unknown {
   if (json.kind === 'string') return json.value
@@ -14,6 +48,8 @@ function toValue(json: Json): unknown {
   }
   return object
 }
+
+const nested = (depth: number, value: number) => parseJson(`${'['.repeat(depth)}${value}${']'.repeat(depth)}`)
 
 it('the JSON of a body is what JSON.parse makes of it', () => {
   const check = fc.property(fc.json(), fc.nat(2), (text, indent) => {
@@ -30,8 +66,7 @@ it('the JSON of a body keeps the digits of numbers, the order and what is repeat
 })
 
 it('the JSON of a body may be nested however deep', () => {
-  let json = parseJson(`${'['.repeat(50_000)}1${']'.repeat(50_000)}`)
-  let depth = 0
+  let [json, depth] = [nested(50_000, 1), 0]
   for (; json.kind === 'array'; depth += 1) json = json.items[0] as Json
   expect(depth).toBe(50_000)
 })
@@ -43,11 +78,11 @@ it('the JSON of a body is refused when it is none', () => {
 it('the JSON of a body has a short beginning', () => {
   expect(excerptOf(parseJson('{"a":[1,2],"b":"c"}'))).toBe('{"a": [1, 2], "b": "c"}')
   expect(excerptOf(parseJson('{"a":{"b":1},"c":2}'), 6)).toBe('{"a": {…}, …}')
+  expect(excerptOf(nested(50_000, 1), 60).length).toBeLessThan(100)
   const check = fc.property(fc.json(), fc.nat(100), (text, most) => {
     expect(excerptOf(parseJson(text), most).length).toBeLessThan(10 * most + 50)
   })
   fc.assert(check)
-  expect(excerptOf(parseJson(`${'['.repeat(50_000)}${']'.repeat(50_000)}`), 60).length).toBeLessThan(100)
 })
 
 function differences(left: string, right: string, most = 100) {
@@ -68,11 +103,14 @@ it('the difference of two bodies names each field that differs, in their order',
   ])
 })
 
-it('the difference of two bodies tells kinds apart, and numbers that JavaScript cannot', () => {
-  expect(differences('{"a":"1"}', '{"a":1}')).toEqual([['a', '"1"', '1']])
-  expect(differences('[]', '{}')).toEqual([['', '[]', '{}']])
-  expect(differences('[12345678901234567890]', '[12345678901234567891]')).toHaveLength(1)
-  expect(differences('[1e400]', '[1e400]')).toEqual([])
+it.each([
+  ['{"a":"1"}', '{"a":1}', [['a', '"1"', '1']]],
+  ['[]', '{}', [['', '[]', '{}']]],
+  ['[12345678901234567890]', '[12345678901234567891]', [['[0]', '12345678901234567890', '12345678901234567891']]],
+  ['[1e400]', '[1e400]', []],
+])('the difference of two bodies tells kinds apart, and numbers that JavaScript cannot: %s, %s', (...given) => {
+  const [left, right, found] = given
+  expect(differences(left, right)).toEqual(found)
 })
 
 it('the difference of two bodies is empty for a body and itself, and stops at its limit', () => {
@@ -83,14 +121,9 @@ it('the difference of two bodies is empty for a body and itself, and stops at it
   expect(differences(JSON.stringify(Array(50).fill(1)), JSON.stringify(Array(50).fill(2)), 20)).toHaveLength(20)
 })
 
-it('the difference of two bodies compares lists of any length', () => {
+it('the difference of two bodies compares lists of any length and depth', () => {
   const list = (last: number) => JSON.stringify([...Array(20_000).fill(1), last])
-
   expect(differences(list(1), list(2))).toEqual([['[20000]', '1', '2']])
-})
-
-it('the difference of two bodies reads what is nested deep', () => {
-  const deep = (value: number) => parseJson(`${'['.repeat(2_000)}${value}${']'.repeat(2_000)}`)
-  expect(findDifferences(deep(1), deep(2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
-  expect(childrenOf(deep(1))).toHaveLength(1)
+  expect(findDifferences(nested(2_000, 1), nested(2_000, 2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
+  expect(childrenOf(nested(2_000, 1))).toHaveLength(1)
 })

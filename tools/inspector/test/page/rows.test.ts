@@ -1,0 +1,217 @@
+/** The rows of the list: joined to journeys, filtered, and held; and the attempts of a timeline, folded. */
+
+import { expect, it } from 'vitest'
+import { countFilters, filterOf, keptRows, withFilter } from '../../src/page/filter.ts'
+import { describe as describeRows, findJourney, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
+import { foldRepeats } from '../../src/page/repeats.ts'
+import { findRemaining, isHeld } from '../../src/page/retry-times.ts'
+import type { Row, Step, UrlLine } from '../../src/wire.ts'
+
+let count = 0
+
+function rowOf(kind: Row['kind'], messageIds: readonly string[] | undefined, more: Partial<Row> = {}): Row {
+  count += 1
+  const part = { collected: 'collector', sent: 'shop', received: 'app' }[kind]
+  const ids = messageIds && { messageIds }
+  return { id: count, at: count, kind, part, state: 'done', bytes: 1, attempts: 1, ...ids, ...more }
+}
+
+function pathsOf(journeys: readonly Journey[]): string[] {
+  return journeys.map(
+    ({ rows, current }) => `${rows.map(({ part }) => part).join(' > ')}: ${current.part} ${current.state}`,
+  )
+}
+
+it('the rows of a batch are one journey for each message of a batch, the newest first, in the order of their way', () => {
+  const sent = ['a', 'b'].map((id) => rowOf('sent', [id], { name: id, type: 'track' }))
+  const request = rowOf('collected', ['a', 'b'], { type: 'batch' })
+  const received = ['b', 'a'].map((id) => rowOf('received', [id], { name: id, type: 'track' }))
+  const journeys = joinRows([...received, request, ...sent])
+  expect(pathsOf(journeys)).toEqual(['collector > shop > app: app done', 'collector > shop > app: app done'])
+  expect(journeys.map(({ id, at, rows }) => [id, at, describeRows(rows).name])).toEqual([
+    [sent[1]?.id, sent[1]?.at, 'b'],
+    [sent[0]?.id, sent[0]?.at, 'a'],
+  ])
+})
+
+it.each<[string, Partial<Row>[], string]>([
+  ['at its end, when all is done', [{}, {}], 'app done'],
+  ['where nothing retries it any more', [{ state: 'dead' }, { state: 'failed' }], 'shop dead'],
+  ['where it is tried again', [{ state: 'waiting' }, { state: 'failed' }], 'shop waiting'],
+  ['in the inbox', [{}, { state: 'waiting' }], 'app waiting'],
+  ['skipped by one destination, handled behind another', [{ state: 'skipped' }, {}], 'app done'],
+  ['ignored by the receiver', [{}, { state: 'ignored' }], 'app ignored'],
+  ['handled by one receiver, ignored by another', [{}, {}, { state: 'ignored', part: 'z' }], 'app done'],
+])('a message is %s', (_, [sent, ...received], expected) => {
+  const rows = [
+    rowOf('collected', ['m']),
+    rowOf('sent', ['m'], sent),
+    ...received.map((more) => rowOf('received', ['m'], more)),
+  ]
+  expect(pathsOf(joinRows(rows))[0]).toMatch(new RegExp(`: ${expected}$`))
+})
+
+it('a message that every destination skips is one journey', () => {
+  const skipped = ['shop', 'crm'].map((part) => rowOf('sent', ['m'], { part, state: 'skipped' }))
+  expect(pathsOf(joinRows([rowOf('collected', ['m']), ...skipped]))).toEqual(['collector > crm > shop: shop skipped'])
+})
+
+it('rows without an id, and with another one, stay by themselves', () => {
+  const refused = rowOf('received', undefined, { state: 'refused' })
+  const named = rowOf('received', [String(refused.id)])
+  const request = rowOf('collected', ['elsewhere'])
+  expect(pathsOf(joinRows([refused, named, request]))).toEqual([
+    'collector: collector done',
+    'app: app done',
+    'app: app refused',
+  ])
+})
+
+it('a copy of a replay stays by itself', () => {
+  const rows = [
+    rowOf('collected', ['m']),
+    rowOf('received', ['m']),
+    rowOf('received', ['m'], { replayId: 'fix-42', state: 'dead' }),
+  ]
+  expect(pathsOf(joinRows(rows))).toEqual(['app: app dead', 'collector > app: app done'])
+})
+
+it('a request some of whose calls were refused is in the list, too', () => {
+  const request = rowOf('collected', ['m'], { refusedCalls: 1 })
+  expect(pathsOf(joinRows([request, rowOf('sent', ['m'])]))).toEqual([
+    'collector > shop: shop done',
+    'collector: collector done',
+  ])
+})
+
+it('a journey that has not changed stays the same object', () => {
+  const [one, other] = [rowOf('sent', ['one']), rowOf('sent', ['other'])]
+  const before = new Map(joinRows([one, other]).map((journey) => [journey.id, journey]))
+  const [last, first] = joinRows([one, { ...other, state: 'waiting' }], before)
+  expect([first === before.get(one.id), last === before.get(other.id)]).toEqual([true, false])
+})
+
+it('journeys are found by any of their rows, a request by itself', () => {
+  const [request, sent, received] = [rowOf('collected', ['m']), rowOf('sent', ['m']), rowOf('received', ['m'])]
+  const journeys = joinRows([request, sent, received])
+  const both = [sent, received].map(({ id }) => findJourney(journeys, id)?.rows)
+  expect(both).toEqual([journeys[0]?.rows, journeys[0]?.rows])
+  expect(findJourney(journeys, sent.id)).toBe(journeys[0])
+  expect(findJourney(journeys, received.id)?.current).toBe(received)
+  expect(findJourney(journeys, request.id)?.rows).toEqual([request])
+  expect(findJourney(journeys, 9_999)).toBeUndefined()
+})
+
+const row: Row = {
+  ...{ id: 7, at: 0, kind: 'received', part: 'Shop', state: 'refused', bytes: 1, attempts: 0 },
+  ...{ type: 'track', name: 'Order Completed', user: 'Ada@shop.example', status: 401, code: 'invalid_signature' },
+}
+
+const passes = (search: string, given = row) => filterOf(new URLSearchParams(search))(journeyOf([given]))
+
+it.each([
+  ...['', 'state=refused', 'type=track', 'part=shop', 'event=order', 'user=ada', 'status=401', 'status=4xx'],
+  ...['text=ADA+completed', 'text=invalid+signature', 'text=invalid_signature', 'other=1', 'state='],
+])('the filter %s lets the row pass', (search) => {
+  expect(passes(search)).toBe(true)
+})
+
+it.each([
+  ...['state=done', 'type=none', 'part=sho', 'event=cart', 'user=bob', 'status=5xx', 'text=ada+cart'],
+  'state=refused&user=bob',
+])('the filter %s leaves the row out', (search) => {
+  expect(passes(search)).toBe(false)
+})
+
+it('a filter finds bodies that are no message', () => {
+  const { type: _type, name: _name, user: _user, status: _status, ...bare } = row
+  expect(passes('type=none', bare)).toBe(true)
+  for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) expect(passes(search, bare)).toBe(false)
+})
+
+it('a filter is set and cleared one by one', () => {
+  const one = withFilter(new URLSearchParams('text=a'), 'state', 'dead')
+  expect([one.toString(), countFilters(one)]).toEqual(['text=a&state=dead', 2])
+  expect(withFilter(one, 'text', '').toString()).toBe('state=dead')
+})
+
+it('the list holds as many as the inspector keeps, the newest first: refused requests push no messages out', () => {
+  const rows = Array.from({ length: 12 }, (_, id): Row => {
+    const row = { id, at: 0, kind: 'received', part: 'shop', state: 'done', bytes: 0, attempts: 0 } as const
+    return id < 4 ? row : { ...row, isRefused: true }
+  })
+  const ids = keptRows(rows, { messages: 3, refused: 2 }).map(({ id }) => id)
+  expect(ids).toEqual([11, 10, 3, 2, 1])
+})
+
+const failed = (attempt: number, message = 'down'): Step => ({
+  at: attempt * 1_000,
+  what: 'failed',
+  attempt,
+  durationMs: attempt,
+  runs: [],
+  error: { code: 'handler_failed', message, stack: `Error: at ${attempt}` },
+  next: attempt * 1_000 + 500,
+})
+
+const round = (at: number, status: number): Step[] => [
+  { at, what: 'attempt', attempt: { url: 'http://a', at, durationMs: at, ok: false, status, body: 'no' } },
+  { at: at + 1, what: 'round', status: 'retrying', retryAt: at + 100 },
+]
+const sizes = (steps: readonly Step[]) =>
+  foldRepeats(steps).map(({ steps, repeats }) => (repeats === undefined ? steps.length : [repeats, steps.length]))
+
+it('a timeline folds rounds with the same result between the first and the last of them', () => {
+  const steps = [1, 2, 3, 4].map((attempt) => failed(attempt))
+  expect(foldRepeats(steps)).toEqual([
+    { steps: [steps[0]] },
+    { steps: [steps[1], steps[2]], repeats: 2 },
+    { steps: [steps[3]] },
+  ])
+})
+
+it('a timeline shows what differs in more than its times: another error, another answer', () => {
+  expect(sizes([failed(1), failed(2), failed(3, 'another'), failed(4)])).toEqual([2, 1, 1])
+  expect(sizes([1, 2, 3].flatMap((at) => round(at, 503)))).toEqual([2, [1, 2], 2])
+  expect(sizes([round(1, 503), round(2, 500), round(3, 503)].flat())).toEqual([2, 2, 2])
+})
+
+it('a timeline folds no two, and keeps what comes before and after the attempts', () => {
+  const first: Step = { at: 0, what: 'queued' }
+  const last: Step = { at: 9, what: 'redriven' }
+  expect(sizes([first, ...round(1, 503), ...round(2, 503), last])).toEqual([1, 4, 1])
+  expect(sizes([first, failed(1), failed(2), failed(3), last])).toEqual([1, 1, [1, 1], 1, 1])
+  expect(sizes([last, last, last])).toEqual([3])
+  expect(sizes([])).toEqual([])
+})
+
+const urls = (...circuits: UrlLine['circuit'][]) =>
+  circuits.map((circuit, index): UrlLine => ({ url: `https://${index}.example/`, circuit, delivered: 0, failed: 0 }))
+
+const waiting: Row = {
+  ...{ id: 1, at: 0, kind: 'sent', part: 'shop', state: 'waiting', bytes: 2, attempts: 1 },
+  finalUrls: ['https://1.example/'],
+}
+
+it.each([
+  ['a destination without circuits', [], [[], 0]],
+  ['one that is open', ['open'], [['0'], 0]],
+  ['one of two, of which the other gave a final response', ['open', 'closed'], [['0'], 0]],
+  ['two of four, of which one gave a final response', ['open', 'open', 'half_open', 'open'], [['0', '3'], 1]],
+] as const)('the open circuits of URLs that may accept it: %s', (_name, circuits, expected) => {
+  const { open, others } = findRemaining(urls(...circuits), waiting)
+
+  expect([open.map(({ url }) => url.slice(8, 9)), others]).toEqual(expected)
+})
+
+it.each([
+  ['whose queue is not counted yet', undefined, false],
+  ['with a circuit that is closed', { urls: urls('closed') }, false],
+  ['whose one remaining circuit is open', { urls: urls('open', 'closed') }, true],
+  ['with a URL that is tried beside one that is held', { urls: urls('open', 'open', 'closed') }, false],
+  ['of a destination that is disabled', { urls: urls('closed'), isOff: true }, true],
+] as const)('a message is held or not: one %s', (_name, status, expected) => {
+  const counts = { part: 'shop', status: 'ok', waiting: 1, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
+
+  expect(isHeld(waiting, status && { ...counts, ...status })).toBe(expected)
+})
