@@ -48,17 +48,6 @@ it('listen ends quietly when what reads its lines ends', needs('POSIX'), async (
   expect(await ended).toMatchObject({ code: 0, stderr: like(/^Listening on .*\n$/) })
 })
 
-it('send reads stdin, and ends with 1 on Ctrl-C', needs('POSIX'), async () => {
-  await using endpoint = await startEndpoint({ script: [200, 'hang'] })
-  const { stdin, ended, interrupt } = spawnHookline(['send', '-', '--to', endpoint.url], { env })
-
-  stdin.write(`${JSON.stringify(fixtures.track)}\n`.repeat(2)) // It stays open.
-  await endpoint.received(2, { timeoutMs: 60_000 })
-  interrupt()
-
-  expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted/) })
-})
-
 it('send sends no faster than --rate says', async () => {
   await using endpoint = await startEndpoint()
   const args = ['send', 'track', '--count', '11', '--rate', '20', '--concurrency', '5', '--to', endpoint.url]

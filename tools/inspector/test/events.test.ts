@@ -9,7 +9,6 @@ import { deliver, setUp } from '../../../test/support/receive.ts'
 import { createEventCounts } from '../src/event-counts.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
 import { createRequestPage } from '../src/page-server.ts'
-import { watchEvents } from '../src/watch-events.ts'
 import type { EventLine, PartEvents } from '../src/wire.ts'
 import { closeLater, get } from './support.ts'
 
@@ -187,16 +186,6 @@ it.each(['receiver', 'inspector'] as const)(
     expect(await lines()).toMatchObject([{ count: 1, failed: 1, fields: [], otherFields: 0 }])
   },
 )
-
-it('counts no more once it is stopped', async () => {
-  const { receiver, clock } = setUp()
-  const counts = createEventCounts('shop', clock)
-  const stop = watchEvents(receiver, counts)
-  await deliver(receiver, of('A'))
-  stop()
-  await deliver(receiver, of('A'))
-  expect(summaryOf(counts.snapshot().events)).toEqual([['A', 1, 0, undefined]])
-})
 
 it.each([
   ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 1_000]]],

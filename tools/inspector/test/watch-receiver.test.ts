@@ -1,5 +1,6 @@
-/** What an inspector keeps of real receivers with an inbox, and of those that handle a message once. */
+/** What an inspector keeps of real receivers: of messages that are handled at once, in an inbox, or once; and of users who are forgotten. */
 
+import type { Receiver } from 'hookline'
 import type { Queue } from 'hookline/queues'
 import { fixtures, type ManualClock, signedRequest } from 'hookline/testing'
 import { expect, it, onTestFinished } from 'vitest'
@@ -7,42 +8,56 @@ import { idOfKey } from '../../../src/protocol/id.ts'
 import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
-import { deliver, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
+import { deliver, hostRequest, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
+import { until } from '../../../test/support/until.ts'
 import { watchReceiver } from '../src/watch-receiver.ts'
 import { keptBy, pause } from './support.ts'
 
 type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
 
-/** Watches a receiver, whose only handler does what the test says. */
 function watch<Given extends Watched>(set: Given) {
   const { clock, receiver } = set
   const { counts, ...kept } = keptBy(clock)
   watchReceiver('shop', receiver, kept.journal, kept.series)
+  onTestFinished(() => void receiver.close({ graceMs: 0 }))
+  return { ...set, ...kept, counts: () => counts('shop') }
+}
+
+/** Watches a receiver, whose only handler does what the test says. */
+function watchHandled<Given extends Watched>(set: Given) {
+  const { clock, receiver } = set
   const handler = { run: (): unknown => undefined }
   const save = () => handler.run()
   receiver.on('*', save)
-  onTestFinished(() => void receiver.close({ graceMs: 0 }))
   /** Lets the workers handle a message. */
   const handle = async (message: object = fixtures.track): Promise<void> => {
     receiver.start()
     await deliver(receiver, message)
     await clock.advance(0)
   }
-  return { ...set, ...kept, handler, handle, counts: () => counts('shop') }
+  return { ...watch(set), handler, handle }
 }
 
 const setUp = (inbox: Parameters<typeof setUpInbox>[0] = {}, options: ReceiverOptions = {}) =>
-  watch(setUpInbox(inbox, options))
+  watchHandled(setUpInbox(inbox, options))
 
 /** A receiver with an inbox, of whose queue these methods differ. */
 function setUpWith(differ: (memory: Queue, clock: ManualClock) => Partial<Queue>, options: ReceiverOptions = {}) {
   const set = setUpInbox({}, options)
   Object.assign(set.queue, differ({ ...set.memory }, set.clock))
-  return watch(set)
+  return watchHandled(set)
 }
 
 const fail = () => {
   throw new Error('no')
+}
+
+const track = (id: number | string, more = {}) => ({ ...fixtures.track, messageId: `message-${id}`, ...more })
+
+/** Sends a signed message with more headers. */
+function sendTo({ receive }: Pick<Receiver, 'receive'>, message: object, headers: Record<string, string | string[]>) {
+  const signed = signedRequest(JSON.stringify(message), secret)
+  return receive(Buffer.from(signed.body), { ...signed.headers, ...headers })
 }
 
 it('a message waits once it is stored, and is done once it is handled', async () => {
@@ -204,37 +219,6 @@ it('a message that the inbox could not store is failed, and done once it comes a
   expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
 })
 
-it('a message that was stored too late for its answer is done once it is handled', async () => {
-  const store = ({ push }: Queue, clock: ManualClock): Partial<Queue> => ({
-    push: async (jobs) => {
-      await pause(clock, 200)
-      await push(jobs)
-    },
-  })
-  const { receiver, clock, rows, detail } = setUpWith(store, { deadlineMs: 100 })
-  receiver.start()
-  const answered = deliver(receiver, fixtures.track)
-  await clock.advance(100)
-  await answered
-  expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable' }])
-
-  await clock.advance(100)
-
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
-  expect(rows()[0]?.code).toBeUndefined()
-  expect(detail()?.isStored).toBe(true)
-})
-
-it('what another process handles stays waiting', async () => {
-  const { receiver, clock, memory, rows, steps } = setUp()
-  await deliver(receiver, fixtures.track)
-  memory.work(async () => ({ complete: true }), { concurrency: 1 })
-  await clock.advance(60_000)
-  expect(await memory.counts()).toMatchObject({ waiting: 0, active: 0 })
-  expect(rows()).toMatchObject([{ state: 'waiting', status: 200, attempts: 0 }])
-  expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
-})
-
 it('a copy of a replay is a row of its own, which has its id', async () => {
   const { receiver, clock, handler, handle, rows, detail } = setUp({ retries: [], history: { maxAgeMs: 3_600_000 } })
   await handle({ ...fixtures.track, messageId: 'm-1' })
@@ -282,17 +266,23 @@ it('what a stranger sends is no part of a message whose key it is', async () => 
   expect(rows()).toMatchObject([{ id: 2, state: 'refused', code: 'signature_missing' }, known])
 })
 
-it('a copy of what is handled once is answered, and not handled', async () => {
-  const { receiver, rows, steps, counts } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+it('a copy of what is handled once is answered, and not handled; what was done stays so when that fails', async () => {
+  const dedupe = { ...memoryDedupe() }
+  const { receiver, rows, steps, counts } = watchHandled(setUpReceiver({ dedupe }))
   await deliver(receiver, fixtures.track)
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
   expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
-  expect(counts()[0]).toBe(1)
+
+  dedupe.claim = () => Promise.reject(new Error('away'))
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
+  expect(rows()[0]?.code).toBeUndefined()
+  expect(counts()).toEqual([1, 1])
 })
 
 it('a copy that comes while the message is handled leaves it done in the end', async () => {
-  const { receiver, clock, handler, rows, steps } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+  const { receiver, clock, handler, rows, steps } = watchHandled(setUpReceiver({ dedupe: memoryDedupe() }))
   handler.run = () => pause(clock, 50)
   const first = deliver(receiver, fixtures.track)
   await clock.advance(0)
@@ -305,14 +295,140 @@ it('a copy that comes while the message is handled leaves it done in the end', a
   expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
 })
 
-it('what was done stays so when a copy is answered 503', async () => {
-  const store = memoryDedupe()
-  const dedupe = { ...store }
-  const { receiver, rows, counts } = watch(setUpReceiver({ dedupe }))
-  await deliver(receiver, fixtures.track)
-  dedupe.claim = () => Promise.reject(new Error('away'))
-  await deliver(receiver, fixtures.track)
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
+it.each([
+  ['a name that is not Latin-1', track(1, { event: '注文 ✓' }), {}],
+  ['a header with several values', track(1), { via: ['one', 'two'] }],
+])('what is handled at once is kept with %s', async (_, message, headers) => {
+  const { receiver, detail } = watch(setUpReceiver())
+  receiver.on('track', function save() {})
+  await sendTo(receiver, message, headers)
+  const { row, body, request, steps = [] } = detail() ?? {}
+  expect(row).toMatchObject({ state: 'done', type: 'track', name: message.event, user: message.userId, attempts: 1 })
+  expect(body?.text).toBe(JSON.stringify(message))
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of [value].flat()) expect(request?.headers).toContainEqual([name, each])
+  }
+  expect(steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'handled', 'answered'])
+  expect(steps[2]).toMatchObject({ runs: [{ on: 'track', name: 'save' }] })
+})
+
+it('several handlers are several runs, whatever their names are; the plots count the message once', async () => {
+  const { receiver, detail, counts, clock } = watch(setUpReceiver())
+  const named = Object.defineProperty(() => {}, 'name', { value: 12_345 })
+  receiver.on('track', named).on('*', function two() {
+    return pause(clock, 40)
+  })
+
+  const answered = sendTo(receiver, track(1), { authorization: 'Basic c2VjcmV0', 'x-last': 'last' })
+  await clock.advance(40)
+  await answered
+
+  const runs = [
+    { on: 'track', name: '12345' },
+    { on: '*', name: 'two', durationMs: 40 },
+  ]
+  expect(detail()?.steps[2]).toMatchObject({ at: (detail()?.row.at ?? 0) + 40, durationMs: 40, runs })
+  const hidden = ['authorization', 'x-last'].map((name) => [name, null])
+  expect(detail()?.request?.headers.slice(-2)).toEqual(hidden)
+  expect(counts()).toEqual([1, 0])
+})
+
+it.each([undefined, 'inbox'])('a message that no handler matches is ignored, and in no plot: %s', async (inbox) => {
+  const { receiver, detail, clock, counts } = watch(inbox === undefined ? setUpReceiver() : setUpInbox())
+  receiver.on('page', () => {})
+  if (inbox !== undefined) receiver.start()
+  await deliver(receiver, track(1))
+  await clock.advance(0)
+  await until(() => detail()?.row.state !== 'waiting')
+  expect(detail()?.row.state).toBe('ignored')
+  expect(detail()?.steps.map(({ what }) => what)).toContain('ignored')
+  expect(counts()).toEqual([0, 0])
+  await deliver(receiver, track(1))
+  expect(detail()?.row.state).toBe('ignored')
+})
+
+it('a refused message keeps its type, which only the first bytes may name', async () => {
+  const { receiver, rows } = watch(setUpReceiver())
+  const late = { filler: 'x'.repeat(20_000), ...track(3) }
+
+  for (const message of [track(1), track(2, { type: 'strange' }), late]) await deliver(receiver, message, 'another')
+
+  const types = rows().map(({ state, type }) => `${state} ${type}`)
+  expect(types.sort()).toEqual(['refused track', 'refused undefined', 'refused undefined'])
+})
+
+it('a sender repeats what failed, and then what is done: one row, whose last arrival is a copy', async () => {
+  const { receiver, handler, rows, detail } = watchHandled(setUpReceiver())
+  handler.run = fail
+  await deliver(receiver, track(1))
+  expect(rows()).toMatchObject([{ state: 'failed', status: 500, code: 'handler_failed', attempts: 1 }])
+
+  handler.run = () => {}
+  for (const id of ['0', '1']) await sendTo(receiver, track(1), { 'x-request-id': id })
+  expect(rows()).toMatchObject([{ state: 'done', status: 200, attempts: 3 }])
   expect(rows()[0]?.code).toBeUndefined()
-  expect(counts()).toEqual([1, 1])
+  expect(detail()?.steps.filter(({ what }) => ['arrived', 'failed', 'handled'].includes(what))).toMatchObject([
+    { what: 'arrived', isCopy: false },
+    { what: 'failed', attempt: 1, next: 'sender', runs: [{ error: { code: 'Error', message: 'no' } }] },
+    { what: 'arrived', isCopy: true },
+    { what: 'handled', attempt: 2 },
+    { what: 'arrived', isCopy: true },
+    { what: 'handled', attempt: 3 },
+  ])
+  expect(detail()?.request?.headers).toContainEqual(['x-request-id', '1'])
+})
+
+it('of a batch each element is a row, the refused one, too', async () => {
+  const { receiver, rows } = watchHandled(setUpReceiver({ batches: true }))
+
+  await deliver(receiver, [track(1), { ...track(2), type: 'unknown' }, track(3)])
+
+  expect(rows().map(({ state, attempts, code }) => [state, attempts, code])).toEqual([
+    ['refused', 0, 'message_type_unknown'],
+    ['done', 1, undefined],
+    ['done', 1, undefined],
+  ])
+})
+
+it('a request that is refused is shown with its path, and explained with it', async () => {
+  const { receiver, detail, rows, journal } = watch(setUpReceiver({ secret: 'another' }))
+
+  await receiver.handle(hostRequest({ path: '/webhooks/shop' }))
+
+  const row = { state: 'refused', status: 401, code: 'signature_mismatch', isRefused: true }
+  const request = { method: 'POST', path: '/webhooks/shop', remoteAddress: '192.0.2.1' }
+  expect(detail()).toMatchObject({ canExplain: true, row, request })
+  const { path, bytes = [] } = journal.refused(rows()[0]?.id ?? 0) ?? {}
+  expect([path, Buffer.from(bytes).toString()]).toEqual(['/webhooks/shop', JSON.stringify(fixtures.track)])
+})
+
+it('a user who is forgotten while a handler runs does not come back; a later message does', async () => {
+  const { receiver, handler, rows, journal, clock } = watchHandled(setUpReceiver())
+  handler.run = () => pause(clock, 100)
+  const answered = ['gone', 'stays'].map((userId) => deliver(receiver, track(userId, { userId })))
+  await clock.advance(50)
+  journal.forget('gone')
+  await clock.advance(50)
+  await Promise.all(answered)
+  expect(rows().map(({ user }) => user)).toEqual(['stays'])
+  const later = deliver(receiver, track(3, { userId: 'gone' }))
+  await clock.advance(100)
+  await later
+  expect(rows().map(({ user }) => user)).toEqual(['gone', 'stays'])
+})
+
+it('an attempt of an inbox that ends after its user was forgotten brings nothing back', async () => {
+  const { receiver, handler, handle, rows, clock } = setUp()
+  let isHandling = false
+  handler.run = () => {
+    isHandling = true
+    return pause(clock, 100)
+  }
+  await handle({ ...fixtures.track, userId: 'gone' })
+  await until(() => isHandling)
+  await receiver.forget('gone')
+  expect(rows()).toEqual([])
+  await clock.advance(100)
+  await receiver.close({ graceMs: 1_000 })
+  expect(rows()).toEqual([])
 })
