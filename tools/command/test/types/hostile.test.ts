@@ -36,18 +36,15 @@ it.each([
 
 it.each([
   ...[
-    { type: 'string', pattern: '(?i)abc' },
-    { enum: ['x'], pattern: '^\\@x' },
-    { type: 'string', required: true },
+    '{"type":"string","pattern":"(?i)abc"}',
+    '{"enum":["x"],"pattern":"^\\\\@x"}',
+    '{"type":"string","required":true}',
   ],
-  ...[{ enum: ['x'], required: 'yes' }, { enum: 'x' }, { enum: [] }, { type: 'object', properties: null }],
-  ...[
-    { type: 'string', minLength: '5' },
-    { type: 'number', minimum: '5' },
-    { type: 'number', multipleOf: 0 },
-  ],
-  ...[{ type: [] }, { type: 'foo' }, { $recursiveRef: '#' }],
-])('a keyword with a value that no JSON Schema has is named, and ends nothing: %j', async (schema) => {
+  ...['{"enum":["x"],"required":"yes"}', '{"enum":"x"}', '{"enum":[]}', '{"type":"object","properties":null}'],
+  ...['{"type":"string","minLength":"5"}', '{"type":"number","minimum":"5"}', '{"type":"number","multipleOf":0}'],
+  ...['{"type":[]}', '{"type":"foo"}', '{"$recursiveRef":"#"}'],
+])('a keyword with a value that no JSON Schema has is named, and ends nothing: %s', async (text) => {
+  const schema = JSON.parse(text)
   const { code, stdout, stderr } = await types(of(schema))
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^A: a: .*\n$/) })
   expect(stdout).toContain('a: z.unknown().optional()')
@@ -80,44 +77,30 @@ it.each([
   expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
 })
 
-it.each<[string, unknown, unknown[], unknown[]]>([
-  ['multipleOf', { type: 'number', multipleOf: 0.01 }, [19.99, 123456789.01, -0.07, 1e21, 0], [19.999, 1e-7]],
-  ['multipleOf of a small number', { type: 'number', multipleOf: 1e-7 }, [3e-7, 1], [1.5e-7]],
-  ...['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'].map(
-    (name): [string, unknown, unknown[], unknown[]] => [
-      `properties, ${name}`,
-      JSON.parse(`{ "properties": { "${name}": { "type": "number" } }, "additionalProperties": false }`),
-      [{}, ...(name === '__proto__' ? [] : [{ [name]: 1 }])],
-      [{ other: 1 }, ...(name === '__proto__' ? [] : [{ [name]: 'x' }])],
-    ],
-  ),
-  ['required', { type: 'object', required: ['constructor'] }, [{ constructor: 1 }], [{}]],
-  ['dependentRequired', { dependentRequired: { toString: ['b'] } }, [{}, { toString: 1, b: 1 }], [{ toString: 1 }]],
+it.each([
+  ['multipleOf', '{"type":"number","multipleOf":0.01}', '[19.99, 123456789.01, -0.07, 1e21, 0]', '[19.999, 1e-7]'],
+  ['multipleOf of a small number', '{"type":"number","multipleOf":1e-7}', '[3e-7, 1]', '[1.5e-7]'],
+  ...['constructor', 'toString', 'valueOf', 'hasOwnProperty'].map((name) => {
+    const schema = `{"properties":{"${name}":{"type":"number"}},"additionalProperties":false}`
+    return [`properties, ${name}`, schema, `[{}, {"${name}":1}]`, `[{"other":1}, {"${name}":"x"}]`] as const
+  }),
+  ['properties, __proto__', '{"properties":{"__proto__":{}},"additionalProperties":false}', '[{}]', '[{"other":1}]'],
+  ['required', '{"type":"object","required":["constructor"]}', '[{"constructor":1}]', '[{}]'],
+  ['dependentRequired', '{"dependentRequired":{"toString":["b"]}}', '[{}, {"toString":1,"b":1}]', '[{"toString":1}]'],
   [
     'uniqueItems',
-    { type: 'array', uniqueItems: true },
-    [
-      [{ toString: '' }, { toString: 'x' }],
-      [{ valueOf: 1 }, {}],
-      [{ constructor: 1 }, { constructor: 2 }],
-      [1, '1'],
-    ],
-    [
-      [{ toString: '' }, { toString: '' }],
-      [
-        { a: 1, b: [{ valueOf: 1 }] },
-        { b: [{ valueOf: 1 }], a: 1 },
-      ],
-      [0, -0],
-    ],
+    '{"type":"array","uniqueItems":true}',
+    '[[{"toString":""}, {"toString":"x"}], [{"valueOf":1}, {}], [{"constructor":1}, {"constructor":2}], [1, "1"]]',
+    '[[{"toString":""}, {"toString":""}], [{"a":1,"b":[{"valueOf":1}]}, {"b":[{"valueOf":1}],"a":1}], [0, -0]]',
   ],
-  ['enum', { enum: [{ a: 1, toString: '' }, 1] }, [{ toString: '', a: 1 }, 1], [{ toString: '' }, { a: 1 }, '1']],
-  ['const', { const: { valueOf: [] } }, [{ valueOf: [] }], [{}, { valueOf: {} }, { toString: '' }]],
-])('a check judges what Ajv misjudges: %s', async (_what, schema, right, wrong) => {
-  const messages = [...right, ...wrong].map((a) => message({ a }))
-  const { code, stdout } = await types(of(schema), ...messages)
-  expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong.length }] })
-  expect(await types(of(schema), ...right.map((a) => message({ a })))).toMatchObject({ code: 0 })
+  ['enum', '{"enum":[{"a":1,"toString":""},1]}', '[{"toString":"","a":1}, 1]', '[{"toString":""}, {"a":1}, "1"]'],
+  ['const', '{"const":{"valueOf":[]}}', '[{"valueOf":[]}]', '[{}, {"valueOf":{}}, {"toString":""}]'],
+])('a check judges what Ajv misjudges: %s', async (_what, text, ...values) => {
+  const schema = of(JSON.parse(text))
+  const [right, wrong] = values.map((each) => JSON.parse(each).map((a: unknown) => message({ a })) as string[])
+  const { code, stdout } = await types(schema, ...(right ?? []), ...(wrong ?? []))
+  expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong?.length }] })
+  expect(await types(schema, ...(right ?? []))).toMatchObject({ code: 0 })
 })
 
 it.each(['zod', 'valibot'] as const)(
