@@ -1,6 +1,6 @@
 /** The command as a program: signals, streams, a terminal, how soon it starts, and the packages it finds beside it. */
 
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,7 +9,7 @@ import { fixtures, signedRequest, startEndpoint } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
-import { createStore, openStore } from '../src/request-store.ts'
+import { createStore } from '../src/request-store.ts'
 import { bin, createFolder, hookline, like, root, spawnHookline, urlOf } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
@@ -22,20 +22,6 @@ async function listen(cwd: string) {
   const listening = spawnHookline(['listen', '--port', '0'], { cwd, env })
   return { ...listening, url: await urlOf(listening) }
 }
-
-it('listen ends with 0 on Ctrl-C, and what came is kept', needs('POSIX'), async () => {
-  const cwd = await createFolder()
-  const { url, ended, interrupt } = await listen(cwd)
-
-  const { status } = await fetch(url, signed)
-  interrupt()
-
-  expect(status).toBe(200)
-  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('verified') })
-  const store = openStore(join(cwd, '.hookline/listen.sqlite'))
-  expect(store.list(9)).toHaveLength(1)
-  store.close()
-})
 
 it('listen ends quietly when what reads its lines ends', needs('POSIX'), async () => {
   const { url, child, printed, ended } = await listen(await createFolder())
@@ -88,21 +74,8 @@ it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', n
   )
 
   expect(coloured).toMatchObject({ code: 0, stdout: expect.stringContaining('\u001b[32m') })
-  expect(plain).toMatchObject({ code: 0, stdout: expect.not.stringContaining('\u001b[32m') })
-})
-
-it('prints its help soon', () => {
-  const report = 'process.on("exit", () => console.error(JSON.stringify(process.cpuUsage())))'
-  const measure = (...args: string[]): number => {
-    const runs = Array.from({ length: 5 }, () => {
-      const { stderr } = spawnSync(process.execPath, ['--import', `data:text/javascript,${report}`, ...args])
-      const { user, system } = JSON.parse(String(stderr))
-      return (user + system) / 1_000
-    })
-    return Math.min(...runs)
-  }
-
-  expect(measure(bin, '--help') - measure('-e', '0')).toBeLessThan(400) // 150 ms on a quiet machine.
+  expect(plain).toMatchObject({ code: 0, stdout: like(/Ctrl-D/) })
+  expect(plain.stdout).not.toContain('\u001b[32m')
 })
 
 it.each([

@@ -196,17 +196,6 @@ it('replay names an id that is not in the history, and handlers that handled non
   expect(fine).toMatchObject({ code: 0, stderr: '' })
 })
 
-it('replay shows on a terminal how far it is', async () => {
-  const { path, crm } = await setUpRunning()
-
-  const args = ['queue', path, 'replay', '--type', 'track', '--yes']
-  const { stdout, stderr } = await hookline(args, { isTerminal: true })
-  await until(() => crm.mock.calls.length === 4)
-
-  expect(stderr).toContain(`${'█'.repeat(30)} 2 of 2\n`)
-  expect(stdout).toMatch(/2 messages of queue inbox: .*\.\n$/)
-})
-
 it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   const path = join(folder, 'stopped here.sqlite')
   const queue = sqliteQueue({ path, name: 'inbox' })

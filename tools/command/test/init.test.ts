@@ -153,15 +153,6 @@ it.each([
 })
 
 it.each([
-  ['express', true],
-  ['next', false], // Its own settings find the types.
-])('%s needs settings of the compiler: %s', async (name, isSaid) => {
-  const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
-
-  expect((await init(folder, name)).stdout.includes('"module"')).toBe(isSaid)
-})
-
-it.each([
   [{}, 'express', 'ES modules', '"type": "module"'],
   [{ 'package.json': MODULE }, 'express', 'ES modules', '"module"'],
   [{ 'package.json': {} }, 'express', 'CommonJS', 'not "module"'],

@@ -31,13 +31,6 @@ it('each result but those that pass or are skipped has a line, with nothing that
   expect(lines.trim().split('\n')).toEqual([expect.stringContaining('Got "x" & \\u{1b}[31m\\u{0}')])
 })
 
-it('the same sentence is printed once as it comes, and at the end with all of its cases', () => {
-  const lines = report([fail, { ...fail, id: 'four' }])
-
-  expect(lines.match(/Got 500/g)).toHaveLength(2)
-  expect(lines).toContain('three, four')
-})
-
 it('--json prints an object for each result', () => {
   const lines = report([pass, fail], { json: true }).trim().split('\n')
 

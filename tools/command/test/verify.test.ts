@@ -86,12 +86,6 @@ it('--json prints the explanation on one line', async () => {
   expect(code).toBe(1)
 })
 
-it('a terminal that is read from is told so', async () => {
-  const { stderr } = await verify(['--body', '-', '--signature', RIGHT], { isTerminal: true, input: 'x'.repeat(3e6) })
-
-  expect(stderr).toMatch(/Ctrl-[DZ]/)
-})
-
 const SIGN = SIGNED.join(' ')
 it.each<[string, string, env?: Running['env']]>([
   ['--body none --signature x', '--body none'],

@@ -192,17 +192,6 @@ it('Ctrl-C ends it with the summary so far', async () => {
   expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all accepted: /) })
 })
 
-it('it waits for nothing but what it sends', async () => {
-  const endpoint = await listen()
-  const { stdin, printed, ended } = await start(['send', '-', '--to', endpoint.url], { env })
-
-  stdin.write(`${track}\n`)
-  await until(() => printed.stdout.includes('line 1: 200'))
-  stdin.end()
-
-  expect(await ended).toMatchObject({ code: 0, stderr: '' })
-})
-
 it('--json prints what no terminal obeys', async () => {
   const answer = '\u001b[2J\u009b1m\u202e\u{e0001}'
   const endpoint = await listen([{ status: 400, body: answer }])

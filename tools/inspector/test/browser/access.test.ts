@@ -80,22 +80,6 @@ test('the keyboard alone: from the list to a message, to its dead letter, to its
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })
 
-test('the theme that is chosen stays', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app, { colorScheme: 'light' })
-  const background = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
-  const light = await background()
-  const button = page.getByRole('button', { name: 'Theme' })
-  await button.click()
-  expect(await background()).toBe(light)
-  await button.click()
-  const dark = await background()
-  expect(dark).not.toBe(light)
-  await page.reload()
-  await button.waitFor()
-  expect(await background()).toBe(dark)
-})
-
 async function makeTraffic(app: App): Promise<void> {
   await app.partner([503])
   await app.queue([track('Order Completed')])

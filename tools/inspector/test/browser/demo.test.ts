@@ -91,27 +91,3 @@ test('what the views ask for is in the recording: messages, groups, plots, refus
   await page.keyboard.press('Enter')
   await page.getByText('This is a recording: it has no answer to this request.').waitFor()
 })
-
-test('whatever would change something says that it is a recording', async ({ open }) => {
-  const { page } = await open()
-  await page.goto(url)
-  const refusal = page.getByText('This is a recording: nothing was sent or changed.')
-  const dialog = page.getByRole('dialog')
-  await goToView(page, 'Dead letters')
-  for (const name of ['Redrive all', 'Drop all']) {
-    await page.getByRole('button', { name }).click()
-    await refusal.waitFor()
-    expect(await dialog.getByRole('button').last().isDisabled()).toBe(true)
-    await dialog.getByRole('button', { name: 'Cancel' }).click()
-  }
-  await goToView(page, 'History')
-  await page.getByRole('button', { name: 'Replay all that match' }).click()
-  await refusal.waitFor()
-  await dialog.getByRole('button', { name: 'Cancel' }).click()
-  await goToView(page, 'Messages')
-  await rows(page).first().click()
-  await message(page).getByRole('button', { name: 'Send again' }).click()
-  await dialog.getByRole('button', { name: 'Send', exact: true }).click()
-  await refusal.waitFor()
-  expect(asked.filter((line) => !line.startsWith('GET '))).toEqual([])
-})

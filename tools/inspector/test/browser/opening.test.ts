@@ -1,9 +1,6 @@
 /** Who gets in, in Chromium: the URL with the token, and nothing else. */
 
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
@@ -36,72 +33,6 @@ test('without the token, the page says what to do, and goes on with the URL in t
   await page.goto(app.url)
   await page.getByText('No messages yet').waitFor()
   expect(faults.splice(0).filter((fault) => !fault.includes('403'))).toEqual([])
-})
-
-/** Starts another site on this machine, and notes the headers of what comes. Chromium lets no site of the network come here at all. */
-async function startSite(html: string, host = 'localhost', seen: IncomingHttpHeaders[] = []): Promise<string> {
-  const server = createServer(({ headers }, response) => {
-    seen.push(headers)
-    response.setHeader('content-type', 'text/html').end(html)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await once(server, 'listening')
-  return `http://${host}:${(server.address() as AddressInfo).port}/hookline/elsewhere`
-}
-
-test('no other site can frame the page', async ({ start, open }) => {
-  const app = await start({ open: 'write' })
-  const { page, faults } = await open()
-  const answered = page.waitForResponse(app.url)
-  await page.goto(await startSite(`<iframe src="${app.url}"></iframe>`))
-  expect((await answered).status()).toBe(200)
-  await expect.poll(() => page.frames().map((frame) => frame.url())).toContain('chrome-error://chromewebdata/')
-  expect(faults.splice(0)).toEqual([`request: ${app.url}`, expect.stringContaining('frame-ancestors')])
-})
-
-test('another server of this machine gets nothing that lets it in, and its page can do nothing', async ({
-  start,
-  open,
-}) => {
-  const app = await start()
-  const { page, faults } = await open(app)
-  await page.getByText('No messages yet').waitFor()
-  const inspector = `${app.origin}/hookline`
-  const seen: IncomingHttpHeaders[] = []
-  const site = await startSite(
-    `<a href="${inspector}/">Open</a>
-    <form method="post" action="${inspector}/api/drop"><button>Drop</button></form>`,
-    '127.0.0.1', // As the app: the port is all that differs.
-    seen,
-  )
-
-  await page.goto(site)
-  for (const headers of seen) {
-    const { connection: _, host: __, ...others } = headers
-    for (const given of [others, { ...others, 'x-hookline-inspector': '1' }]) {
-      const sent = Object.entries(given).map(([name, value]): [string, string] => [name, String(value)])
-      expect((await fetch(`${inspector}/api/setup`, { headers: sent })).status).toBe(403)
-    }
-  }
-  expect(seen.length).toBeGreaterThan(0)
-  const attempts = `Promise.allSettled([
-    fetch('${inspector}/api/setup', { credentials: 'include' }),
-    fetch('${inspector}/api/setup', { credentials: 'include', headers: { 'x-hookline-inspector': '1' } }),
-    fetch('${inspector}/api/drop', { credentials: 'include', method: 'POST', headers: { 'x-hookline-inspector': '1' } }),
-  ])`
-  const attempted = await page.evaluate<{ status: string }[]>(attempts)
-  expect(attempted.map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
-  expect(await page.evaluate('sessionStorage.length + localStorage.length')).toBe(0)
-  await page.getByRole('button', { name: 'Drop' }).click()
-  await page.getByText('The inspector').waitFor()
-
-  await page.goto(site)
-  await page.getByRole('link', { name: 'Open' }).click()
-  await page.getByText('No messages yet').waitFor() // Its own origin, in the same tab.
-  faults.length = 0 // What Chromium says of what it did not load.
 })
 
 test('who may only look is offered nothing that changes something, and is refused it', async ({ openApp }) => {

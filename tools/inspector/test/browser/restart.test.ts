@@ -28,14 +28,4 @@ test('a page whose server was killed says so, and goes on by itself when it is b
   faults.length = 0
 })
 
-test('a page whose server came back with another token says what to do', async ({ start, open }) => {
-  const first = await start({})
-  const { page, faults } = await open(first)
-  await first.kill()
-  await start({ port: Number(new URL(first.origin).port) })
-  await page.getByText('Open the complete URL that the app printed when it started').waitFor()
-  expect(faults.filter((fault) => !LOST.test(fault) && !fault.includes('403'))).toEqual([])
-  faults.length = 0
-})
-
 const LOST = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/
