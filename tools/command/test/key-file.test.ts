@@ -8,7 +8,7 @@ import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { createReceiver } from '../../../src/receive/create-receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { deliver, secret } from '../../../test/support/receive.ts'
-import { createFolder, expectUsage, hookline, jsonLines } from './command.ts'
+import { createFolder, expectUsage, hookline, jsonLines, like } from './command.ts'
 
 const [k1, k2] = [randomBytes(32), randomBytes(32)]
 const lineOf = (id: string, key: Buffer): string => `${id} ${key.toString('base64')}\n`
@@ -20,21 +20,10 @@ describe('an encrypted inbox', () => {
     path = join(folder, 'inbox.sqlite')
     keyFile = await writeKeys('keys', lineOf('k1', k1))
     const queue = sqliteQueue({ path, name: 'inbox' })
-    const inbox = {
-      queue,
-      retries: [],
-      history: { maxAgeMs: 3_600_000 },
-      encryption: { keys: [{ id: 'k1', key: k1 }] },
-    }
+    const encryption = { keys: [{ id: 'k1', key: k1 }] }
+    const inbox = { queue, retries: [], history: { maxAgeMs: 3_600_000 }, encryption }
     const receiver = createReceiver({ secret, inbox, onError() {} })
-    receiver.on(
-      'page',
-      () => {
-        throw new Error('no stock')
-      },
-      { name: 'crm' },
-    )
-    receiver.on('track', () => {})
+    receiver.on('page', () => Promise.reject(new Error('no stock')), { name: 'crm' }).on('track', () => {})
     for (const message of [fixtures.track, fixtures.page]) await deliver(receiver, message)
     receiver.start()
     await queue.drain()
@@ -56,9 +45,8 @@ describe('an encrypted inbox', () => {
     expect(letter).toMatchObject({ reason: 'handler_failed', error: expect.stringContaining('no stock'), type: 'page' })
     expect((await withKeys('show', letter?.id ?? '')).stdout).toContain('"userId": "user-1"')
     expect((await withKeys('history')).stdout).toContain('track Order Completed')
-    expect((await withKeys('replay', '--event', 'Order Completed', '--dry-run')).stdout).toContain(
-      'Would replay 1 message',
-    )
+    const replay = await withKeys('replay', '--event', 'Order Completed', '--dry-run')
+    expect(replay.stdout).toContain('Would replay 1 message')
     expect((await withKeys('redrive', '--user', 'user-1', '--dry-run')).stdout).toContain('1 handler_failed')
   })
 
@@ -69,16 +57,13 @@ describe('an encrypted inbox', () => {
     expect((await run('counts')).stdout).toContain('1: 1 handler_failed')
     for (const action of [['dead'], ['history'], ['show', letter?.id ?? '']]) {
       const { code, stdout } = await run(...action)
-      expect({ code, stdout }).toEqual({
-        code: 0,
-        stdout: expect.stringMatching(/encrypted with key k1: see --key-file/),
-      })
+      expect({ code, stdout }).toEqual({ code: 0, stdout: like(/encrypted with key k1: see --key-file/) })
       expect(stdout).not.toContain('user-1')
     }
     expect((await run('redrive', '--reason', 'handler_failed', '--dry-run')).stdout).toContain('Would redrive 1')
   })
 
-  it('is encrypted anew with the first key of the file', async () => {
+  it('is encrypted anew with the first key of the file, but for what is under another key', async () => {
     const both = await writeKeys('both', `${lineOf('k2', k2)}\n${lineOf('k1', k1)}`)
 
     const rewritten = await run('rewrite', '--key-file', both, '--yes')
@@ -88,16 +73,10 @@ describe('an encrypted inbox', () => {
     expect(again).toEqual({ queue: 'inbox', action: 'rewrite', key: 'k2', done: 0, left: {} })
     const { stdout } = await run('history', '--key-file', await writeKeys('new', lineOf('k2', k2)))
     expect(stdout).toContain('track Order Completed')
-  })
-
-  it('says which messages are left under another key', async () => {
     const receiver = createReceiver({ secret, inbox: sqliteQueue({ path, name: 'inbox' }) })
     await deliver(receiver, fixtures.group)
     await receiver.close()
-
-    const { stderr } = await run('rewrite', '--key-file', keyFile, '--yes')
-
-    expect(stderr).toContain('1 unencrypted')
+    expect((await run('rewrite', '--key-file', both, '--yes')).stderr).toContain('1 unencrypted')
   })
 
   it('is not encrypted anew without a key, nor without an answer', async () => {
@@ -121,10 +100,10 @@ test.each([
   const ran = await hookline(['queue', 'inbox.sqlite', '--key-file', file])
 
   expectUsage(ran, '--key-file', rule)
-  for (const key of [k1, k2])
-    expect(ran.stderr).not.toMatch(
-      new RegExp(`${key.toString('hex')}|${key.toString('base64').slice(0, 9).replaceAll(/\W/g, '.')}`),
-    )
+  for (const key of [k1, k2]) {
+    expect(ran.stderr).not.toContain(key.toString('hex'))
+    expect(ran.stderr).not.toContain(key.toString('base64').slice(0, 9))
+  }
 })
 
 test('a key in place of its file is not shown', async () => {

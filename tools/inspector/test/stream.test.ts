@@ -57,15 +57,6 @@ function setUp(count = 0) {
   return { machine, journal, inspector: endpointOf({ machine, journal }) }
 }
 
-it('is not to be compressed on its way, which would hold events back', async () => {
-  const inspector = endpointOf()
-  const headers = headerOf(inspector)
-  for (const method of ['GET', 'HEAD']) {
-    const answer = await ask(inspector, '/api/stream', { method, headers })
-    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-  }
-})
-
 it('rows come all at first, at most 200 in an event; the last event has the id', async () => {
   const { inspector } = setUp(450)
   const stream = await open(inspector)

@@ -9,6 +9,12 @@ export function createEndpoint(secret: string, fault: string): Server {
   function isAuthentic(body: Buffer, given: unknown): boolean {
     const digest = createHmac('sha1', fault === 'quoted-secret' ? `"${secret}"` : secret)
     if (fault === 'stringify') digest.update(JSON.stringify(JSON.parse(String(body))))
+    else if (fault === 'escapes')
+      digest.update(
+        JSON.stringify(JSON.parse(String(body)))
+          .replaceAll('/', '\\/')
+          .replaceAll('<', '\\u003c'),
+      )
     else digest.update(fault === 'text' ? body.toString().normalize() : body)
     return given === digest.digest('hex')
   }

@@ -2,11 +2,9 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { listen } from '../../../../src/testing/server.ts'
-import type { Need } from '../../../../test/support/last-lines.ts'
 import { readForm } from '../../src/arguments.ts'
 import { ENDPOINT_CASES } from '../../src/check/cases.ts'
 import { runCases } from '../../src/check/run.ts'
@@ -18,14 +16,7 @@ export const SECRET = 'the secret of the test'
 
 const folder = fileURLToPath(new URL('./', import.meta.url))
 
-const PROGRAMS = {
-  python3: ['python3', 'server.py'],
-  ruby: ['ruby', 'server.rb'],
-} as const
-
-export type Language = keyof typeof PROGRAMS | 'php' | 'node'
-
-export const programsOf = (language: Language): Need[] => (language === 'node' ? [] : [language])
+export type Language = 'python3' | 'node'
 
 /**
  * Starts an endpoint, in a process of its own unless it is of Node: right, or with the one fault that is named.
@@ -39,36 +30,11 @@ export async function startOther(language: Language, fault = '', onEnd = onTestF
     onEnd(close)
     return `${origin}/webhooks`
   }
-  const port = language === 'php' ? await startPhp(fault, onEnd) : await startProgram(PROGRAMS[language], fault, onEnd)
-  return `http://127.0.0.1:${port}/webhooks`
-}
-
-type OnEnd = typeof onTestFinished
-
-async function startProgram([program, file]: readonly [string, string], fault: string, onEnd: OnEnd): Promise<number> {
-  const child = run(program, [file], fault, onEnd)
-  child.stderr.resume()
-  const [port] = await once(child.stdout, 'data')
-  return Number(port)
-}
-
-/** The server of PHP cannot choose a port, and another process may take one that was free. */
-async function startPhp(fault: string, onEnd: OnEnd): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  const child = run('php', ['-S', `127.0.0.1:${port}`, 'index.php'], fault, onEnd)
-  const [line] = await once(child.stderr, 'data')
-  child.stderr.resume()
-  return String(line).includes('started') ? port : startPhp(fault, onEnd)
-}
-
-function run(program: string, args: readonly string[], fault: string, onEnd: OnEnd) {
   const env = { ...process.env, SECRET, FAULT: fault }
-  const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(language, ['server.py'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
   onEnd(() => void child.kill('SIGKILL'))
-  return child
+  const [port] = await once(child.stdout, 'data')
+  return `http://127.0.0.1:${Number(port)}/webhooks`
 }
 
 export async function check(url: string, ...args: string[]) {
@@ -88,7 +54,11 @@ export const PARSED_FIRST = ['forged-not-json', 'unsigned-empty-body']
 /** What an endpoint with a fault gets: the cases that fail, no others, and what the report says among else. */
 export type Fault = readonly [fault: string, fails: readonly string[], says: RegExp]
 
-export async function expectFault(language: Language, [fault, fails, says]: Fault, onEnd?: OnEnd): Promise<void> {
+export async function expectFault(
+  language: Language,
+  [fault, fails, says]: Fault,
+  onEnd?: typeof onTestFinished,
+): Promise<void> {
   const bad = Object.values(await findFaults(await startOther(language, fault, onEnd)))
 
   const failed = bad.filter(({ result, sentence }) => result === 'fail' && !sentence.startsWith('Not sent'))
