@@ -75,7 +75,7 @@ it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', n
 
   expect(coloured).toMatchObject({ code: 0, stdout: expect.stringContaining('\u001b[32m') })
   expect(plain).toMatchObject({ code: 0, stdout: like(/Ctrl-D/) })
-  expect(plain.stdout).not.toContain('\u001b[32m')
+  expect(plain?.stdout).not.toContain('\u001b[32m')
 })
 
 it.each([

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
-import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
+import { createFolder, expectUsage, hookline, jsonLines, like } from '../command.ts'
 import { accepts, runCode, write } from './code.ts'
 
 const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
@@ -187,22 +187,15 @@ it.each([
   ['pattern', { type: 'string', pattern: '(' }],
   ['type', { type: 'date' }],
   ['additionalProperties', { type: 'object', additionalProperties: false, anyOf: [{ required: ['a'] }, {}] }],
+  ['#/definitions/none', { $ref: '#/definitions/none' }],
+  ['other.json', { $ref: 'other.json' }],
+  ['itself', { $ref: '#' }],
+  ['JSON Schema', 'text'],
 ])('what is not supported is named, and accepts any value: %s', (keyword, schema) => {
   const { code, findings } = write({ type: 'object', properties: { x: { type: 'array', items: schema } } })
-  expect(findings).toEqual([{ place: 'Order Completed: x[]', text: expect.stringContaining(keyword) }])
-  expect(code).toContain('x: z.array(z.unknown()).optional()')
-})
-
-it.each([
-  ['a reference to nothing', { $ref: '#/definitions/none' }, '#/definitions/none'],
-  ['one to another file', { $ref: 'other.json' }, 'other.json'],
-  ['one to itself', { $ref: '#' }, 'itself'],
-  ['no schema', 'text', 'JSON Schema'],
-])('what is not supported is named, and accepts any value: %s', (_what, schema, text) => {
-  const { code, findings } = write({ type: 'object', properties: { x: schema } })
-
-  expect(findings).toMatchObject([{ text: expect.stringContaining(text) }])
-  expect(code).toContain('x: ')
+  const place = like(/^Order Completed: (x\[\]\.)?x\[\]$/)
+  expect(findings).toEqual([{ place, text: expect.stringContaining(keyword) }])
+  expect(code).toContain('z.array(z.unknown()).optional()')
 })
 
 it('a property that every object of JavaScript has is left out', () => {

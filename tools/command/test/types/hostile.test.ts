@@ -77,12 +77,13 @@ it.each([
   expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
 })
 
-it.each([
+it.each<[string, string, string, string]>([
   ['multipleOf', '{"type":"number","multipleOf":0.01}', '[19.99, 123456789.01, -0.07, 1e21, 0]', '[19.999, 1e-7]'],
   ['multipleOf of a small number', '{"type":"number","multipleOf":1e-7}', '[3e-7, 1]', '[1.5e-7]'],
   ...['constructor', 'toString', 'valueOf', 'hasOwnProperty'].map((name) => {
     const schema = `{"properties":{"${name}":{"type":"number"}},"additionalProperties":false}`
-    return [`properties, ${name}`, schema, `[{}, {"${name}":1}]`, `[{"other":1}, {"${name}":"x"}]`] as const
+    const names = [`properties, ${name}`, schema] as const
+    return [...names, `[{}, {"${name}":1}]`, `[{"other":1}, {"${name}":"x"}]`] as [string, string, string, string]
   }),
   ['properties, __proto__', '{"properties":{"__proto__":{}},"additionalProperties":false}', '[{}]', '[{"other":1}]'],
   ['required', '{"type":"object","required":["constructor"]}', '[{"constructor":1}]', '[{}]'],

@@ -4,8 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { App } from './app.ts'
 import { expectFit, VIEWS } from './axe.ts'
-import { track } from './messages.ts'
-import { goToView, message, rows, test } from './test.ts'
+import { goToView, message, rows, test, track } from './test.ts'
 
 for (const [colorScheme, width] of [
   ['light', 1_280],

@@ -53,7 +53,6 @@ export async function startApp(directory: string, options: AppOptions = {}): Pro
     record: asked('record'),
     queue: asked('queue'),
     partner: asked('partner'),
-    advance: asked('advance'),
     counts: asked('counts'),
     async post(body, path = '/webhooks', secret = SECRET) {
       const isRaw = typeof body === 'string' || body instanceof Uint8Array

@@ -3,8 +3,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { measureOverflow } from './axe.ts'
-import { track } from './messages.ts'
-import { goToView, message, rows, test } from './test.ts'
+import { goToView, message, rows, test, track } from './test.ts'
 
 const SCRIPT = '<script>alert(1)</script>'
 const IMAGE = '"><img src="http://elsewhere.example/x" onerror="alert(2)">'

@@ -2,8 +2,7 @@
 
 import { expect } from 'vitest'
 import { WATCH_TASKS } from './chromium.ts'
-import { track } from './messages.ts'
-import { goToView, message, rows, test } from './test.ts'
+import { goToView, message, rows, test, track } from './test.ts'
 
 test('a call is one row, with each part that it passes', async ({ openApp }) => {
   const { app, page } = await openApp()

@@ -1,8 +1,9 @@
-/** Who gets in, in Chromium: the URL with the token, and nothing else. */
+/** Who gets in, in Chromium, and what the page does while its server is away. */
 
-import { expect } from 'vitest'
-import { track } from './messages.ts'
-import { goToView, message, rows, test } from './test.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, inject, onTestFinished } from 'vitest'
+import { goToView, message, rows, test, track } from './test.ts'
 
 test('the URL with the token opens the page, and the token leaves the address bar', async ({ start, open }) => {
   const app = await start()
@@ -67,4 +68,28 @@ test('who may only look is offered nothing that changes something, and is refuse
   expect(statuses).toEqual(Array(4).fill(403))
   expect(faults.splice(0)).toEqual(Array(4).fill(expect.stringContaining('403')))
   expect(await app.counts()).toMatchObject({ handled: 1, deadLetters: 1 })
+})
+
+const LOST = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/
+
+test('a page whose server was killed says so, and goes on by itself when it is back', async ({ start, open }) => {
+  const data = mkdtempSync(join(inject('directory'), 'data-'))
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const token = 'the-token-of-the-app-0123456789-abc'
+  const first = await start({ token, data })
+  const { page, faults } = await open(first)
+  await first.post(track('Order Completed', { userId: 'before-the-end' }))
+  await page.getByText('before-the-end').first().waitFor()
+
+  await first.kill()
+  const banner = page.getByText('Connection lost')
+  await banner.waitFor()
+
+  const port = Number(new URL(first.origin).port)
+  const second = await start({ token, data, port })
+  await banner.waitFor({ state: 'detached' })
+  await second.post(track('Order Completed', { userId: 'after-the-start' }))
+  await page.getByText('after-the-start').first().waitFor()
+  expect(faults.filter((fault) => !LOST.test(fault))).toEqual([])
+  faults.length = 0
 })

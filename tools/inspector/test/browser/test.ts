@@ -2,6 +2,7 @@
 
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, test as base, expect, inject } from 'vitest'
+import type { TrackMessage } from '../../../../src/protocol/message.ts'
 import { type App, startApp } from './app.ts'
 import { launchChromium, openPage, type Watched } from './chromium.ts'
 import type { AppOptions } from './programs/app.ts'
@@ -59,4 +60,21 @@ export function message(page: Page): Locator {
 export async function goToView(page: Page, name: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
   await page.getByRole('heading', { name, level: 1 }).waitFor()
+}
+
+let tracked = 0
+
+/** A message as a sender sends it. */
+export function track(event: string, more: object = {}): TrackMessage {
+  tracked += 1
+  return {
+    version: 1,
+    type: 'track',
+    event,
+    userId: 'ada',
+    messageId: `message-${process.pid}-${tracked}`,
+    timestamp: new Date().toISOString(),
+    properties: { order_id: `order-${tracked}`, total: 39.95, currency: 'EUR' },
+    ...more,
+  } as TrackMessage
 }

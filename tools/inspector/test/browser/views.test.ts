@@ -1,8 +1,7 @@
 /** The other views, used as a person does: events, queues, dead letters, history. */
 
 import { expect } from 'vitest'
-import { track } from './messages.ts'
-import { goToView, message, rows, test } from './test.ts'
+import { goToView, message, rows, test, track } from './test.ts'
 
 test('queues: a row each, its counts, and plots that have points', async ({ openApp }) => {
   const { app, page } = await openApp()

@@ -36,9 +36,7 @@ export interface Commands {
   record(calls: readonly Message[]): Promise<void>
   queue(messages: readonly Message[]): Promise<void>
   partner(script: readonly number[]): Promise<void>
-  /** Moves the clock of the app, when it has one of its own. */
-  advance(ms: number): Promise<void>
-  counts(): Promise<{ readonly handled: number; readonly inbox: number; readonly deadLetters: number }>
+  counts(): Promise<{ readonly handled: number; readonly deadLetters: number }>
 }
 
 /** What it sends when it listens. */
@@ -51,8 +49,7 @@ const SECRET = 'the secret of the app'
 const WRITE_KEY = 'the write key of the shop'
 const { port = 0, isManual, isPaired, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
 
-const movable = isManual ? manualClock() : undefined
-const clock = movable === undefined ? {} : { clock: movable }
+const clock = isManual ? { clock: manualClock() } : {}
 const logger = { error() {}, warn() {}, info() {} }
 const queueNamed = (name: string) =>
   data === undefined ? memoryQueue({ name, ...clock }) : sqliteQueue({ path: join(data, `${name}.sqlite`) })
@@ -132,12 +129,9 @@ const commands: Commands = {
   async partner(script) {
     partner.script(script)
   },
-  async advance(ms) {
-    await movable?.advance(ms)
-  },
   async counts() {
-    const { waiting, active, deadLetters } = await receiver.health()
-    return { handled, inbox: waiting + active, deadLetters }
+    const { deadLetters } = await receiver.health()
+    return { handled, deadLetters }
   },
 }
 
