@@ -42,37 +42,31 @@ function posted({ args, stdin }: ReturnType<typeof runShell>): Buffer {
 }
 
 describe('a copy as curl', needs('POSIX'), () => {
-  it.each(NASTY.map((text) => [JSON.stringify(text), text]))('posts the exact text %s', (_name, text) => {
-    const result = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from(text)))))
-
-    expect(String(posted(result))).toBe(text)
-    expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
-  })
-
-  it('posts any bytes, also more than an argument holds', () => {
+  it('posts any bytes to the URL, also more than an argument holds', () => {
     const text = fc.string({ unit: 'binary', maxLength: 80 }).map((text) => Buffer.from(text))
-    const bytes = fc.oneof(fc.uint8Array({ maxLength: 80 }), text)
-    const check = fc.property(bytes, (bytes) => {
-      expect(posted(runShell(copyAsCurl(detailOf(bodyOf(bytes))))).equals(bytes)).toBe(true)
+    const check = fc.property(fc.oneof(fc.uint8Array({ maxLength: 80 }), text), (bytes) => {
+      const result = runShell(copyAsCurl(detailOf(bodyOf(bytes))))
+      expect(posted(result).equals(bytes)).toBe(true)
+      expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
     })
 
-    fc.assert(check, { numRuns: runs(60), examples: [[Buffer.from(`["${"it's ".repeat(80_000)}"]`)]] })
+    const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer] => [Buffer.from(each)])
+    fc.assert(check, { numRuns: runs(60), examples })
   })
 
   it('sends the headers of the message, without the hidden ones and those of the connection', () => {
     const hopByHop = 'connection content-length expect host keep-alive te transfer-encoding upgrade'.split(' ')
-    const { args } = runShell(
-      copyAsCurl(
-        detailOf(bodyOf(Buffer.from('{}')), [
-          ['content-type', "text/plain; a='$(id)'"],
-          ['x-signature', null],
-          ...hopByHop.map((name) => [name, 'a'] as const),
-          ['x-empty', ''],
-          ['x-break', 'a\nb'],
-          ['x y: z', 'no name of a header'],
-        ]),
-      ),
-    )
+    const given = [
+      ['content-type', "text/plain; a='$(id)'"] as const,
+      ['x-signature', null] as const,
+      ...hopByHop.map((name) => [name, 'a'] as const),
+      ...([
+        ['x-empty', ''],
+        ['x-break', 'a\nb'],
+        ['x y: z', 'no name of a header'],
+      ] as const),
+    ]
+    const { args } = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from('{}')), given)))
 
     const headers = args.flatMap((arg, index) => (args[index - 1] === '-H' ? [arg] : []))
     expect(headers).toEqual(["content-type: text/plain; a='$(id)'", 'x-empty;'])

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
-import { createFolder, expectUsage, hookline, jsonLines, like } from '../command.ts'
+import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
 import { accepts, runCode, write } from './code.ts'
 
 const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
@@ -193,7 +193,7 @@ it.each([
   ['JSON Schema', 'text'],
 ])('what is not supported is named, and accepts any value: %s', (keyword, schema) => {
   const { code, findings } = write({ type: 'object', properties: { x: { type: 'array', items: schema } } })
-  const place = like(/^Order Completed: (x\[\]\.)?x\[\]$/)
+  const place = keyword === 'itself' ? 'Order Completed: x[].x[]' : 'Order Completed: x[]'
   expect(findings).toEqual([{ place, text: expect.stringContaining(keyword) }])
   expect(code).toContain('z.array(z.unknown()).optional()')
 })

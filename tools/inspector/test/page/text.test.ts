@@ -1,10 +1,13 @@
-/** The text of strangers as the page shows it: marks that are not seen, bodies as a tree, the difference of two, initials. */
+/** The text of strangers as the page shows it: marks that are not seen, bodies as a tree, the difference of two, initials, copies. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { endOfPiece, splitText } from '../../src/page/codes.ts'
+import { copyAsCurl, copyAsTest, quoteForScript } from '../../src/page/copy.ts'
 import { formatInitials } from '../../src/page/format.ts'
 import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
+import type { Detail } from '../../src/wire.ts'
+import { bodyOf, detailOf, NASTY } from '../copied.ts'
 
 it('text shows by its code what is not seen', () => {
   expect(splitText('a\u202eb\nc', false)).toEqual(['a', { code: '\\u202e' }, 'b', { code: '\\n' }, 'c'])
@@ -126,4 +129,39 @@ it('the difference of two bodies compares lists of any length and depth', () => 
   expect(differences(list(1), list(2))).toEqual([['[20000]', '1', '2']])
   expect(findDifferences(nested(2_000, 1), nested(2_000, 2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
   expect(childrenOf(nested(2_000, 1))).toHaveLength(1)
+})
+
+it('a copied command types nothing that a terminal acts on', () => {
+  for (const text of NASTY) {
+    const command = copyAsCurl(detailOf(bodyOf(Buffer.from(text)), [['x-a', text]])) as string
+
+    expect(command.match(/\p{Cc}/gu)?.filter((found) => found !== '\n') ?? []).toEqual([])
+  }
+})
+
+it('a copied command does not post to what is no host, and leaves the hidden query of a URL out', () => {
+  const body = bodyOf(Buffer.from('{}'))
+  const request = { method: 'POST', path: '/a', headers: [['host', 'x.example/?'] as const] }
+  const attempt = { url: 'https://shop.example/a?…', at: 0, durationMs: 1, ok: true, body: '' }
+  const sent: Detail = { ...detailOf(body), steps: [{ at: 0, what: 'attempt', attempt }] }
+
+  expect(copyAsCurl({ body, request, steps: [] })).toContain("'http://localhost:3000/a'")
+  expect(copyAsCurl({ ...sent, request: undefined } as never)).toContain("'https://shop.example/a'")
+})
+
+it('no copy is offered of a body that was not kept, nor a test of bytes that are no text', () => {
+  expect(copyAsCurl(detailOf({ size: 9 }))).toBeUndefined()
+  expect(copyAsTest(detailOf({ size: 9 }))).toBeUndefined()
+  expect(copyAsTest(detailOf({ size: 1, base64: '/w==' }))).toBeUndefined()
+})
+
+it('the quotes of a copied test hold any text for JavaScript, seen as it is', () => {
+  const unit = fc.oneof(fc.constantFrom(...NASTY, '\ud800', "\\'", '"', '`', '${'), fc.string({ maxLength: 20 }))
+  const check = fc.property(fc.string({ unit, maxLength: 50 }), (text) => {
+    const quoted = quoteForScript(text)
+
+    expect(new Function(`return ${quoted}`)()).toBe(text)
+    expect(quoted).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
+  })
+  fc.assert(check)
 })
