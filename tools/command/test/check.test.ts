@@ -113,15 +113,12 @@ it('--list prints all cases, and nothing is sent', async () => {
 
 it('--only takes some cases, in their own order', async () => {
   const { results } = await check(await startOther('node'), '--only', 'bytes-float,type-page', '--only', 'nul')
-
   expect(results.map(({ id }) => id)).toEqual(['type-page', 'bytes-float', 'nul'])
 })
 
 it('neither the secret nor the query of the URL is printed', async () => {
   const url = await startOther('node', 'quoted-secret')
-
   const { stdout, stderr } = await hookline(['check', `${url}?token=t0ken`], { env })
-
   expect(stdout + stderr).not.toMatch(new RegExp(`${SECRET}|t0ken`))
 })
 
@@ -174,7 +171,6 @@ it.each<[string, string[], ...string[]]>([
   ['a server that is not there', ['check', 'http://127.0.0.1:1/', ...SECRETLY], 'ECONNREFUSED'],
 ])('%s is wrong usage', async (_name, args, ...names) => {
   const { code, stdout, stderr } = await hookline(args)
-
   expectUsage({ code, stdout, stderr: stderr.replace(/^Sends .*\n/, '') }, ...names)
   expect(stderr).not.toContain('hunter')
 })

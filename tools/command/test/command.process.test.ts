@@ -58,7 +58,6 @@ it('show --raw writes the exact bytes', async () => {
 
 it('an stdout that cannot be written is an error', needs('Linux'), async () => {
   const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
-
   await expect(ran).rejects.toMatchObject({ code: 2, stderr: like(/^error: .*ENOSPC.*\n$/) })
 })
 

@@ -176,7 +176,6 @@ it('replay takes ids, needs no answer for one, and has an id of its own', async 
 it('replay notes that no worker takes what was queued', async () => {
   const { receiver, run } = await setUp()
   await receiver.close()
-
   expect(await run('replay', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('worker') })
 })
 

@@ -189,8 +189,6 @@ it.each([
 
 it('packages are those of the package manager that runs the command, where the folder says nothing', async () => {
   const env = { npm_config_user_agent: 'pnpm/10.1.0 npm/? node/v24.0.0 linux x64' }
-
   const { stdout } = await hookline(['init', '--no-install'], { cwd: await createFolder(), env })
-
   expect(stdout).toContain(`\n  pnpm add ${version}\n`)
 })

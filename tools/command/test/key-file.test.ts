@@ -108,7 +108,6 @@ test.each([
 
 test('a key in place of its file is not shown', async () => {
   const ran = await hookline(['queue', 'inbox.sqlite', '--key-file', k1.toString('base64url')])
-
   expectUsage(ran, '--key-file')
   expect(ran.stderr).not.toContain(k1.toString('base64url'))
 })

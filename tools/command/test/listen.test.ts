@@ -268,7 +268,6 @@ it.each([
 
 it('a port that is taken is wrong usage', async () => {
   const { port } = new URL(await listenHere(http.createServer()))
-
   expectUsage(await hookline(['listen', '--port', port], { cwd: await createFolder() }), '--port', port)
 })
 

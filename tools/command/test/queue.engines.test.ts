@@ -108,7 +108,6 @@ it.each(['redis', 'postgres'])('a %s that is not there, or does not answer, is w
 
 it('messages of a Redis that does not answer are wrong usage', async () => {
   const read = readTraffic('redis://ada:x@127.0.0.1:1')
-
   await expect(read).rejects.toThrow(UsageError)
   await expect(read).rejects.toThrow(/^redis:\/\/127\.0\.0\.1:1: .*SOURCE/)
 })

@@ -98,7 +98,6 @@ describe('an inbox', () => {
 
   it.each(['show', 'drop'])('%s needs 4 characters of an id, and one that is there', async (action) => {
     const id = randomUUID()
-
     expect(await inbox.run(action, 'b44')).toMatchObject({ code: 1, stderr: expect.stringContaining("'b44'") })
     expect(await inbox.run(action, id)).toMatchObject({ code: 1, stderr: expect.stringContaining(id) })
   })
@@ -166,14 +165,12 @@ describe('a file of two queues', () => {
 
   it('has counts of each, and needs a name for all else', async () => {
     const { stdout } = await run()
-
     expect(stdout).toMatch(/\noutbox .* 2: 1 (refused, 1 unreadable|unreadable, 1 refused)\ninbox +0 /)
     expectUsage(await run('dead'), '--name', path, "'outbox', 'inbox'")
   })
 
   it('is copied once', async () => {
     const copy = join(folder, 'copy.sqlite')
-
     expect((await run('backup', copy)).stdout).toContain(copy)
     expect((await commandOn(copy).run()).stdout).toMatch(/\noutbox .* 2: /)
     expectUsage(await run('backup', copy), copy)

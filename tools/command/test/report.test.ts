@@ -48,7 +48,6 @@ it.each([
   ['one fails', [pass, fail], {}, 1],
 ] as const)('when %s, the exit code says so', (_name, results, options, code) => {
   report(results, options)
-
   expect(process.exitCode).toBe(code)
 })
 

@@ -50,7 +50,6 @@ const run = (...args: string[]) => hookline([...args, '--store', store])
 
 it('a message is shown with the id that it has', () => {
   const fieldsOf = (message: object) => readFields(Buffer.from(JSON.stringify({ type: 'page', ...message })))
-
   expect(fieldsOf({ userId: '', anonymousId: 'a-1' })).toEqual({ type: 'page', user: 'a-1' })
   expect(fieldsOf({ userId: 815, timestamp: 1_768_469_400 })).toEqual({ type: 'page', user: '815' })
 })
@@ -110,7 +109,6 @@ it.each<[string, string[], RegExp]>([
 it('hookline show shows a body that is not UTF-8 escaped, and writes no bytes to a terminal', async () => {
   const { stdout } = await run('show', 'bbbb')
   const refused = await hookline(['show', 'bb', '--raw', '--store', store], { isTerminal: true })
-
   expect(stdout).toMatch(/^body, 5 bytes.*--raw.*\n\ufffd\\u\{0\}\n\\u\{1b\}\[\n$/m)
   expectUsage(refused, '--raw')
 })
@@ -138,9 +136,7 @@ it('hookline replay sends the identical bytes and headers again', async () => {
 it('hookline replay says when an inbox took a request for a copy', async () => {
   const answers = ['{"ok":true}', '{"ok":true,"duplicate":true}'].map((body) => ({ status: 200, body }))
   await using endpoint = await startEndpoint({ script: answers })
-
   const { code, stdout } = await run('replay', 'aaaa00000001', 'aaaa00000001', '--to', endpoint.url)
-
   expect([code, stdout.match(/copy/g)]).toEqual([0, ['copy']])
 })
 
@@ -181,7 +177,6 @@ it.each([fileURLToPath(import.meta.url), 'redis://bob:hunter2@127.0.0.1'])(
   'hookline replay names the replay of a queue for the location %s',
   async (location) => {
     const ran = await run('replay', location, '--to', 'http://127.0.0.1:1')
-
     expectUsage(ran, 'hookline queue LOCATION replay')
     expect(ran.stderr).not.toContain('hunter2')
   },

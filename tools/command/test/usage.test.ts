@@ -12,7 +12,6 @@ it('the command adds no package to those that installing hookline brings', () =>
 
 it.each(['check', 'queue', 'send'])('hookline help %s prints what --help prints', async (command) => {
   const help = await hookline([command, '--help'])
-
   expect(await hookline(['help', command])).toEqual(help)
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Examples:') })
 })

@@ -43,7 +43,6 @@ it.each<[string, string[], Options]>([
   ['bytes that are no text', ['--body', 'binary', '--signature', sign(BINARY, SECRET)], {}],
 ])('a right signature ends with 0: %s', async (_name, args, options) => {
   const { code, stderr } = await verify(args, options)
-
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 })
 
@@ -54,14 +53,12 @@ it.each([
   ['not explained, and what was tried is listed', sign(TEXT, 'another'), ['\nTried:\n- ', 'JavaScript', 'Python']],
 ])('a wrong signature ends with 1, and is %s', async (_how, signature, texts) => {
   const { code, stdout, stderr } = await verify([...BODY, '--signature', signature])
-
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
   for (const text of texts) expect(stdout).toContain(text)
 })
 
 it('nothing of a body or a signature reaches the terminal as it is', async () => {
   const { code, stdout } = await verify(['--body', 'binary', '--signature', '\u001b[31m'])
-
   expect(stdout).not.toContain('\u001b')
   expect(code).toBe(1)
 })
@@ -72,7 +69,6 @@ it('an empty body is noted', async () => {
 
 it('the right signature is printed with --expected only', async () => {
   const args = [...BODY, '--expected', '--signature']
-
   expect((await verify([...args, 'x'])).stdout).toContain(RIGHT)
   expect((await verify([...args, RIGHT])).stdout).toContain(RIGHT)
   expect(JSON.parse((await verify([...args, 'x', '--json'])).stdout).expected).toBe(RIGHT)
@@ -80,7 +76,6 @@ it('the right signature is printed with --expected only', async () => {
 
 it('--json prints the explanation on one line', async () => {
   const { code, stdout } = await verify([...BODY, '--json', '--signature', `"${RIGHT}"`])
-
   const causes = [{ code: 'signature_quoted' }]
   expect(JSON.parse(stdout.replaceAll(RIGHT, ''))).toMatchObject({ verdict: 'explained', causes, tried: [] })
   expect(code).toBe(1)

@@ -48,7 +48,6 @@ it.each(['short', 'with a semicolon; and a space, 32 characters', '', 7])(
   'the token %j is refused, and not repeated',
   (token) => {
     const create = () => createInspector({ receiver, token: token as string })
-
     expect(create).toThrow(/`token`/)
     if (token !== '') expect(create).not.toThrow(String(token))
   },
@@ -169,7 +168,6 @@ it.each([
   ...['/PAGE.JS', '/__proto__', '/api/', ''],
 ])('%j cannot be asked for', (path) => {
   const request = { method: 'GET', path, query: '', headers: {}, remoteAddress: '127.0.0.1' }
-
   expect(endpointOf().handle(request as never)).toBeUndefined()
 })
 
@@ -240,7 +238,6 @@ it("with authorize, changes need 'write'", async () => {
   const drop = async (access: Access, headers = OWN_HEADERS) =>
     (await ask(authorizedBy(async () => access).inspector, '/api/drop', { method: 'POST', headers, body: {} })).status
   const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
-
   expect([await drop('read'), await drop('write'), await drop('write', withoutOwn)]).toEqual([403, 404, 403])
 })
 
@@ -262,9 +259,7 @@ it.each<[string, () => unknown]>([
   ['returns an object', () => ({ access: 'write' })],
 ])('authorize that %s refuses, with a line in the log', async (_name, authorize) => {
   const { inspector, lines } = authorizedBy(authorize)
-
   const answer = await ask(inspector, '/api/setup')
-
   expect(answer).toMatchObject({ status: 403, body: expect.not.stringContaining('database') })
   expect(lines).toEqual([expect.stringContaining('`authorize`')])
 })

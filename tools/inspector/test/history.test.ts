@@ -88,7 +88,6 @@ it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { where: 'x'
   'a history that is asked for by %j is answered with an error that names it',
   async (query) => {
     const { endpoint } = await setUp(1)
-
     expect(await list(endpoint, query)).toEqual([{ error: expect.stringContaining(Object.keys(query)[0] as string) }])
   },
 )

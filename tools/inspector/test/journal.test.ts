@@ -36,7 +36,6 @@ it('keeps the newest, and refused requests push no messages out', () => {
 it('a body that is a part of more is copied, one that is whole is not', () => {
   const { add } = setUp()
   const whole = new Uint8Array(10)
-
   const bodies = [whole, whole.subarray(2)].map((bytes) => add(bytes).body)
   expect(bodies.map(({ buffer }) => buffer === whole.buffer)).toEqual([true, false])
 })
@@ -56,9 +55,7 @@ it.each<[string, object]>([
   ['long texts', { userId: 'u'.repeat(30_000) }],
 ])('keeps little of the users of a refused call: %s', (_, message) => {
   const entry = setUp().add(JSON.stringify(message), collected)
-
   describeMessage(entry, { type: 'custom', body: message })
-
   expect(JSON.stringify(entry.users ?? []).length).toBeLessThan(250)
 })
 

@@ -31,9 +31,7 @@ it.each([
 ])('%i minutes are shown in intervals of %i ms', (minutes, intervalMs, count) => {
   const { series } = setUp()
   series.done('shop', 3)
-
   const read = series.readPart('shop', minutes)
-
   expect([read.intervalMs, read.done.length, read.done.at(-1)]).toEqual([intervalMs, count, 1])
 })
 

@@ -134,9 +134,7 @@ it('--tamper chunked sends no length; no-signature sends no signature, and needs
 
 it('--header adds a header', async () => {
   const endpoint = await listen()
-
   await send('track', endpoint.url, '--header', 'Authorization: Bearer a:b')
-
   expect(endpoint.requests[0]?.headers).toMatchObject({ authorization: 'Bearer a:b' })
 })
 
@@ -144,7 +142,6 @@ it.each(['X-Signature: hidden', 'hidden', 'X Y: hidden', 'X: hidden\nZ: 1'])(
   '--header %j is refused, and its value is not shown',
   async (header) => {
     const ran = await send('track', 'http://127.0.0.1:9/', '--header', header)
-
     expectUsage(ran, '--header')
     expect(ran.stderr).not.toContain('hidden')
   },
@@ -204,7 +201,6 @@ it('--json prints what no terminal obeys', async () => {
 
 it('an address that does not respond fails, and its query is never shown', async () => {
   const { code, stdout, stderr } = await send('track', 'http://127.0.0.1:1/?token=hidden')
-
   expect(stdout).toMatch(/^refused {2}\d+ ms {2}track /)
   expect(stdout + stderr).not.toContain('hidden')
   expect(code).toBe(1)

@@ -81,7 +81,6 @@ describe('a file', () => {
 
   it('of a person is never overwritten', async () => {
     const { p, out } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), out: 'export const mine = 1\n' })
-
     expectUsage(await hookline(['types', p, '--out', out]), '--out', out)
     expect(await readFile(out, 'utf8')).toBe('export const mine = 1\n')
   })
@@ -104,9 +103,7 @@ it('several sources have the newest version of each event, wherever it is', asyn
 it('several sources that differ at one version are a finding, and the first one is used', async () => {
   const other = plan({ key: 'A', jsonSchema: {} })
   const { one, two } = await files({ one: plan({ key: 'A', jsonSchema: ORDER }), two: other })
-
   const { stdout, stderr } = await hookline(['types', one, two])
-
   expect([stdout, stderr]).toEqual([expect.stringContaining('total: z.number()'), expect.stringMatching(/^A: .*\n$/)])
 })
 
@@ -200,7 +197,6 @@ it.each([
 
 it('a property that every object of JavaScript has is left out', () => {
   const { code, findings } = write({ type: 'object', properties: { constructor: ORDER, a: ORDER } })
-
   expect(findings).toMatchObject([{ place: 'Order Completed: constructor' }])
   expect(accepts(runCode(code).events['Order Completed'], {})).toBe(true)
 })
@@ -208,7 +204,6 @@ it('a property that every object of JavaScript has is left out', () => {
 it('an expression of Terraform is an error that says where', async () => {
   const rules = '  rules = [\n    { json_schema = file("order.json") }\n  ]'
   const { tf } = await files({ tf: `resource "segment_tracking_plan" "shop" {\n${rules}\n}\n` })
-
   expectUsage(await hookline(['types', tf]), tf, 'line 3', 'terraform show -json')
 })
 
@@ -288,9 +283,7 @@ it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
 
 it('names and texts of strangers are escaped in XML', async () => {
   const { p, m, xml } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('<B>\u001b', {}), xml: '' })
-
   await hookline(['types', '--check', p, m, '--junit', xml])
-
   expect(await readFile(xml, 'utf8')).toContain('name="&#60;B&#62;')
 })
 
@@ -373,7 +366,6 @@ it.each<[string[], ...string[]]>([
 
 it('--check without a plan, or without messages, is wrong usage', async () => {
   const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', {}) })
-
   expectUsage(await hookline(['types', '--check', p]), 'messages')
   expectUsage(await hookline(['types', '--check', m]), 'plan')
 })

@@ -73,7 +73,6 @@ it.each([
   ['a property of that name', { type: 'object', properties: { oneOf: TEXT } }, { oneOf: 4 }],
 ])('a check names the fault once: %s', async (_what, schema, value) => {
   const { stdout } = await types(of(schema), message({ a: value }))
-
   expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
 })
 
@@ -204,16 +203,13 @@ describe('a plan', () => {
 
     it('that are put together elsewhere is named, and is no schema of properties', async () => {
       const { stdout, stderr } = await types([rule('A', { allOf: [of(ids), of(sections)] })])
-
       expect(stderr).toMatch(/^A: .*allOf.*`properties`.*\n$/)
       expect(stdout).toContain('A: z.looseObject({}),')
     })
 
     it('of plain JSON Schema says what stands beside the section', async () => {
       const whole = { ...of({ ...sections, ...ids, type: { const: 'track' }, event: { const: 'A' } }), title: 'A' }
-
       const { stdout, stderr } = await types(whole)
-
       expect(stdout).toContain('total: z.number(),')
       expect(stderr.match(/`\w+`/g)).toEqual(Object.keys(ids).map((name) => `\`${name}\``))
     })
@@ -224,7 +220,6 @@ describe('a plan', () => {
       ['names of fields alone', { userId: {}, type: {} }],
     ])('is none: %s', async (_what, properties) => {
       const { stdout, stderr } = await types([rule('A', of(properties, Object.keys(properties)))])
-
       expect(stderr).toBe('')
       for (const name of Object.keys(properties)) expect(stdout).toContain(`    ${name}: z.`)
     })
@@ -263,7 +258,6 @@ describe('a plan', () => {
     ['a text', 'hello: [world'],
   ])('that is too large, deep or none ends without a stack: %s', async (_what, plan) => {
     const ran = await types(plan)
-
     if (ran.code !== 0) expectUsage(ran)
   })
 })

@@ -90,7 +90,6 @@ it.each<[string, readonly (object | undefined)[], boolean]>([
   ['20 lists in one message had it', [{ a: times(20, () => ({ b: [{ c: 1 }] })) }], false],
 ])('a rule requires a property that each of at least 20 messages had: %s', (_what, properties, isRequired) => {
   const { schema } = infer(properties.map((each) => track(each)))
-
   expect(JSON.stringify(schema).includes('"required":["a"]')).toBe(isRequired)
   if (!isRequired) expect(JSON.stringify(schema)).not.toContain('required')
 })
@@ -102,7 +101,6 @@ it.each<[string, unknown]>([
 ])('a rule requires a property within %s only of 20 messages', (_what, a) => {
   const inside = (count: number) =>
     JSON.stringify(infer(times(40, (index) => track(index < count ? { a } : {}))).schema).includes('required')
-
   expect([inside(19), inside(20)]).toEqual([false, true])
 })
 

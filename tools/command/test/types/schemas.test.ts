@@ -202,7 +202,6 @@ it.each<[string, Schema]>([
   ],
 ])('a reference is followed: %s', (_what, schema) => {
   const { code, findings } = write({ type: 'object', ...schema })
-
   const generated = runCode(code).events['Order Completed']
   expect(['ab', 'a', 1].map((x) => accepts(generated, { x }))).toEqual([true, false, false])
   expect(findings).toEqual([])
@@ -210,8 +209,6 @@ it.each<[string, Schema]>([
 
 it('neighbours of a reference did not count before 2019-09', () => {
   const properties = { x: { $ref: '#/definitions/a', minLength: 2 } }
-
   const { code } = write({ definitions: { a: { type: 'string' } }, properties })
-
   expect(accepts(runCode(code).events['Order Completed'], { x: 'a' })).toBe(true)
 })

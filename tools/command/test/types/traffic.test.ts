@@ -81,9 +81,7 @@ it('lines come from stdin', async () => {
 it('lines come from a pipe with a name', needs('POSIX'), async () => {
   const path = newPath()
   execFileSync('mkfifo', [path])
-
   const [read] = await Promise.all([readTraffic(path), writeFile(path, `${line('A')}\n${line('B')}\n`)])
-
   expect(read?.events).toEqual(['A', 'B'])
 })
 
@@ -158,7 +156,6 @@ it.each<[string, () => Promise<string>, RegExp]>([
   ['is a database of something else', otherDatabase, /\.txt.*no queues/],
 ])('a source that %s is wrong usage', async (_what, create, message) => {
   const failed = readTraffic(await create())
-
   await expect(failed).rejects.toThrow(UsageError)
   await expect(failed).rejects.toThrow(message)
 })

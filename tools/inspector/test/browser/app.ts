@@ -10,7 +10,7 @@ export interface App extends Started, Commands {
   kill(): Promise<void>
 }
 
-export const SECRET = 'the secret of the app'
+const SECRET = 'the secret of the app'
 
 interface Answer {
   readonly id: number

@@ -18,7 +18,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
-export async function findViolations(page: Page): Promise<string[]> {
+async function findViolations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
     'axe.run(document, { resultTypes: ["violations"] })',

@@ -200,7 +200,6 @@ it.each([
   ['two of four, of which one gave a final response', ['open', 'open', 'half_open', 'open'], [['0', '3'], 1]],
 ] as const)('the open circuits of URLs that may accept it: %s', (_name, circuits, expected) => {
   const { open, others } = findRemaining(urls(...circuits), waiting)
-
   expect([open.map(({ url }) => url.slice(8, 9)), others]).toEqual(expected)
 })
 
@@ -212,6 +211,5 @@ it.each([
   ['of a destination that is disabled', { urls: urls('closed'), isOff: true }, true],
 ] as const)('a message is held or not: one %s', (_name, status, expected) => {
   const counts = { part: 'shop', status: 'ok', waiting: 1, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
-
   expect(isHeld(waiting, status && { ...counts, ...status })).toBe(expected)
 })

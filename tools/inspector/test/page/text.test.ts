@@ -134,7 +134,6 @@ it('the difference of two bodies compares lists of any length and depth', () => 
 it('a copied command types nothing that a terminal acts on', () => {
   for (const text of NASTY) {
     const command = copyAsCurl(detailOf(bodyOf(Buffer.from(text)), [['x-a', text]])) as string
-
     expect(command.match(/\p{Cc}/gu)?.filter((found) => found !== '\n') ?? []).toEqual([])
   }
 })
