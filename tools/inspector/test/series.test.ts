@@ -50,19 +50,6 @@ it('counts and depths stay in their interval', async () => {
   expect(p50.slice(-3)).toEqual([null, expect.closeTo(1, 0), expect.closeTo(1, 0)])
 })
 
-it('a clock that jumps by years shows nothing of before', async () => {
-  const { clock, series } = setUp()
-  series.done('shop', 1)
-
-  await clock.advance(10 * 365 * 24 * 60 * MINUTE)
-  series.failed('shop', 2)
-
-  for (const minutes of [15, 240]) {
-    const { done, failed } = series.readPart('shop', minutes)
-    expect([sum(done), sum(failed)]).toEqual([0, 1])
-  }
-})
-
 it('what happened in any pattern of times is counted once, while its interval is shown', async () => {
   const event = fc.record({ afterMs: fc.nat(20 * MINUTE), isDone: fc.boolean() })
   await fc.assert(

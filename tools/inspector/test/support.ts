@@ -2,13 +2,13 @@
 
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { bodyTooLarge } from '../../../src/host/body.ts'
 import type { Endpoint, EndpointHeaders } from '../../../src/host/endpoint.ts'
 import { type Clock, systemClock } from '../../../src/kit/clock.ts'
 import { createLog, type Log } from '../../../src/kit/log.ts'
+import { listen } from '../../../src/testing/server.ts'
 import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { createHandler, type PageAnswer } from '../src/endpoint/listener.ts'
 import type { Inspector, KeepOptions } from '../src/index.ts'
@@ -45,13 +45,9 @@ export function keptBy(clock: Clock, keep: KeepOptions = { messages: 20, refused
 }
 
 export async function start(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  closeLater(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await new Promise((resolve) => server.once('listening', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { origin, close } = await listen(createServer(listener), 0)
+  closeLater(close)
+  return origin
 }
 
 /** Serves an endpoint of an inspector on a port. */
