@@ -8,6 +8,7 @@ import { type Access, type Authorize, createInspector } from '../src/index.ts'
 import { type Asked, ask, endpointOf, headerOf, logged, OWN_HEADERS } from './support.ts'
 
 const receiver = createReceiver({ secret: 'secret' })
+const CHANGES = ['/api/redrive', '/api/drop', '/api/replay', '/api/stop-replay', '/api/send-again']
 
 function fail(): never {
   throw new Error('the database is away')
@@ -202,7 +203,7 @@ it.each<[string, Asked['headers'], status?: number]>([
 ])('another site cannot post %s', async (_name, headers, status = 403) => {
   const inspector = endpointOf()
 
-  for (const path of ['/api/redrive', '/api/drop', '/api/replay', '/api/send-again']) {
+  for (const path of CHANGES) {
     const request = { ...OWN_HEADERS, ...headerOf(inspector), ...headers }
     expect(await ask(inspector, path, { method: 'POST', headers: request, body: {} })).toMatchObject({ status })
   }
@@ -235,10 +236,12 @@ it('authorize decides alone, over any connection', async () => {
 })
 
 it("with authorize, changes need 'write'", async () => {
-  const drop = async (access: Access, headers = OWN_HEADERS) =>
-    (await ask(authorizedBy(async () => access).inspector, '/api/drop', { method: 'POST', headers, body: {} })).status
+  const change = async (path: string, access: Access, headers = OWN_HEADERS) =>
+    (await ask(authorizedBy(async () => access).inspector, path, { method: 'POST', headers, body: {} })).status
   const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
-  expect([await drop('read'), await drop('write'), await drop('write', withoutOwn)]).toEqual([403, 404, 403])
+
+  for (const path of CHANGES) expect(await change(path, 'read')).toBe(403)
+  expect([await change('/api/drop', 'write'), await change('/api/drop', 'write', withoutOwn)]).toEqual([404, 403])
 })
 
 it('authorize refuses with false, which says nothing of that in the log', async () => {

@@ -50,7 +50,7 @@ describe('a copy as curl', needs('POSIX'), () => {
       expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
     })
 
-    const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer] => [Buffer.from(each)])
+    const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer<ArrayBuffer>] => [Buffer.from(each)])
     fc.assert(check, { numRuns: runs(60), examples })
   })
 

@@ -8,12 +8,6 @@ export interface Watched {
   readonly faults: string[]
 }
 
-/** A script that notes the longest time that a page is busy without a break, in milliseconds. */
-export const WATCH_TASKS = `window.longest = 0
-new PerformanceObserver((list) => {
-  for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-}).observe({ type: 'longtask' })`
-
 /** Starts it. It resolves no name, so that nothing goes beyond this machine. The caller closes it. */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'

@@ -14,7 +14,7 @@ declare module 'vitest' {
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
-export async function createProject(): Promise<string> {
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await mkdir(join(root, '.cache'), { recursive: true })
   const directory = await mkdtemp(join(root, '.cache/browser-'))
   const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
@@ -24,11 +24,6 @@ export async function createProject(): Promise<string> {
   await runProgram('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
   await writeFile(join(directory, 'package.json'), '{ "private": true, "type": "module" }')
   await cp(join(root, 'tools/inspector/test/browser/programs'), directory, { recursive: true })
-  return directory
-}
-
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = await createProject()
   project.provide('directory', directory)
   return () => rm(directory, { recursive: true, force: true })
 }
