@@ -17,7 +17,6 @@ const secret = 'a secret'
 const env = { HOOKLINE_SECRET: secret }
 const signed = signedRequest(fixtures.track, secret)
 
-/** `hookline listen` in a process of its own, and where it listens. */
 async function listen(cwd: string) {
   const listening = spawnHookline(['listen', '--port', '0'], { cwd, env })
   return { ...listening, url: await urlOf(listening) }

@@ -14,7 +14,6 @@ import { runCommand } from '../src/command.ts'
 
 export const root: string = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** The program, as it was built. */
 export const bin: string = join(root, 'dist/cli.js')
 
 export interface Running {
@@ -35,7 +34,6 @@ export interface Started {
   readonly printed: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
   readonly stdin: Writable
-  /** Ctrl-C. */
   interrupt(): void
 }
 
@@ -77,7 +75,6 @@ export async function listenHere(server: Server): Promise<string> {
   return origin
 }
 
-/** Runs the command in this process until it ends. */
 export async function hookline(
   args: readonly string[],
   { input, ...running }: Running & { readonly input?: string | Uint8Array } = {},

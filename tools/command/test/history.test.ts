@@ -16,7 +16,6 @@ const folder = await createFolder(afterAll)
 const DAY_MS = 86_400_000
 let files = 0
 
-/** A receiver that has handled three messages. */
 async function setUp(retries?: readonly number[]) {
   const path = join(folder, `${files++}.sqlite`)
   const queue = sqliteQueue({ path, name: 'inbox', pollMs: 20 })
@@ -34,7 +33,6 @@ async function setUp(retries?: readonly number[]) {
   return { path, queue, receiver, crm, mail, ids, run }
 }
 
-/** Its receiver runs until the test ends. */
 async function setUpRunning(retries?: readonly number[]) {
   const running = await setUp(retries)
   onTestFinished(async () => void (await running.receiver.close({ graceMs: 0 })))

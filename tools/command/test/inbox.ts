@@ -7,7 +7,6 @@ import { fixtures, signedRequest } from 'hookline/testing'
 import { secret, deliver as send } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
 
-/** Makes a file with a queue that nothing was pushed to. */
 export async function createEmptyQueue(path: string): Promise<void> {
   const queue = sqliteQueue({ path, name: 'inbox' })
   await queue.counts()

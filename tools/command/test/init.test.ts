@@ -9,7 +9,6 @@ import { createFolder, expectUsage, hookline } from './command.ts'
 
 const MODULE = { type: 'module' }
 
-/** A folder with these files. */
 async function createProject(files: Readonly<Record<string, string | object>>): Promise<string> {
   const folder = await createFolder()
   for (const [name, content] of Object.entries(files)) {

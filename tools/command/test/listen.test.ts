@@ -307,7 +307,6 @@ async function listen(args: readonly string[] = [], running: Running = {}) {
   }
 }
 
-/** The requests that were kept. */
 function read(folder: string): readonly KeptRequest[] {
   const store = openStore(join(folder, '.hookline/listen.sqlite'))
   onTestFinished(() => store.close())
@@ -320,7 +319,6 @@ async function post(url: string, request: object): Promise<number> {
   return answer.status
 }
 
-/** Writes to a socket of its own. */
 async function send(url: string, ...chunks: readonly (string | Buffer)[]) {
   const { hostname, port } = new URL(url)
   const socket = net.connect(Number(port), hostname)

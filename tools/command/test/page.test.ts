@@ -83,7 +83,6 @@ async function statusFrom(url: string, host: string): Promise<number | undefined
   return response.statusCode
 }
 
-/** The page that the command serves, as a browser asks for it. */
 async function openPage(args: readonly string[], running?: Running) {
   const { interrupt, printed, ended } = await start(args, running)
   await until(() => /token=\S+\n/.test(printed.stderr))

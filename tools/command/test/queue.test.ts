@@ -21,7 +21,6 @@ interface Letter {
   readonly reason: string
 }
 
-/** The command on a queue of a file. */
 function commandOn(path: string, name?: string) {
   const named = name === undefined ? [] : ['--name', name]
   const run = (...action: string[]) => hookline(['queue', path, ...action, ...named])

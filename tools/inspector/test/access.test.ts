@@ -18,7 +18,6 @@ function problemOf({ body }: PageAnswer): string {
   return JSON.parse(body as string).error
 }
 
-/** Asks for the setup, with the token. */
 function setupOf(request: Asked = {}, inspector = endpointOf()): Promise<PageAnswer> {
   return ask(inspector, '/api/setup', { ...request, headers: { ...headerOf(inspector), ...request.headers } })
 }

@@ -33,7 +33,6 @@ function runShell(command: string | undefined): { readonly args: string[]; reado
   return { args, stdin: readFileSync(join(folder, 'stdin')) }
 }
 
-/** The bytes that curl would post. */
 function posted({ args, stdin }: ReturnType<typeof runShell>): Buffer {
   const index = args.indexOf('--data-raw')
   if (index !== -1) return Buffer.from(args[index + 1] as string)
@@ -50,7 +49,9 @@ describe('a copy as curl', needs('POSIX'), () => {
       expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
     })
 
-    const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer<ArrayBuffer>] => [Buffer.from(each)])
+    const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer<ArrayBuffer>] => [
+      Buffer.from(each),
+    ])
     fc.assert(check, { numRuns: runs(60), examples })
   })
 

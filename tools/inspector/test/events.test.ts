@@ -18,7 +18,6 @@ const events = { 'Order Completed': z.object({ total: z.number(), items: z.array
 const of = (event: string, properties: object = {}) => ({ ...fixtures.track, event, properties })
 const completed = of('Order Completed', { total: 1, items: [] })
 
-/** A receiver that takes all, and an inspector that watches it. */
 function inspect(options: object = {}) {
   const { receiver, clock } = setUp(options)
   receiver.on('*', () => {})

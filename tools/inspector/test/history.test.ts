@@ -38,7 +38,6 @@ async function list(endpoint: InspectorEndpoint, query: object = {}): Promise<un
   return readBody(await get(endpoint, '/api/history', `${new URLSearchParams({ part: 'app', ...query })}`))
 }
 
-/** The latest of its stream. */
 async function replaysOf(endpoint: InspectorEndpoint): Promise<readonly ReplayStatus[]> {
   const { body } = await get(endpoint, '/api/stream')
   for await (const chunk of body as AsyncIterable<string>) {

@@ -41,7 +41,6 @@ async function next(stream: AsyncIterator<string>): Promise<string> {
   return value
 }
 
-/** Reads the chunks of a stream to its end. */
 function collect(stream: AsyncIterator<string>) {
   const chunks: string[] = []
   const read = async (): Promise<void> => {

@@ -17,7 +17,6 @@ import type { LoggedMessage } from '../src/logged-message.ts'
 import { createSeries, type SeriesRecorder } from '../src/series.ts'
 import type { Row } from '../src/wire.ts'
 
-/** Closes it after the test. */
 export function closeLater(close: () => unknown): void {
   onTestFinished(async () => void (await close()))
 }
@@ -50,7 +49,6 @@ export async function start(listener: RequestListener): Promise<string> {
   return origin
 }
 
-/** Serves an endpoint of an inspector on a port. */
 export function serve({ handle }: Pick<InspectorEndpoint, 'handle'>): Promise<string> {
   return start(createHandler(handle, systemClock))
 }
@@ -178,7 +176,6 @@ export function fakeJournal(): FakeJournal {
   }
 }
 
-/** Resolves after so long by a clock. */
 export function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimeout(resolve, ms))
 }

@@ -54,7 +54,6 @@ const fail = () => {
 
 const track = (id: number | string, more = {}) => ({ ...fixtures.track, messageId: `message-${id}`, ...more })
 
-/** Sends a signed message with more headers. */
 function sendTo({ receive }: Pick<Receiver, 'receive'>, message: object, headers: Record<string, string | string[]>) {
   const signed = signedRequest(JSON.stringify(message), secret)
   return receive(Buffer.from(signed.body), { ...signed.headers, ...headers })

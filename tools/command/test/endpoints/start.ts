@@ -18,12 +18,7 @@ const folder = fileURLToPath(new URL('./', import.meta.url))
 
 export type Language = 'python3' | 'node'
 
-/**
- * Starts an endpoint, in a process of its own unless it is of Node: right, or with the one fault that is named.
- *
- * @param onEnd Of a test that runs beside others.
- * @returns Its URL.
- */
+/** Starts an endpoint, in a process of its own unless it is of Node: right, or with the one fault that is named. Returns its URL. */
 export async function startOther(language: Language, fault = '', onEnd = onTestFinished): Promise<string> {
   if (language === 'node') {
     const { origin, close } = await listen(createEndpoint(SECRET, fault), 0)

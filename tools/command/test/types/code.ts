@@ -6,7 +6,6 @@ import { type Format, printRules } from '../../src/types/print.ts'
 import type { Finding, Rule } from '../../src/types/rule.ts'
 import { normalise } from '../../src/types/schema.ts'
 
-/** What the file exports. */
 export interface Schemas {
   readonly events: Readonly<Record<string, Checked>>
   readonly traits: { readonly identify?: Checked; readonly group?: Checked }

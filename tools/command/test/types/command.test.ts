@@ -21,7 +21,6 @@ function track(event: string, properties: object, messageId = 'm-1'): string {
   return JSON.stringify({ type: 'track', event, userId: 'u-1', messageId, properties })
 }
 
-/** Writes files into a folder of their own. Returns their paths. */
 async function files<Name extends string>(texts: Readonly<Record<Name, string>>): Promise<Record<Name, string>> {
   const folder = await createFolder()
   const entries = Object.entries<string>(texts).map(async ([name, text]) => {

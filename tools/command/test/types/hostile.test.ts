@@ -12,7 +12,6 @@ const rule = (key: string, jsonSchema: unknown, type = 'TRACK') => ({ key, type,
 const message = (properties: object) =>
   JSON.stringify({ type: 'track', event: 'A', userId: 'u', messageId: 'm-1', properties })
 
-/** Runs the command with a plan, and with messages if there are any. */
 async function types(plan: unknown, ...messages: string[]) {
   const folder = await createFolder()
   const [p, m] = [join(folder, 'plan.json'), join(folder, 'messages')]

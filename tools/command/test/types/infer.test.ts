@@ -21,7 +21,6 @@ function infer(seen: readonly Seen[], enums = false) {
   return { rules, findings: inference.findings(), schema: rules[0]?.schema as Readonly<Record<string, JsonSchema>> }
 }
 
-/** The schema of the property `a` that has had these values. */
 function schemaOf(values: readonly unknown[], enums = false): unknown {
   const { schema } = infer(
     values.map((a) => track({ a })),

@@ -99,7 +99,6 @@ async function expectDialogFit(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-/** Presses Tab until the focus is on what has this name. */
 async function tabTo(page: Page, name: string): Promise<void> {
   const seen: string[] = []
   for (let presses = 0; presses < 60; presses += 1) {

@@ -23,7 +23,6 @@ export async function launchChromium(): Promise<Browser> {
   })
 }
 
-/** Opens a page without going anywhere. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({
     permissions: ['clipboard-read', 'clipboard-write'],

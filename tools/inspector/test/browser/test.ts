@@ -56,7 +56,6 @@ export function message(page: Page): Locator {
   return page.locator('section.message')
 }
 
-/** Goes to a view by the navigation. */
 export async function goToView(page: Page, name: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
   await page.getByRole('heading', { name, level: 1 }).waitFor()
@@ -64,7 +63,6 @@ export async function goToView(page: Page, name: string): Promise<void> {
 
 let tracked = 0
 
-/** A message as a sender sends it. */
 export function track(event: string, more: object = {}): TrackMessage {
   tracked += 1
   return {
