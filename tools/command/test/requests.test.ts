@@ -25,7 +25,7 @@ const store = await storeOf(
     body: Buffer.from(BODY),
     headers: signed,
     target: '/webhooks?token=t0ken',
-    message: { type: 'track', name: 'Order \u001b[31m\u202ex' },
+    message: { type: 'track', name: 'Order \u001b[31m\u202ex', user: 'ada\u009b\r\n\u2028' },
   }),
   keptRequest('aaaa00000002', {
     body: Buffer.from(BODY.replace('39.0', '39')),
@@ -59,7 +59,9 @@ it('hookline list prints a line a request, the newest last, escaped and without 
 
   expect(code).toBe(0)
   expect(stdout.split('\n')).toEqual([
-    like(/ aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x .* 200 /),
+    like(
+      / aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x {2}ada\\u\{9b\}\\u\{d\}\\u\{a\}\\u\{2028\} .* 200 /,
+    ),
     like(/ aaaa0000 .* Got \\u\{1b\}\[2J\.$/),
     like(/ bbbb0000 {2}PUT \/webhooks .* 5 B .*\\u\{1b\}\[3J$/),
     like(/ cccc0000 .* 9000000 B /),
