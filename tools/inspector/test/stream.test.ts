@@ -41,6 +41,13 @@ async function next(stream: AsyncIterator<string>): Promise<string> {
   return value
 }
 
+/** Opens one, past its first event. */
+async function openPast(inspector: InspectorEndpoint): Promise<AsyncIterator<string>> {
+  const stream = await open(inspector)
+  await next(stream)
+  return stream
+}
+
 function collect(stream: AsyncIterator<string>) {
   const chunks: string[] = []
   const read = async (): Promise<void> => {
@@ -86,9 +93,8 @@ it('rows go on where a page lost the stream, and begin anew after a restart', as
 
 it('rows are joined: 5 chunks a second at most, however many change', async () => {
   const { inspector, journal, machine } = setUp()
-  const stream = await open(inspector)
-  await next(stream)
-  const { chunks, ended } = collect(stream)
+  const stream = await openPast(inspector)
+  const { chunks } = collect(stream)
   for (let id = 1; id <= 100; id++) {
     journal.put({ id })
     await machine.advance(10)
@@ -97,22 +103,17 @@ it('rows are joined: 5 chunks a second at most, however many change', async () =
   expect(chunks.length).toBeLessThanOrEqual(6)
   await machine.advance(200)
   expect(chunks.flatMap(eventsOf).flatMap(({ data }) => data.rows.map(({ id }) => id))).toHaveLength(100)
-  await inspector.close()
-  await ended
 })
 
 it('nothing but a heartbeat comes every 15 seconds while nothing changes', async () => {
   const { inspector, machine } = setUp()
-  const stream = await open(inspector)
-  await next(stream)
-  const { chunks, ended } = collect(stream)
+  const stream = await openPast(inspector)
+  const { chunks } = collect(stream)
 
   await machine.advance(14_900)
   expect(chunks).toEqual([])
   await machine.advance(200)
   expect(chunks).toEqual([':\n\n'])
-  await inspector.close()
-  await ended
 })
 
 const refused = { status: 503, headers: { 'retry-after': '5', 'content-type': 'application/json' } }
@@ -175,8 +176,7 @@ it('beside rows come the queues with their URLs, and whether all processes are p
   closeLater(() => Promise.all([receiver.close(), destination.close({ graceMs: 0 })]))
   const parts = [partOfReceiver('app', receiver), partOfDestination('shop', destination)]
   const inspector = endpointOf({ parts, clock, machine })
-  const stream = await open(inspector)
-  await next(stream)
+  const stream = await openPast(inspector)
 
   const asOf = clock.now()
   const counts = { status: 'ok', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf }
@@ -194,8 +194,7 @@ it('a queue that cannot be counted is in the log, and the stream goes on', async
   const queue = { exists: async () => true, health: fail } as never
   const [machine, journal] = [manualClock(), fakeJournal()]
   const inspector = endpointOf({ parts: [{ name: 'a', kind: 'queue', queue }], log, machine, journal })
-  const stream = await open(inspector)
-  await next(stream)
+  const stream = await openPast(inspector)
   journal.put({ id: 1 })
   expect(await eventsAfter(machine, stream)).toEqual({ rows: expect.objectContaining({ rows: [{ id: 1 }] }) })
   expect(lines).toHaveLength(1)
@@ -205,8 +204,7 @@ it('authorize is asked again each minute, and its refusal, failure or silence en
   for (const later of [() => false, () => Promise.reject(new Error('away')), () => new Promise(() => {})]) {
     const machine = manualClock()
     const authorize = vi.fn<() => unknown>(() => 'read')
-    const stream = await open(endpointOf({ machine, authorize: authorize as () => Access }))
-    await next(stream)
+    const stream = await openPast(endpointOf({ machine, authorize: authorize as () => Access }))
     const { chunks, ended } = collect(stream)
 
     await machine.advance(121_000)
