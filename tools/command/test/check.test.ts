@@ -32,12 +32,8 @@ it('a right endpoint passes with the exit code 0, in all cases', async () => {
   expect(code).toBe(0)
 })
 
-it.each([
-  ['Express 5', true],
-  ['Fastify 5', false],
-  ['node:http', true],
-])('a right endpoint of this package passes: %s, with an inbox: %s', async (name, hasInbox) => {
-  const inbox = hasInbox ? { inbox: memoryQueue({ name: 'inbox' }) } : {}
+it.each(['Express 5', 'Fastify 5', 'node:http'])('a right endpoint of this package passes: %s', async (name) => {
+  const inbox = name !== 'Fastify 5' ? { inbox: memoryQueue({ name: 'inbox' }) } : {}
   const receiver = createReceiver({ secret: SECRET, onError: () => {}, ...inbox }).on('*', () => {})
   const host = await hosts.find((each) => each.name === name)?.start(receiver, 'nothing')
   onTestFinished(async () => {

@@ -244,13 +244,8 @@ it('sending again goes to the URLs of the sender, and answers with the attempts'
   const inspector = createInspector({ receiver, senders: { shop: sender } })
   closeLater(() => Promise.all([inspector.close(), sender.close()]))
   const incomplete = { type: 'track', userId: 'u1' }
-  for (const message of [
-    { ...incomplete, event: 'Sold' },
-    incomplete,
-    '[]',
-    { ...incomplete, userId: 42, event: 'Sold' },
-  ])
-    await deliver(receiver, message, SECRET)
+  const messages = [{ ...incomplete, event: 'Sold' }, incomplete, '[]', { ...incomplete, userId: 42, event: 'Sold' }]
+  for (const message of messages) await deliver(receiver, message, SECRET)
   await deliver(receiver, { type: 'delete', userId: 'victim' }, 'a forger')
 
   const sent = await post(inspector, '/api/send-again', { sender: 'shop', id: 1 })

@@ -28,18 +28,14 @@ function inspect(options: object = {}) {
   return { receiver, clock, inspector, parts, lines }
 }
 
+/** How many came of each, how many failed, and whether it has a schema. */
 const summaryOf = (lines: readonly EventLine[]) =>
-  lines.map(({ type, event, count, failed, hasSchema }) => [event ?? type, count, failed, hasSchema])
+  lines.map(({ type, event, count, failed, hasSchema }) => `${event ?? type} ${count} ${failed} ${hasSchema ?? '-'}`)
 
 it('what arrived is listed by event of track messages, and by other type', async () => {
   const { receiver, parts, lines } = inspect()
   for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page]) await deliver(receiver, message)
-  expect(summaryOf(await lines())).toEqual([
-    ['A', 2, 0, undefined],
-    ['B', 1, 0, undefined],
-    ['identify', 1, 0, undefined],
-    ['page', 1, 0, undefined],
-  ])
+  expect(summaryOf(await lines())).toEqual(['A 2 0 -', 'B 1 0 -', 'identify 1 0 -', 'page 1 0 -'])
   expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
 })
 
@@ -65,10 +61,10 @@ it('what arrived is not what strangers sent; of unsigned messages, those that we
   await deliver(receiver, of('Signed'))
   await receiver.close()
   await deliver(receiver, of('Late'))
-  expect(summaryOf(await lines())).toEqual([['Signed', 1, 0, undefined]])
+  expect(summaryOf(await lines())).toEqual(['Signed 1 0 -'])
   const unsigned = inspect({ allowUnsigned: true })
   for (const message of [of('A'), { type: 'track' }]) await deliver(unsigned.receiver, message)
-  expect(summaryOf(await unsigned.lines())).toEqual([['A', 1, 0, undefined]])
+  expect(summaryOf(await unsigned.lines())).toEqual(['A 1 0 -'])
 })
 
 it('500 events are counted beside those with a schema, and all others together', async () => {
@@ -90,12 +86,8 @@ it('what has a schema is said where any has; what has none comes first, and what
     await deliver(receiver, message)
   }
   expect(summaryOf(await lines())).toEqual([
-    ['New', 1, 0, false],
-    ['group', 1, 0, false],
-    ['Order Completed', 2, 0, true],
-    ['page', 1, 0, undefined],
-    ['custom', 1, 0, true],
-    ['identify', 0, 0, true],
+    ...['New 1 0 false', 'group 1 0 false', 'Order Completed 2 0 true'],
+    ...['page 1 0 -', 'custom 1 0 true', 'identify 0 0 true'],
   ])
 })
 
@@ -146,10 +138,7 @@ it('what does not match is no handler that fails, and comes before what matches,
     await deliver(receiver, message)
   }
 
-  expect(summaryOf(await lines())).toEqual([
-    ['Order Completed', 1, 1, true],
-    ['Other', 3, 0, true],
-  ])
+  expect(summaryOf(await lines())).toEqual(['Order Completed 1 1 true', 'Other 3 0 true'])
 })
 
 it('what does not match has 20 fields at most, and shows keys that look like names', () => {

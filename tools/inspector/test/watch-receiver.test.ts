@@ -240,12 +240,8 @@ it('two messages with the same key of the application are one, handled once', as
   let runs = 0
   const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
   handler.run = () => void runs++
-  const [one, two] = ['one', 'two'].map((messageId) => ({ ...fixtures.track, userId: 'u', messageId })) as [
-    object,
-    object,
-  ]
-  await deliver(receiver, one)
-  await deliver(receiver, two)
+  const one = track('one', { userId: 'u' })
+  for (const message of [one, track('two', { userId: 'u' })]) await deliver(receiver, message)
   receiver.start()
   await clock.advance(0)
 

@@ -138,10 +138,8 @@ describe('a plan', () => {
   it('about a property named like a part of a message keeps it', async () => {
     const traits = { type: 'object', properties: { traits: { type: 'array' } }, required: ['traits'] }
     const context = { type: 'object', properties: { context: { type: 'object' } } }
-    const whole = {
-      type: 'object',
-      properties: { type: { const: 'track' }, event: { const: 'A' }, properties: context },
-    }
+    const properties = { type: { const: 'track' }, event: { const: 'A' }, properties: context }
+    const whole = { type: 'object', properties }
 
     expect((await types([rule('A', traits)])).stdout).toContain('traits: z.array(z.unknown())')
     expect((await types({ anyOf: [whole] })).stdout).toContain('context: z.looseObject({})')
@@ -152,18 +150,14 @@ describe('a plan', () => {
     const total = of({ total: { type: 'number' } }, ['total'])
     const ids = { userId: TEXT, anonymousId: {}, messageId: {}, integrations: { id: '/integrations' } }
     const sections = { context: {}, properties: total, traits: {} }
-    const facts = { type: { const: 'track' }, event: {} }
+    const beside = { ...ids, ...sections, type: { const: 'track' }, event: {} }
     const nullable = { ...total, type: ['object', 'null'] }
     const strict = { context: of({}, ['ip']), properties: total, traits: { minProperties: 1 } }
     const common = (fields: object, required?: string[]) => rule('', of(fields, required), 'COMMON')
     const eitherId = { anyOf: [{ required: ['userId'] }, { required: ['anonymousId'] }] }
 
     it.each<[string, object[], string[]]>([
-      [
-        'with fields beside',
-        [rule('A', of({ ...ids, ...sections, ...facts }, ['userId', 'properties']))],
-        [...Object.keys(ids), 'type', 'event'],
-      ],
+      ['with fields beside', [rule('A', of(beside, ['userId', 'properties']))], [...Object.keys(ids), 'type', 'event']],
       ['of two sections and any field', [rule('A', of({ context: {}, properties: total, tenant: {} }))], ['tenant']],
       ['of one section and a field', [rule('A', of({ properties: total, userId: {} }))], ['userId']],
       ['of sections that may be null', [rule('A', of({ context: { type: ['object'] }, properties: nullable }))], []],
@@ -267,9 +261,8 @@ it('a pattern with half a character stays what it is', () => {
 })
 
 it('one message without an id is no plan', async () => {
-  const { code, stderr } = await types(
-    '{"type":"track","event":"A","properties":{"email":"x"},"title":"Jane","description":"secret"}',
-  )
+  const told = { title: 'Jane', description: 'secret' }
+  const { code, stderr } = await types({ type: 'track', event: 'A', properties: { email: 'x' }, ...told })
   expect(code).toBe(2)
   expect(stderr).not.toMatch(/Jane|secret/)
 })

@@ -14,10 +14,7 @@ const TURNED_SHOWN = '\\u202eexe.\\u2066gnp\\u200f\\u061c'
 const TURNED = '\u202eexe.\u2066gnp\u200f\u061c'
 
 function nested(open: string, close: string): string {
-  const [head, tail] = [
-    '{"type":"track","event":"Nested","userId":"ada","messageId":"nested","properties":{"deep":',
-    '}}',
-  ]
+  const [head, tail] = ['{"type":"track","event":"Nested","userId":"ada","properties":{"deep":', '}}']
   const depth = Math.floor((LIMIT - head.length - tail.length - 1) / (open.length + close.length))
   return `${head}${open.repeat(depth)}0${close.repeat(depth)}${tail}`
 }
@@ -29,15 +26,15 @@ const BODIES: Readonly<Record<string, [body: object | string, shown?: string]>> 
   'a link of a script': [track(LINK, { userId: LINK, properties: { url: LINK, [LINK]: LINK } }), LINK],
   'marks that turn text around': [track(TURNED, { userId: TURNED, properties: { [TURNED]: TURNED } }), TURNED_SHOWN],
   'halves of characters': [
-    '{"type":"track","event":"\\ud800 half","userId":"\\udfff","messageId":"half","properties":{"\\udc00":"\\ud83d"}}',
+    '{"type":"track","event":"\\ud800 half","userId":"\\udfff","properties":{"\\udc00":"\\ud83d"}}',
     '\\ud800 half',
   ],
   'zero bytes': [
-    '{"type":"track","event":"zero\\u0000byte","userId":"\\u0000","messageId":"zero","properties":{"\\u0000":"\\u001b[31m"}}',
+    '{"type":"track","event":"zero\\u0000byte","userId":"\\u0000","properties":{"\\u0000":"\\u001b[31m"}}',
     'zero\\u0000byte',
   ],
   'names of prototypes': [
-    '{"type":"track","event":"__proto__","userId":"constructor","messageId":"proto","properties":{"__proto__":{"toString":1}}}',
+    '{"type":"track","event":"__proto__","userId":"constructor","properties":{"__proto__":{"toString":1}}}',
     '__proto__',
   ],
   'an event of 10 000 characters': [track('long '.repeat(2_000), { userId: 'w'.repeat(10_000) })],
