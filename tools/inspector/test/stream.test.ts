@@ -105,8 +105,8 @@ it('rows are joined: 5 chunks a second at most, however many change', async () =
   expect(chunks.flatMap(eventsOf).flatMap(({ data }) => data.rows.map(({ id }) => id))).toHaveLength(100)
 })
 
-it('nothing but a heartbeat comes every 15 seconds while nothing changes', async () => {
-  const { inspector, machine } = setUp()
+it('nothing but a heartbeat comes every 15 seconds while nothing changes; a change comes at once then', async () => {
+  const { inspector, journal, machine } = setUp()
   const stream = await openPast(inspector)
   const { chunks } = collect(stream)
 
@@ -114,6 +114,10 @@ it('nothing but a heartbeat comes every 15 seconds while nothing changes', async
   expect(chunks).toEqual([])
   await machine.advance(200)
   expect(chunks).toEqual([':\n\n'])
+  await machine.advance(1_000)
+  journal.put({ id: 1 })
+  await machine.advance(0)
+  expect(chunks.flatMap(eventsOf)).toMatchObject([{ data: { rows: [{ id: 1 }] } }])
 })
 
 const refused = { status: 503, headers: { 'retry-after': '5', 'content-type': 'application/json' } }
