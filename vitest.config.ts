@@ -98,7 +98,7 @@ const projects: TestProjectInlineConfiguration[] = [
       name: 'browser',
       include: BROWSER,
       globalSetup: ['tools/inspector/test/browser/project.ts'],
-      fileParallelism: false, // Some tests measure how long the page is busy.
+      fileParallelism: false, // Each file has a Chromium and apps of its own.
       expect: { poll: { timeout: 10_000 } },
       testTimeout: 60_000,
       hookTimeout: 60_000,
