@@ -22,16 +22,13 @@ function setupOf(request: Asked = {}, inspector = endpointOf()): Promise<PageAns
   return ask(inspector, '/api/setup', { ...request, headers: { ...headerOf(inspector), ...request.headers } })
 }
 
-it.each<[string, Asked]>([
-  ...['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'].map((each): [string, Asked] => [
-    each,
-    { remoteAddress: each },
-  ]),
-  ...['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', '127.0.0.1:3000', '[::1]:3000'].map(
-    (host): [string, Asked] => [`the Host ${host}`, { headers: { host } }],
-  ),
-])('%s gets in with the token', async (_name, request) => {
-  expect(await setupOf(request)).toMatchObject({ status: 200 })
+it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('%s gets in with the token', async (remoteAddress) => {
+  expect(await setupOf({ remoteAddress })).toMatchObject({ status: 200 })
+})
+
+const HOSTS = ['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', '127.0.0.1:3000', '[::1]:3000']
+it.each(HOSTS)('the Host %s gets in with the token', async (host) => {
+  expect(await setupOf({ headers: { host } })).toMatchObject({ status: 200 })
 })
 
 it('a token of the app stays the same when the app is started again; without one, each start has its own', async () => {
@@ -93,10 +90,9 @@ it('the token is taken in its header alone, so that no other port gets it from a
   const inspector = endpointOf()
   const { 'x-hookline-inspector': token } = headerOf(inspector)
   const other = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
+  const wrong = ['', '1', other, `${token}x`, token.slice(1), [token, token]]
   const requests: Asked[] = [
-    ...['', '1', other, `${token}x`, token.slice(1), [token, token]].map((given) => ({
-      headers: { 'x-hookline-inspector': given },
-    })),
+    ...wrong.map((given) => ({ headers: { 'x-hookline-inspector': given } })),
     {},
     { headers: { cookie: `hookline_inspector_3000=${token}` } },
     { headers: { authorization: `Bearer ${token}` } },

@@ -43,12 +43,9 @@ it.each<[string, Partial<Row>[], string]>([
   ['ignored by the receiver', [{}, { state: 'ignored' }], 'app ignored'],
   ['handled by one receiver, ignored by another', [{}, {}, { state: 'ignored', part: 'z' }], 'app done'],
 ])('a message is %s', (_, [sent, ...received], expected) => {
-  const rows = [
-    rowOf('collected', ['m']),
-    rowOf('sent', ['m'], sent),
-    ...received.map((more) => rowOf('received', ['m'], more)),
-  ]
-  expect(pathsOf(joinRows(rows))[0]).toMatch(new RegExp(`: ${expected}$`))
+  const outbound = [rowOf('collected', ['m']), rowOf('sent', ['m'], sent)]
+  const inbound = received.map((more) => rowOf('received', ['m'], more))
+  expect(pathsOf(joinRows([...outbound, ...inbound]))[0]).toMatch(new RegExp(`: ${expected}$`))
 })
 
 it('a message that every destination skips is one journey', () => {
@@ -60,28 +57,20 @@ it('rows without an id, and with another one, stay by themselves', () => {
   const refused = rowOf('received', undefined, { state: 'refused' })
   const named = rowOf('received', [String(refused.id)])
   const request = rowOf('collected', ['elsewhere'])
-  expect(pathsOf(joinRows([refused, named, request]))).toEqual([
-    'collector: collector done',
-    'app: app done',
-    'app: app refused',
-  ])
+  const paths = ['collector: collector done', 'app: app done', 'app: app refused']
+  expect(pathsOf(joinRows([refused, named, request]))).toEqual(paths)
 })
 
 it('a copy of a replay stays by itself', () => {
-  const rows = [
-    rowOf('collected', ['m']),
-    rowOf('received', ['m']),
-    rowOf('received', ['m'], { replayId: 'fix-42', state: 'dead' }),
-  ]
-  expect(pathsOf(joinRows(rows))).toEqual(['app: app dead', 'collector > app: app done'])
+  const rows = [rowOf('collected', ['m']), rowOf('received', ['m'])]
+  const copy = rowOf('received', ['m'], { replayId: 'fix-42', state: 'dead' })
+  expect(pathsOf(joinRows([...rows, copy]))).toEqual(['app: app dead', 'collector > app: app done'])
 })
 
 it('a request some of whose calls were refused is in the list, too', () => {
   const request = rowOf('collected', ['m'], { refusedCalls: 1 })
-  expect(pathsOf(joinRows([request, rowOf('sent', ['m'])]))).toEqual([
-    'collector > shop: shop done',
-    'collector: collector done',
-  ])
+  const paths = ['collector > shop: shop done', 'collector: collector done']
+  expect(pathsOf(joinRows([request, rowOf('sent', ['m'])]))).toEqual(paths)
 })
 
 it('a journey that has not changed stays the same object', () => {
