@@ -9,12 +9,7 @@ export function createEndpoint(secret: string, fault: string): Server {
   function isAuthentic(body: Buffer, given: unknown): boolean {
     const digest = createHmac('sha1', fault === 'quoted-secret' ? `"${secret}"` : secret)
     if (fault === 'stringify') digest.update(JSON.stringify(JSON.parse(String(body))))
-    else if (fault === 'escapes')
-      digest.update(
-        JSON.stringify(JSON.parse(String(body)))
-          .replaceAll('/', '\\/')
-          .replaceAll('<', '\\u003c'),
-      )
+    else if (fault === 'escapes') digest.update(withEscapes(JSON.stringify(JSON.parse(String(body)))))
     else digest.update(fault === 'text' ? body.toString().normalize() : body)
     return given === digest.digest('hex')
   }
@@ -55,6 +50,8 @@ export function createEndpoint(secret: string, fault: string): Server {
   })
   return server
 }
+
+const withEscapes = (json: string) => json.replaceAll('/', '\\/').replaceAll('<', '\\u003c')
 
 function isJson(body: Buffer): boolean {
   try {
