@@ -140,19 +140,19 @@ const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '
 const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
 
 it('replay says what it would do, needs a yes, and does it once: running workers handle the messages again', async () => {
-  const { run, queue, crm, mail } = await setUpRunning()
+  const { path, run, queue, crm, mail } = await setUpRunning()
 
   const dry = await run(...words, '--dry-run')
   expectUsage(await run(...words), what, '--yes')
   expect(crm).toHaveBeenCalledTimes(2)
-  const done = await run(...words, '--yes')
+  const done = await hookline(['queue', path, ...words, '--yes'], { isTerminal: true })
   await until(() => crm.mock.calls.length === 4)
   await queue.drain()
   const again = await run(...words, '--yes')
 
   expect([dry, done, again]).toMatchObject([
     { code: 0, stdout: expect.stringContaining(what) },
-    { code: 0, stdout: expect.stringContaining(`: ${what}`) },
+    { code: 0, stdout: expect.stringContaining(`: ${what}`), stderr: like(/█ 2 of 2\n$/) },
     { code: 0, stdout: expect.stringContaining(`: 0 of ${what}`) },
   ])
   expect(mail).toHaveBeenCalledTimes(2)

@@ -63,8 +63,10 @@ it('nothing of a body or a signature reaches the terminal as it is', async () =>
   expect(code).toBe(1)
 })
 
-it('an empty body is noted', async () => {
-  expect(await verify(['--body', '-', '--signature', RIGHT])).toMatchObject({ code: 1, stderr: like(/empty/) })
+it('a terminal that is read from is told so, and an empty body is noted', async () => {
+  const ran = await verify(['--body', '-', '--signature', RIGHT], { isTerminal: true })
+
+  expect(ran).toMatchObject({ code: 1, stderr: like(/Ctrl-[DZ].*\n.*empty/) })
 })
 
 it('the right signature is printed with --expected only', async () => {
