@@ -211,6 +211,7 @@ describe('hostile keys', () => {
   it.each([
     '{"type":"track","userId":"u","event":"e","properties":{"__proto__":{"admin":true},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"\\u005f_proto__":{"admin":true},"total":1}}',
+    '{"type":"track","userId":"u","event":"e","properties":{"__\\u0070roto__":{"admin":true},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"constructor":{"prototype":{"admin":true}},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"\\u0063onstructor":{"prototype":{"admin":true}},"total":1}}',
   ])('drops them wherever they stand: %s', (body) => {
