@@ -3,7 +3,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Queue as Engine } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../src/kit/clock.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf, work } from '../../support/queues.ts'
@@ -35,17 +34,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     const asked = await Promise.all(ranges.mock.results.map(({ value }) => value as Promise<string[]>))
     expect(asked).toHaveLength(8)
     for (const { length } of asked) expect(length).toBeLessThanOrEqual(301)
-  })
-
-  it('are all redriven by a call that is under way when the queue closes', async () => {
-    const { queue, engine } = await setUp(501)
-    const { setTimeout } = systemClock
-    const slowly = vi.spyOn(systemClock, 'setTimeout') // Closing waits half a second, which is short on a busy machine.
-    slowly.mockImplementation((callback, ms) => setTimeout(callback, ms * 100))
-    const redriven = queue.redrive('all')
-    await queue.close({ graceMs: 0 })
-    expect(await redriven).toBe(501)
-    expect(await engine.getFailedCount()).toBe(0)
   })
 
   it('keep what a redrive elsewhere led to, and are redriven once', async () => {
@@ -94,25 +82,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     await queue.push([one, other].map((id) => ({ id, body: Buffer.from('body') })))
     await queue.drain()
     expect((await queue.counts()).waiting).toBe(2)
-  })
-
-  it('are listed in the order of their times, in pages too, also where several have one', async () => {
-    const { queue, engine } = await setUp(6)
-    const ids = (await queue.deadLetters()).map(({ id }) => id).sort()
-    for (const [index, id] of ids.entries()) {
-      const at = index < 3 ? 7000 : 6000
-      await server.redis.zadd(engine.toKey('failed'), at, id)
-      await server.redis.hset(engine.toKey(id), 'finishedOn', at)
-    }
-    const expected = [...ids.slice(3), ...ids.slice(0, 3)]
-    const paged: string[] = []
-    for (let after: string | undefined; ; after = paged.at(-1)) {
-      const page = await queue.deadLetters(after === undefined ? { limit: 4 } : { after, limit: 4 })
-      if (page.length === 0) break
-      paged.push(...page.map(({ id }) => id))
-    }
-    expect(paged).toEqual(expected)
-    expect((await queue.deadLetters({ after: expected[0] ?? '', limit: 1 })).map(({ id }) => id)).toEqual([expected[1]])
   })
 
   it('count as due since their redrive', async () => {

@@ -1,14 +1,12 @@
 /** What a Redis must be like: one that deletes jobs is refused; what it may lose is reported. */
 
-import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
 import { needs } from '../../support/needs.ts'
+import { jobOf, work } from '../../support/queues.ts'
 import { type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
-
-const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
 
 describe('a Redis', needs('redis-server'), () => {
   let redis: PrivateRedis
@@ -46,19 +44,10 @@ describe('a Redis', needs('redis-server'), () => {
     return { queue, errors }
   }
 
-  async function cutOff(): Promise<void> {
-    await client.client('KILL', 'TYPE', 'NORMAL')
-  }
-
-  it('that keeps what it acknowledges is used without a warning', async () => {
-    await openQueue().queue.push([jobOf()])
-    expect(warn).not.toHaveBeenCalled()
-  })
-
   it.each(['allkeys-lru', 'volatile-ttl'])('with maxmemory-policy %s is refused by each call', async (policy) => {
     await client.config('SET', 'maxmemory-policy', policy)
     const { queue, errors } = openQueue()
-    queue.work(async () => ({ complete: true }), { concurrency: 1 })
+    work(queue)
     const message = expect.stringMatching(new RegExp(`${policy}.*\`allowEviction`))
     for (const call of [() => queue.push([jobOf()]), () => queue.counts(), () => queue.deadLetters()]) {
       await expect(call()).rejects.toMatchObject({ code: 'queue_unavailable', message })
@@ -71,7 +60,8 @@ describe('a Redis', needs('redis-server'), () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
   })
 
-  it('that evicts is used when the options allow it, and when its memory has no limit', async () => {
+  it('that keeps what it acknowledges, may evict by the options, or has no limit, is used without a warning', async () => {
+    await openQueue().queue.push([jobOf()])
     await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
     await openQueue({ allowEviction: true }).queue.push([jobOf()])
     await client.config('SET', 'maxmemory', '0')
@@ -99,13 +89,8 @@ describe('a Redis', needs('redis-server'), () => {
     await client.config('SET', 'appendonly', 'no')
     const { queue } = openQueue()
     await Promise.all([queue.push([jobOf()]), queue.push([jobOf()])])
-    await cutOff()
-    await until(() =>
-      queue.push([jobOf()]).then(
-        () => true,
-        () => false,
-      ),
-    )
+    await client.client('KILL', 'TYPE', 'NORMAL')
+    await until(() => queue.counts().then(Boolean, () => false))
     expect(warn.mock.calls).toEqual([[expect.stringContaining('appendonly'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }]])
   })
 

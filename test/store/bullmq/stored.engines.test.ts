@@ -2,16 +2,18 @@
 
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { Worker } from 'bullmq'
+import { Queue as Engine, Worker } from 'bullmq'
 import { describe, expect, inject, it, vi } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
 import { createBullmqStore } from '../../../src/store/bullmq/bullmq-store.ts'
-import type { Outcome } from '../../../src/store/queue-types.ts'
+import type { Outcome, StoredJob } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { bodiesOf, complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 import { useRedis } from './set-up.ts'
+
+const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
 describe('a queue on BullMQ', needs('Redis'), () => {
   const server = useRedis()
@@ -30,35 +32,14 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(await server.redis.memory('USAGE', key)).toBeLessThan(250)
   })
 
-  it('stores no state of a job that is gone, and reports no fault', async () => {
-    const { name, queue, errors } = setUp()
-    const job = jobOf()
-    const isSaved = Promise.withResolvers<void>()
-    queue.work(
-      async (_job, _signal, save) => {
-        await server.redis.del(`bull:${name}:${job.id}`)
-        await save?.(Buffer.from('late'))
-        isSaved.resolve()
-        return complete
-      },
-      { concurrency: 1 },
-    )
-    await queue.push([job])
-    await isSaved.promise
-    await queue.drain()
-    expect(errors).toEqual([])
-    expect(await server.redis.exists(`bull:${name}:${job.id}`)).toBe(0)
-  })
-
   it('makes dead letters of jobs that Hookline did not write, unless they are to be removed when they fail, and goes on', async () => {
     const { queue, engine } = setUp()
-    const [foreign, fragile, bare] = [randomUUID(), randomUUID(), randomUUID()]
+    const [foreign, fragile, bare, job] = [randomUUID(), randomUUID(), randomUUID(), jobOf()]
     await engine.add('foreign', { to: 'others' }, { jobId: foreign })
     await engine.add('fragile', 'text', { jobId: fragile, removeOnFail: true, attempts: 5, backoff: 1000 })
     await server.redis.lpush(engine.toKey('wait'), bare)
     const told: string[] = []
     const seen = work(queue, undefined, undefined, [], { onUnreadable: ({ id }) => void told.push(id) })
-    const job = jobOf()
     await queue.push([job])
     await queue.drain()
     expect(seen.map(({ id }) => id)).toEqual([job.id])
@@ -109,10 +90,8 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await queue.push([busy])
     await until(() => seen.length === 1)
     await queue.push([lost])
-    const dead = createBullmqStore(
-      readOptions({ name, connection: inject('redisUrl') ?? '', leaseMs: 1_000 }),
-      systemClock,
-    )
+    const settings = readOptions({ name, connection: inject('redisUrl') ?? '', leaseMs: 1_000 })
+    const dead = createBullmqStore(settings, systemClock)
     expect(await dead.claim(1)).toMatchObject([{ id: lost.id }])
     await dead.close()
 
@@ -162,5 +141,42 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await next.drain()
     expect(bodiesOf(seen)).toEqual(['a', 'b', 'c', 'd'])
     expect(running).toHaveLength(3)
+  })
+
+  it('forgets the job of a worker that died, when its lease is over', async () => {
+    const { queue, engine } = setUp()
+    const seen = work(queue, () => new Promise(() => {}))
+    const job = jobOf('ada')
+    await queue.push([job])
+    await until(() => seen.length === 1)
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 1 })
+    await server.redis.del(`${engine.toKey(job.id)}:lock`)
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
+    expect(await engine.getActiveCount()).toBe(0)
+  })
+
+  it('counts a job that is handled while it forgets as active', async () => {
+    const { queue, engine } = setUp()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
+    await queue.push([jobOf('ada')])
+    await until(() => seen.length === 1)
+    const { remove } = Engine.prototype
+    vi.spyOn(Engine.prototype, 'remove').mockImplementationOnce(async function (this: Engine, ...args) {
+      held.resolve({ complete: true })
+      await until(async () => (await engine.getActiveCount()) === 0)
+      return remove.apply(this, args)
+    })
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 1 })
+  })
+
+  it('forgets what others wrote by its data, and passes over what ends meanwhile', async () => {
+    const { queue, engine } = setUp()
+    await engine.add('other', { userId: 'ada' })
+    vi.spyOn(Engine.prototype, 'getRanges').mockImplementationOnce(async function (this: Engine, ...args) {
+      return [randomUUID(), ...(await this.getRanges(...args))]
+    })
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
+    expect(await engine.getWaitingCount()).toBe(0)
   })
 })

@@ -2,14 +2,11 @@
 
 import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { Socket } from 'node:net'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
-import { memoryQueue } from '../../../src/queues-memory.ts'
-import type { PgBossQueueOptions } from '../../../src/queues-pg-boss.ts'
-import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
+import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { InboxOptions } from '../../../src/receive/inbox-options.ts'
 import type { BatchHandler } from '../../../src/receive/message-batches.ts'
 import type { Handler } from '../../../src/receive/selection.ts'
@@ -43,6 +40,12 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
   })
 
   const effects = async () => (await schema.run('SELECT id FROM schema.effects')).map(({ id }) => id)
+
+  /** Has claims of the queue end. */
+  async function lapse(name: string, most = ''): Promise<void> {
+    const active = `SELECT id FROM ${schema.name}.job WHERE name = $1 AND state = 'active' ${most}`
+    await pool.query(`UPDATE ${schema.name}.job SET retry_count = retry_count + 1 WHERE id IN (${active})`, [name])
+  }
 
   /** Writes the id of the message. */
   const write: Handler = async ({ messageId }, { db }) =>
@@ -156,29 +159,6 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(rows).toEqual([[{ one: 1 }], { two: 2 }])
   })
 
-  it('cannot write after their end, nor into the transaction of another message', async () => {
-    const { receiver, start, expectEffects } = setUp({ retries: [], concurrency: 1 })
-    const late: string[] = []
-    const note = (query: unknown) =>
-      Promise.resolve(query).then(
-        () => late.push('resolved'),
-        () => late.push('rejected'),
-      )
-    receiver.on('track', async (message, delivery) => {
-      await write(message, delivery)
-      ;(delivery.db as pg.PoolClient).release() // As a library may.
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      const { query } = delivery.db as pg.PoolClient
-      setTimeout(() => [write(message, delivery), query('SELECT 1')].map(note), 50)
-    })
-
-    await start('one', 'two')
-
-    await until(() => late.length === 4)
-    expect(late).toEqual(late.map(() => 'rejected'))
-    await expectEffects('one', 'two')
-  })
-
   it('that ran out of time count for nothing, are ended in the database, and get queries refused in the form in which they ask', async () => {
     const { receiver, name, start, deadLetter } = setUp({ retries: [], timeoutMs: 1_000 })
     let refused: unknown
@@ -201,19 +181,16 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(await effects()).toEqual([])
   })
 
-  async function endedClient() {
-    const client = new pg.Client({ connectionString })
-    await client.connect()
-    await client.end()
-    return Object.assign(client, { release: () => {} })
-  }
-
-  it.each([
-    ['without a client', () => Promise.reject(new Error('no client'))],
-    ['of a client that has ended', endedClient],
-  ])('that could not begin are no attempt: %s', async (_what, connectInVain) => {
+  it('that could not begin are no attempt', async () => {
     let isDown = true
-    const db = { connect: () => (isDown ? connectInVain() : pool.connect()) }
+    async function connect() {
+      if (!isDown) return pool.connect()
+      const client = new pg.Client({ connectionString })
+      await client.connect()
+      await client.end()
+      return Object.assign(client, { release: () => {} })
+    }
+    const db = { connect }
     const { receiver, errors, start, expectEffects } = setUp({ retries: [] }, { db })
     receiver.on('track', write)
 
@@ -254,9 +231,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     receiver.on('track', async (message, delivery) => {
       attempts += 1
       await write(message, delivery)
-      if (attempts > 1) return
-      const lapse = `UPDATE ${schema.name}.job SET retry_count = retry_count + 1 WHERE name = $1 AND state = 'active'`
-      await pool.query(lapse, [name])
+      if (attempts === 1) await lapse(name)
     })
 
     await start()
@@ -266,147 +241,39 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(await effects()).toEqual([])
   })
 
-  it('whose commit is given up leave the message to another attempt', async () => {
-    let stalls = 1
-    const db = {
-      async connect() {
-        const stream = new Socket()
-        const client = new pg.Client({ connectionString, stream: () => stream })
-        await client.connect()
-        const ask = client.query.bind(client)
-        function query(text: string, values?: unknown[]) {
-          if (text.includes('completed_on') && stalls-- > 0) {
-            stream.cork() // As a network that stalls.
-            setTimeout(() => stream.uncork(), 1_300)
-          }
-          return ask(text, values)
-        }
-        return Object.assign(client, { query, release: () => client.end() })
-      },
-    }
-    const { receiver, queue, errors, start, expectEffects } = setUp({}, { db, timeoutMs: 1_000 })
-    receiver.on('track', write)
-    await queue.counts() // It is open: the push is in time.
-
-    await start()
-
-    await expectEffects('m')
-    expect(errors).toHaveLength(1)
-  })
-
   describe('of batches', () => {
+    const batchOf = (maxMessages: number) => ({ name: 'rows', maxMessages, maxWaitMs: 20_000 })
+
     /** Writes the ids of the messages with one statement. */
     const writeAll: BatchHandler = async (messages, _deliveries, { db }) => {
       const ids = messages.map(({ messageId }) => messageId)
       await db?.query(`INSERT INTO ${schema.name}.effects SELECT unnest($1::text[])`, [ids])
     }
-    const history = { maxAgeMs: 60_000 }
-    const batchOf = (maxMessages: number, maxWaitMs = 20_000) => ({ name: 'rows', maxMessages, maxWaitMs })
 
     it('commit what they write, and the end of all messages', async () => {
-      const { receiver, start, expectEffects } = setUp({ retries: [], history })
-      const clients = new Set<unknown>()
-      const handler: BatchHandler = (messages, deliveries, batch) => {
-        clients.add(batch.db)
-        return writeAll(messages, deliveries, batch)
-      }
-      receiver.onBatch('track', handler, batchOf(3))
+      const { receiver, start, expectEffects } = setUp({ retries: [], history: { maxAgeMs: 60_000 } })
+      receiver.onBatch('track', writeAll, batchOf(3))
 
       await start('one', 'two', 'three')
 
       await expectEffects('one', 'three', 'two')
-      expect(clients.size).toBe(1)
       const done: unknown[] = []
       for await (const { handlers } of receiver.history()) done.push(handlers)
       expect(done).toEqual([['rows'], ['rows'], ['rows']])
     })
 
-    it('leave to another attempt what they fail, and commit the others', async () => {
-      const { receiver, start, expectEffects } = setUp()
-      let failures = 1
-      receiver.onBatch(
-        'track',
-        async (messages, deliveries, batch) => {
-          const good = failures-- > 0 ? messages.slice(1) : messages
-          await writeAll(good, deliveries, batch)
-          if (good !== messages) batch.fail(0, new Error('later'))
-        },
-        batchOf(2, 100),
-      )
-
-      await start('one', 'two')
-
-      await until(async () => (await effects()).length === 2)
-      await expectEffects('one', 'two')
-    })
-
-    it('write nothing when they throw', async () => {
-      const { receiver, errors, start, expectEffects } = setUp({ retries: [1] })
-      let failures = 1
-      receiver.onBatch(
-        'track',
-        async (...given) => {
-          await writeAll(...given)
-          if (failures-- > 0) throw new Error('no')
-        },
-        batchOf(2),
-      )
-
-      await start('one', 'two')
-
-      await expectEffects('one', 'two')
-      expect(errors.map(({ message }) => message)).toHaveLength(2)
-    })
-
     it('write nothing when a claim of theirs is over', async () => {
       const { receiver, name, errors, start } = setUp({ retries: [60_000] })
-      receiver.onBatch(
-        'track',
-        async (...given) => {
-          await writeAll(...given)
-          const one = `SELECT id FROM ${schema.name}.job WHERE name = $1 AND state = 'active' LIMIT 1`
-          await pool.query(`UPDATE ${schema.name}.job SET retry_count = retry_count + 1 WHERE id = (${one})`, [name])
-        },
-        batchOf(2),
-      )
+      const writeLate: BatchHandler = async (...given) => {
+        await writeAll(...given)
+        await lapse(name, 'LIMIT 1')
+      }
+      receiver.onBatch('track', writeLate, batchOf(2))
 
       await start('one', 'two')
 
       await until(() => errors.length === 2)
       expect(errors).toMatchObject([{ code: 'lease_lapsed' }, { code: 'lease_lapsed' }])
-      expect(await effects()).toEqual([])
-    })
-
-    it('are no attempt when no transaction could begin', async () => {
-      let isDown = true
-      const db = { connect: () => (isDown ? Promise.reject(new Error('no client')) : pool.connect()) }
-      const { receiver, errors, start, expectEffects } = setUp({ retries: [] }, { db })
-      receiver.onBatch('track', writeAll, batchOf(2))
-
-      await start('one', 'two')
-      await until(() => errors.length === 2)
-      isDown = false
-
-      await expectEffects('one', 'two')
-      expect(errors).toMatchObject([{ code: 'queue_unavailable' }, { code: 'queue_unavailable' }])
-    })
-
-    it('that ran out of time write nothing', async () => {
-      const { receiver, start } = setUp({ retries: [], timeoutMs: 1_000 })
-      receiver.onBatch(
-        'track',
-        async (messages, deliveries, batch) => {
-          await writeAll(messages, deliveries, batch)
-          await once(batch.signal, 'abort')
-        },
-        batchOf(2, 100),
-      )
-
-      await start('one', 'two')
-
-      await until(async () => (await receiver.deadLetters()).length === 2)
-      const letters = await receiver.deadLetters()
-      expect(letters.map(({ reason }) => reason)).toEqual(['handler_timeout', 'handler_timeout'])
       expect(await effects()).toEqual([])
     })
   })
@@ -428,12 +295,6 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     next.receiver.on('track', write).start()
     await next.expectEffects('m')
   })
-})
-
-it('need a queue that has transactions', () => {
-  const inbox = { queue: memoryQueue(), transactional: true }
-  expect(() => createReceiver({ secret: 'secret', inbox })).toThrow('`inbox.transactional`')
-  expect(() => createReceiver({ secret: 'secret', inbox: { ...inbox, transactional: 1 as never } })).toThrow(TypeError)
 })
 
 it('survive a connection of your pool that ends before anyone listens to it', () => {

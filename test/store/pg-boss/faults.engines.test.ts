@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import pg from 'pg'
-import { PgBoss } from 'pg-boss'
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PgBossQueueOptions } from '../../../src/queues-pg-boss.ts'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
@@ -153,17 +152,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect(errors).toEqual([])
   })
 
-  it('closing while PostgreSQL is silent reports nothing', async () => {
-    const proxy = await openProxy()
-    const queue = create({ connectionString: proxy.url, schema: schema.name })
-    await Promise.all([queue.push([jobOf()]), queue.counts(), queue.deadLetters()])
-    proxy.swallow(true)
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(errors).toEqual([])
-  })
-
   it('a user that PostgreSQL does not know: says so, and no password', async () => {
     const url = new URL(databaseUrl)
     url.username = `nobody_${schema.name}`
@@ -191,15 +179,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect(told).toContain('22023')
     expect(told).not.toContain(Buffer.from(bad.body).toString('base64').slice(0, 10))
     expect((await queue.counts()).waiting).toBe(2)
-  })
-
-  it('a boss of another schema: says so', async () => {
-    const boss = new PgBoss({ connectionString: databaseUrl, schema: schema.name, supervise: false })
-    await boss.start()
-    const queue = create({ boss, schema: 'nowhere_at_all' })
-    await expect(queue.push([jobOf()])).rejects.toThrow('nowhere_at_all')
-    await queue.close({ graceMs: 0 })
-    await boss.stop({ graceful: false })
   })
 })
 

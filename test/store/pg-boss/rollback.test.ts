@@ -4,7 +4,7 @@ import { Transactions } from '../../../src/store/pg-boss/begin.ts'
 import { Connection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
 import { type PoolClient, readOptions } from '../../../src/store/pg-boss/pg-boss-options.ts'
 
-/** The client keeps its statements; the job is completed once `goOn` is called. */
+/** The client keeps its statements, and its release; the job is completed once `goOn` is called. */
 async function begin() {
   const statements: string[] = []
   const client: PoolClient = {
@@ -12,33 +12,36 @@ async function begin() {
       statements.push(text)
       return { rows: [] }
     },
-    release() {},
+    release: () => void statements.push('release'),
     on() {},
     off() {},
   }
   const boss = { getDb: () => ({ beginTransaction() {} }) } as unknown as PgBoss
   const settings = readOptions({ name: 'orders', boss, db: { connect: async () => client } })
   const { promise: going, resolve: goOn } = Promise.withResolvers<void>()
-  const transactions = new Transactions(
-    new Connection(settings, async () => {}),
-    settings,
-    async (_batch, _boss, db) => {
-      await going
-      await db.executeSql('COMPLETE')
-    },
-  )
+  const connection = new Connection(settings, async () => {})
+  const transactions = new Transactions(connection, settings, async (_batch, _boss, db) => {
+    await going
+    await db.executeSql('COMPLETE')
+  })
   const transaction = await transactions.begin(1_000)
+  statements.shift() // BEGIN and its limits.
   return { statements, goOn, transaction, db: transaction.db as PoolClient }
 }
 
-it('a handler that goes on after ROLLBACK runs no statement outside of its transaction', async () => {
-  const { statements, transaction, db } = await begin()
+it.each(['commit', 'rollback'] as const)(
+  'a handler that goes on after %s runs no statement outside of its transaction, and gives no client back',
+  async (how) => {
+    const { statements, goOn, transaction, db } = await begin()
+    db.release()
+    goOn()
 
-  await transaction.rollback()
+    await transaction[how]([])
 
-  await expect(db.query('INSERT')).rejects.toThrow('The transaction of this message is over.')
-  expect(statements).toEqual([expect.stringMatching(/^BEGIN/), 'ROLLBACK'])
-})
+    await expect(db.query('INSERT')).rejects.toThrow('The transaction of this message is over.')
+    expect(statements).toEqual([...(how === 'commit' ? ['COMPLETE', 'COMMIT'] : ['ROLLBACK']), 'release'])
+  },
+)
 
 it('a commit that is rolled back meanwhile rejects, and runs no statement outside of its transaction', async () => {
   const { statements, goOn, transaction } = await begin()
@@ -48,5 +51,5 @@ it('a commit that is rolled back meanwhile rejects, and runs no statement outsid
   goOn()
 
   await expect(committing).rejects.toMatchObject({ code: 'queue_unavailable' })
-  expect(statements).toEqual([expect.stringMatching(/^BEGIN/), 'ROLLBACK'])
+  expect(statements).toEqual(['ROLLBACK', 'release'])
 })
