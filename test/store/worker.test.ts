@@ -119,18 +119,6 @@ describe('a store whose calls take effect in their order', () => {
     await worker.drain()
     expect(seen).toHaveLength(3)
   })
-
-  it('leaves the event loop to others now and then, also when it answers without a promise', async () => {
-    const { worker, push, work, seen } = setUp({ change: () => ({ isOrdered: true }) })
-    await push(...jobsOf(2_000))
-    work(() => complete, 100)
-    await nextTurn()
-
-    expect(seen.length).toBeGreaterThan(0)
-    expect(seen.length).toBeLessThan(1_000)
-
-    await worker.drain()
-  })
 })
 
 describe('a store that claims the next job in the step that completes one', () => {
@@ -237,19 +225,6 @@ describe('claiming', () => {
     work(undefined, 1, { count: () => rooms.shift() ?? 1, nextAt: () => new Date(clock.now()) })
     await clock.advance(0)
     await clock.advance(0)
-
-    expect(seen).toHaveLength(1)
-  })
-
-  it('accepts promises of any make', async () => {
-    const change = (store: QueueStore): Partial<QueueStore> => ({
-      // biome-ignore lint/suspicious/noThenProperty: a promise of another make
-      claim: (limit) => ({ then: (...args: []) => Promise.resolve(store.claim(limit)).then(...args) }) as never,
-    })
-    const { worker, push, work, seen } = setUp({ change })
-    await push(jobOf())
-    work()
-    await worker.drain()
 
     expect(seen).toHaveLength(1)
   })
