@@ -158,40 +158,6 @@ export function testMessageBatches(engine: string, createQueue: () => Queue, nee
       expect(batches.map((batch) => batch.sort())).toEqual([numbers(2)])
     })
 
-    it('stop when the grace is over: their signal fires', async () => {
-      const signals: AbortSignal[] = []
-      const hangs: BatchHandler = (_messages, _deliveries, { signal }) => {
-        signals.push(signal)
-        return new Promise(() => {})
-      }
-      const { clock, receiver, send, claimed } = setUp({}, {}, hangs)
-      receiver.start()
-      await send(numbers(2))
-      await claimed(2)
-      await clock.advance(1_000)
-
-      await receiver.close({ graceMs: 0 })
-
-      expect(signals.map(({ aborted }) => aborted)).toEqual([true])
-    })
-
-    it('are a handler with a name: what others have done is not done again', async () => {
-      let failures = 1
-      const { receiver, batches, send, claimed, handled } = setUp({ name: 'rows' }, {}, () => {
-        if (failures-- > 0) throw new Error('away')
-      })
-      const mails: unknown[] = []
-      receiver.on('track', ({ messageId }) => void mails.push(messageId), { name: 'mail' })
-      await send(numbers(3))
-
-      receiver.start()
-      await claimed(3)
-      await handled(3)
-
-      expect(mails.sort()).toEqual(numbers(3))
-      expect(batches.flat()).toHaveLength(6)
-    })
-
     it('leave other handlers their concurrency', async () => {
       let running = 0
       let most = 0

@@ -1,15 +1,16 @@
 /** What createQueue adds to a store: arguments, errors, and the end. How it works is in worker.test.ts. */
 
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { HandleJob, Job, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
+import type { HandleJob, JobTransaction, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { watchConsole } from '../support/console.ts'
+import { complete, jobOf, work } from '../support/queues.ts'
 import { until } from '../support/until.ts'
 import { type Manner, setUpQueue, watchStore } from './stores.ts'
 
@@ -29,34 +30,24 @@ describe.each<Manner>([
   testQueue('createQueue', create, { isDurable: manner.isDurable === true })
 })
 
-const complete: Outcome = { complete: true }
-const jobOf = (): Job => ({ id: randomUUID(), body: new Uint8Array(1) })
-
 describe('options', () => {
   const { store } = watchStore(manualClock())
 
+  const verbs = 'push claim finish release nextDueAt counts deadLetters redrive drop jobs remove close'.split(' ')
+  const named = { name: 'orders' }
+
+  // Those that all engines share are tested with the engines.
   it.each<[string, unknown, unknown]>([
     ['options', store, undefined],
     ['nam', store, { nam: 'orders' }],
     ['name', store, {}],
-    ['name', store, { name: '' }],
-    ['pollMs', store, { name: 'orders', pollMs: 0 }],
-    ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: 0 }],
-    ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: '30 days' }],
-    ['onError', store, { name: 'orders', onError: 'log' }],
-    ['logger.error', store, { name: 'orders', logger: {} }],
-    ['clock.now', store, { name: 'orders', clock: {} }],
-    ['store', undefined, { name: 'orders' }],
-    ['store', null, { name: 'orders' }],
-    ['store', 'jobs.json', { name: 'orders' }],
-    ...(
-      [
-        ...(['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts'] as const),
-        ...(['deadLetters', 'redrive', 'drop', 'jobs', 'remove', 'close'] as const),
-      ] as const
-    ).map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, { name: 'orders' }]),
-    ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, { name: 'orders' }],
-    ['store.renew', { ...store, leaseMs: 3000 }, { name: 'orders' }],
+    ['pollMs', store, { ...named, pollMs: 0 }],
+    ['logger.error', store, { ...named, logger: {} }],
+    ['store', null, named],
+    ['store', 'jobs.json', named],
+    ...verbs.map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, named]),
+    ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, named],
+    ['store.renew', { ...store, leaseMs: 3000 }, named],
   ])('refuses a wrong %s', (name, wrong, options) => {
     const create = () => createQueue(wrong as QueueStore, options as CreateQueueOptions)
     expect(create).toThrow(TypeError)
@@ -113,18 +104,15 @@ describe('a push in a transaction of the caller', () => {
   const db = {}
 
   it('goes to a store that has transactions, and wakes no worker: nothing is due before the commit', async () => {
-    const pushes: unknown[] = []
-    const { clock, watched, queue } = setUpQueue({
-      hasTransactions: true,
-      push: (...push) => void pushes.push(push),
-    })
-    queue.work(async () => complete, { concurrency: 1 })
+    const push = vi.fn()
+    const { clock, watched, queue } = setUpQueue({ hasTransactions: true, push })
+    work(queue)
     await clock.advance(0)
     const claims = watched.claims.length
     const job = jobOf()
     await queue.push([job, job], { db })
     await clock.advance(0)
-    expect(pushes).toEqual([[[job], { db }]])
+    expect(push.mock.calls).toEqual([[[job], { db }]])
     expect(watched.claims).toHaveLength(claims)
   })
 
@@ -161,14 +149,12 @@ it('a job that its handler completed in a transaction gets no outcome', async ()
   const { clock, queue, watched } = setUpQueue({
     begin: async () => ({ db: {}, commit, rollback: async () => {} }),
   })
-  queue.work(
-    async (claim, _signal, _save, begin) => {
-      const transaction = await begin?.(1_000)
-      await transaction?.commit([{ claim, log: Buffer.from('note') }])
-      return complete
-    },
-    { concurrency: 1 },
-  )
+  const handle: HandleJob = async (claim, _signal, _save, begin) => {
+    const transaction = await begin?.(1_000)
+    await transaction?.commit([{ claim, log: Buffer.from('note') }])
+    return complete
+  }
+  queue.work(handle, { concurrency: 1 })
 
   await queue.push([jobOf()])
   await clock.advance(0)
@@ -190,15 +176,12 @@ describe('a state that a handler saves', () => {
       },
       finish: () => void calls.push('finish'),
     })
-    queue.work(
-      async (_job, _signal, save) => {
-        late = save
-        void save?.(Buffer.from('1'))
-        void save?.(Buffer.from('2'))
-        return complete
-      },
-      { concurrency: 1 },
-    )
+    const handle: HandleJob = async (_job, _signal, save) => {
+      late = save
+      for (const each of ['1', '2']) void save?.(Buffer.from(each))
+      return complete
+    }
+    queue.work(handle, { concurrency: 1 })
     await queue.push([jobOf()])
     await clock.advance(0)
     expect(calls).toEqual([])
@@ -230,7 +213,7 @@ describe('onError', () => {
   it('is given errors of the background, and one fault once', async () => {
     const fault = new Error('away')
     const { clock, queue, errors } = setUpQueue({ claim: () => Promise.reject(fault) })
-    queue.work(async () => complete, { concurrency: 1 })
+    work(queue)
     await clock.advance(10_000)
     expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
   })
@@ -238,7 +221,7 @@ describe('onError', () => {
   it('by default prints it with its cause', async () => {
     const printed = watchConsole()
     const { clock, queue } = setUpQueue({ claim: () => Promise.reject(new Error('away')) }, { onError: undefined })
-    queue.work(async () => complete, { concurrency: 1 })
+    work(queue)
     await clock.advance(0)
     const text = expect.stringMatching(/^hookline: queue_unavailable: .*\n {4}Error: away\n/)
     expect(printed).toEqual([{ level: 'error', text }])
@@ -248,61 +231,46 @@ describe('onError', () => {
 
 describe('closing', () => {
   it('calls the store no more, and closes it once', async () => {
-    let closes = 0
-    const { clock, watched, queue } = setUpQueue({
-      close: () => {
-        closes += 1
-        return []
-      },
-    })
-    queue.work(async () => complete, { concurrency: 1 })
+    const close = vi.fn(() => [])
+    const { clock, watched, queue } = setUpQueue({ close })
+    work(queue)
     await Promise.all([queue.close({ graceMs: 0 }), queue.close({ graceMs: 5 })])
     const before = watched.claims.length
     queue.resume()
     await queue.drain()
     await clock.advance(60_000)
-    expect([closes, watched.claims.length - before]).toEqual([1, 0])
+    expect([close.mock.calls.length, watched.claims.length - before]).toEqual([1, 0])
   })
 
   it('of a store that answers nothing any more ends within a second after the grace', async () => {
     const silent = () => new Promise<never>(() => {})
     const { clock, queue } = setUpQueue({ claim: silent, counts: silent, close: silent })
-    queue.work(async () => complete, { concurrency: 1 })
+    work(queue)
     await clock.advance(0)
     void queue.counts()
-    let left: readonly Job[] | undefined
-    void queue.close({ graceMs: 5000 }).then((jobs) => {
-      left = jobs
-    })
+    const closed = vi.fn()
+    void queue.close({ graceMs: 5000 }).then(closed)
     await clock.advance(5000)
-    expect(left).toBeUndefined()
+    expect(closed).not.toHaveBeenCalled()
     await clock.advance(999)
-    expect([left, clock.timers]).toEqual([[], 0])
+    expect([closed.mock.calls, clock.timers]).toEqual([[[[]]], 0])
   })
 
   it.each<[string, unknown, (queue: Queue) => Promise<unknown>]>([
-    ['drop', 7, (queue) => queue.drop([randomUUID()])],
+    ['drop, of all pages', 14, (queue) => queue.drop(Array.from({ length: 501 }, () => randomUUID()))],
     ['push in a transaction', undefined, (queue) => queue.push([jobOf()], { db: {} })],
   ])('gives a call under way the grace: %s', async (_what, result, call) => {
     const answer = Promise.withResolvers<never>()
-    let isClosed = false
-    const { clock, queue } = setUpQueue({
-      hasTransactions: true,
-      push: () => answer.promise,
-      drop: () => answer.promise,
-      close: () => {
-        isClosed = true
-        return []
-      },
-    })
+    const [wait, close] = [() => answer.promise, vi.fn(() => [])]
+    const { clock, queue } = setUpQueue({ hasTransactions: true, push: wait, drop: wait, close })
     const called = call(queue)
-    const close = queue.close({ graceMs: 5000 })
+    const closing = queue.close({ graceMs: 5000 })
     await clock.advance(4999)
-    expect(isClosed).toBe(false)
-    answer.resolve(result as never)
+    expect(close).not.toHaveBeenCalled()
+    answer.resolve((result && 7) as never)
     expect(await called).toBe(result)
-    await close
-    expect([isClosed, clock.timers]).toEqual([true, 0])
+    await closing
+    expect([close.mock.calls.length, clock.timers]).toEqual([1, 0])
   })
 })
 

@@ -12,7 +12,6 @@ import type { QueueUse } from '../../src/store/queue-types.ts'
 import { requireNote } from '../../src/store/use.ts'
 import { manualClock } from '../../src/testing.ts'
 import { secret } from '../support/receive.ts'
-import { newFile } from './sqlite/set-up.ts'
 import { watchStore } from './stores.ts'
 import { testUse } from './use-cases.ts'
 
@@ -40,16 +39,6 @@ describe('a queue of one process', () => {
     expect(() => createDestination({ ...options, queue: outbox })).toThrow(TypeError)
 
     await destination.close({ graceMs: 0 })
-  })
-
-  it('of the default name in one SQLite file is refused to the second of the two', async () => {
-    const path = newFile()
-    const [first, second] = [sqliteQueue({ path }), sqliteQueue({ path })]
-    createReceiver({ secret, inbox: first })
-
-    expect(() => createDestination({ ...options, queue: second })).toThrow('default')
-
-    await Promise.all([first.close({ graceMs: 0 }), second.close({ graceMs: 0 })])
   })
 
   it('over a store without a place may serve a second destination', async () => {

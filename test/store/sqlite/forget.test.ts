@@ -126,18 +126,6 @@ describe('a user who is forgotten', () => {
     expect(await dropped).toBe(600) // A wait in this thread would take the 60 seconds.
   })
 
-  it('is gone by itself when the retention of dead letters is over', async () => {
-    const { path, open, clock, drained, see } = setUp()
-    const queue = open({ deadLetterRetentionMs: 1000 })
-    work(queue, () => ({ deadLetter: 'no' }))
-    await queue.push([jobOf(bodyOf('ada', 5))])
-    await drained(queue)
-    await clock.advance(1000)
-    await see(() => found(path, 'ada')[1] === 0)
-    expect(found(path, 'ada')).toEqual([0, 0])
-    expect((await queue.counts()).deadLetters).toBe(0)
-  })
-
   it('whose jobs a process had when it died is forgotten where no process works', async () => {
     const { path, open } = setUp()
     const dead = openAs(path, 0xabc)
