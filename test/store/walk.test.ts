@@ -38,11 +38,7 @@ function watchTurns() {
   }
 }
 
-async function readAll<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const read: Item[] = []
-  for await (const item of items) read.push(item)
-  return read
-}
+const readAll = <Item>(items: AsyncIterable<Item>): Promise<Item[]> => Array.fromAsync(items)
 
 const most = (turns: readonly number[]): number =>
   Math.max(...[...Map.groupBy(turns, (turn) => turn).values()].map(({ length }) => length))
@@ -125,22 +121,12 @@ async function storeLarge(createEngine: (clock: ManualClock) => Queue, fate: Fat
   const clock = manualClock()
   const engine = createEngine(clock)
   const { list } = engine.log as NonNullable<Queue['log']>
-  const queue: Queue = {
-    ...engine,
-    deadLetters: noted(engine.deadLetters),
-    log: { list: noted(list) },
-  }
+  const queue: Queue = { ...engine, deadLetters: noted(engine.deadLetters), log: { list: noted(list) } }
   const set = setUpInbox({ queue, retries: [], history: { maxAgeMs: 1e9 } }, { limit: 600_000, clock })
   const { receiver } = set
   for (let index = 0; index < MESSAGES; index += 1) {
-    const properties = { text: 'x'.repeat(LARGE) }
-    await deliver(receiver, {
-      ...fixtures.track,
-      messageId: `${index}`,
-      event: 'Sold',
-      userId: `user-${index % 3}`,
-      properties,
-    })
+    const large = { ...fixtures.track, event: 'Sold', properties: { text: 'x'.repeat(LARGE) } }
+    await deliver(receiver, { ...large, messageId: `${index}`, userId: `user-${index % 3}` })
   }
   receiver.on('track', () => {
     if (fate === 'fail') throw new Error('no')
@@ -169,34 +155,20 @@ async function storeLarge(createEngine: (clock: ManualClock) => Queue, fate: Fat
   return { ...set, pages, parsed }
 }
 
-const OPERATIONS: readonly [what: string, Fate, (receiver: Receiver) => Promise<unknown>, result: unknown][] = [
-  ['forgets a user who waits', 'wait', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
-  ['forgets a user who failed', 'fail', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
-  ['forgets a user of the history', 'keep', (receiver) => receiver.forget('user-1'), { deleted: 3, active: 0 }],
-  ['lists dead letters', 'fail', async (receiver) => (await receiver.deadLetters()).length, MESSAGES],
-  ['lists some', 'fail', async (receiver) => (await receiver.deadLetters({ userId: 'user-1' })).length, 3],
-  [
-    'counts dead letters',
-    'fail',
-    async (receiver) => (await receiver.redrive({ type: 'track' }, { dryRun: true })).count,
-    MESSAGES,
-  ],
-  ['redrives some', 'fail', (receiver) => receiver.redrive({ userId: 'user-1', reason: 'handler_failed' }), 3],
-  ['drops some', 'fail', (receiver) => receiver.drop({ userId: 'user-1', type: 'track' }), 3],
-  ['lists the history', 'keep', async (receiver) => (await readAll(receiver.history())).length, MESSAGES],
-  [
-    'lists some of it',
-    'keep',
-    async (receiver) => (await readAll(receiver.history({ event: 'Sold' }))).length,
-    MESSAGES,
-  ],
-  [
-    'counts a replay',
-    'keep',
-    async (receiver) => (await receiver.replay({ dryRun: true, type: 'track' })).count,
-    MESSAGES,
-  ],
-  ['replays', 'keep', async (receiver) => (await receiver.replay({ userId: 'user-1' })).count, 3],
+const [userId, dryRun, some, all] = ['user-1', true, { length: 3 }, { length: MESSAGES }] as const
+const OPERATIONS: readonly [what: string, Fate, (of: Receiver) => Promise<unknown>, result: object | number][] = [
+  ['forgets a user who waits', 'wait', (of) => of.forget(userId), { deleted: 3, active: 0 }],
+  ['forgets a user who failed', 'fail', (of) => of.forget(userId), { deleted: 3, active: 0 }],
+  ['forgets a user of the history', 'keep', (of) => of.forget(userId), { deleted: 3, active: 0 }],
+  ['lists dead letters', 'fail', (of) => of.deadLetters(), all],
+  ['lists some', 'fail', (of) => of.deadLetters({ userId }), some],
+  ['counts dead letters', 'fail', (of) => of.redrive({ type: 'track' }, { dryRun }), { count: MESSAGES }],
+  ['redrives some', 'fail', (of) => of.redrive({ userId, reason: 'handler_failed' }), 3],
+  ['drops some', 'fail', (of) => of.drop({ userId, type: 'track' }), 3],
+  ['lists the history', 'keep', (of) => readAll(of.history()), all],
+  ['lists some of it', 'keep', (of) => readAll(of.history({ event: 'Sold' })), all],
+  ['counts a replay', 'keep', (of) => of.replay({ dryRun, type: 'track' }), { count: MESSAGES }],
+  ['replays', 'keep', (of) => of.replay({ userId }), { count: 3 }],
 ]
 
 const inMemory = (clock: ManualClock) => memoryQueue({ name: 'inbox', clock })
@@ -213,7 +185,7 @@ describe('an inbox with large messages', () => {
 
       const found = await run(receiver)
 
-      expect(found).toEqual(result)
+      expect({ found }).toMatchObject({ found: result })
       expect(parsed.length).toBeGreaterThan(0)
       expect(most(parsed)).toBe(1)
       expect(Math.max(0, ...pages)).toBeLessThanOrEqual(4 * 1024 * 1024)
