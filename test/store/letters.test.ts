@@ -22,13 +22,12 @@ async function failMessages() {
   const mail = vi.fn().mockRejectedValue(new Error('no'))
   receiver.on('*', crm, { name: 'crm' }).on('page', mail, { name: 'mail' }).start()
   const startedAt = clock.now()
-  const bodies = [
+  for (const body of [
     { ...fixtures.track, event: 'Order Completed', userId: 'ada', messageId: '0' },
     { ...fixtures.track, event: 'Order Refunded', userId: 'bob', messageId: '1' },
     { ...fixtures.page, userId: 'ada', messageId: '2' },
     'no \\ message',
-  ]
-  for (const body of bodies) {
+  ]) {
     await deliver(receiver, body)
     await clock.advance(HOUR)
   }
@@ -38,8 +37,10 @@ async function failMessages() {
   return { ...set, crm, mail, hoursLater, left }
 }
 
+type Set = Awaited<ReturnType<typeof failMessages>>
+
 describe('the dead letters of an inbox', () => {
-  it.each<[string, (at: Awaited<ReturnType<typeof failMessages>>) => InboxLetterFilter, (string | undefined)[]]>([
+  it.each<[string, (at: Set) => InboxLetterFilter, (string | undefined)[]]>([
     ['nothing', () => ({}), ['0', '1', '2', undefined]],
     ['a type', () => ({ type: 'track' }), ['0', '1']],
     ['an event', () => ({ event: 'Order Refunded' }), ['1']],
@@ -78,12 +79,11 @@ describe('the dead letters of an inbox', () => {
 
   it('are counted by their reasons, also all and by ids', async () => {
     const { receiver } = await failMessages()
-    const reasons = { handler_failed: 3, body_not_json: 1 }
-    expect(await receiver.redrive('all', { dryRun: true })).toEqual({ count: 4, reasons })
+    const count = (which: 'all' | string[]) => receiver.redrive(which as 'all', { dryRun: true })
     const [first] = await receiver.deadLetters()
-    const counted = await receiver.redrive([first?.id ?? ''], { dryRun: true })
-    expect(counted).toEqual({ count: 1, reasons: { handler_failed: 1 } })
-    expect(await receiver.redrive([], { dryRun: true })).toEqual({ count: 0, reasons: {} })
+    expect(await count('all')).toEqual({ count: 4, reasons: { handler_failed: 3, body_not_json: 1 } })
+    expect(await count([first?.id ?? ''])).toEqual({ count: 1, reasons: { handler_failed: 1 } })
+    expect(await count([])).toEqual({ count: 0, reasons: {} })
   })
 
   it('are dropped by the same filters', async () => {
@@ -95,7 +95,7 @@ describe('the dead letters of an inbox', () => {
     expect(await left()).toEqual(['1', undefined])
   })
 
-  it.each<[string, (receiver: Awaited<ReturnType<typeof failMessages>>['receiver']) => Promise<unknown>, string]>([
+  it.each<[string, (receiver: Set['receiver']) => Promise<unknown>, string]>([
     ['an unknown filter', (receiver) => receiver.redrive({ evnt: 'x' } as never), '`event`'],
     ['a filter without any', (receiver) => receiver.redrive({}), "'all'"],
     ['nothing', (receiver) => receiver.redrive(undefined as never, { dryRun: true }), "'all'"],
@@ -112,15 +112,10 @@ describe('the dead letters of an inbox', () => {
 
 it('those of a destination are selected by the URL that did not take them', async () => {
   await using refuses = await startEndpoint({ script: Array.from({ length: 9 }, () => 404) })
-  const destination = createDestination({
-    webhooks: [{ url: `${refuses.url}?token=secret` }],
-    sharedSecret: 'a secret',
-    onAttempt() {},
-  })
-  await destination.track({ userId: 'ada', event: 'Order Completed' })
-  await destination.track({ userId: 'bob', event: 'Order Completed' })
-  await until(async () => (await destination.deadLetters()).length === 2)
   const url = `${refuses.url}?token=secret`
+  const destination = createDestination({ webhooks: [{ url }], sharedSecret: 'a secret', onAttempt() {} })
+  for (const userId of ['ada', 'bob']) await destination.track({ userId, event: 'Order Completed' })
+  await until(async () => (await destination.deadLetters()).length === 2)
   expect(await destination.deadLetters({ url })).toHaveLength(2)
   expect(await destination.deadLetters({ url, userId: 'ada' })).toHaveLength(1)
   expect(await destination.deadLetters({ url: refuses.url })).toEqual([])

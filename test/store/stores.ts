@@ -4,7 +4,7 @@ import type { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
-import type { QueueStore, ReleaseOptions } from '../../src/store/queue-store.ts'
+import type { Answer, QueueStore, ReleaseOptions } from '../../src/store/queue-store.ts'
 import type { ClaimedJob, Outcome } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
@@ -14,7 +14,7 @@ export interface WatchedStore {
   readonly released: ({ readonly id: string } & ReleaseOptions)[]
   /** The outcomes the store was given, whether it failed then or not. */
   readonly outcomes: Outcome[]
-  readonly failures: number
+
   /** While true, each call rejects. */
   isAway: boolean
 }
@@ -26,24 +26,18 @@ export interface Manner {
 }
 
 /** Creates a store in memory that is durable unless `isDurable` says otherwise: releasing makes jobs due again. */
-export function watchStore(
-  clock: ManualClock,
-  { isDurable = true, isSlow = false, leaseMs }: Manner = {},
-): WatchedStore {
+export function watchStore(clock: ManualClock, manner: Manner = {}): WatchedStore {
+  const { isDurable = true, isSlow = false, leaseMs } = manner
   const memory = createMemoryStore({ clock }) as QueueStore
-  const watched = { claims: [], released: [], outcomes: [], failures: 0, isAway: false } as Omit<
-    WatchedStore,
-    'store'
-  > & { failures: number }
+  const watched: Omit<WatchedStore, 'store'> = { claims: [], released: [], outcomes: [], isAway: false }
+  let failures = 0
 
   /** The same call, which fails while the store is away. */
-  function reach<Args extends unknown[], T>(
-    call: (...args: Args) => T | Promise<T>,
-  ): (...args: Args) => T | Promise<T> {
-    const reached = (...args: Args): T | Promise<T> => {
+  function reach<Args extends unknown[], T>(call: (...args: Args) => Answer<T>): (...args: Args) => Answer<T> {
+    const reached = (...args: Args): Answer<T> => {
       if (!watched.isAway) return call(...args)
-      watched.failures += 1
-      throw new Error(`away ${watched.failures}`)
+      failures += 1
+      throw new Error(`away ${failures}`)
     }
     if (!isSlow) return reached
     return async (...args) => {

@@ -1,6 +1,5 @@
 /** A job that is not a message, or that a queue cannot read, becomes a dead letter loudly: a line, the callbacks, the alarm. */
 
-import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
@@ -13,13 +12,16 @@ import type { DestinationDeadLetter } from '../../src/send/destination-types.ts'
 import type { DeadLetter, Queue } from '../../src/store/queue-types.ts'
 import { capture } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
+import { jobOf } from '../support/queues.ts'
 import { secret } from '../support/receive.ts'
 
-const jobOf = (body = 'b0dy') => ({ id: randomUUID(), body: Buffer.from(body) })
-const foreign = { id: '0b3f1c52-6a8e-4c57-9d0e-2f4a8b6c1d30', reason: 'Hookline did not write this job.' }
+const reason = 'Hookline did not write this job.'
+const letter: DeadLetter = { ...jobOf(), reason, retryState: undefined, failedAt: new Date(5) }
+const shown = { id: letter.id, reason: 'unreadable' }
+const lineOf = (id: string) => ({ level: 'error', text: expect.stringContaining(`dead letter ${id}`) })
 
 /** A queue in memory whose store makes a dead letter by itself, as a durable one does with what it cannot read. */
-function queueWith(letter: DeadLetter): Queue {
+function queueWithLetter(): Queue {
   const memory = memoryQueue()
   return {
     ...memory,
@@ -31,24 +33,20 @@ function queueWith(letter: DeadLetter): Queue {
   }
 }
 
-const lineOf = (id: string) => ({ level: 'error', text: expect.stringContaining(`dead letter ${id}`) })
-const letter = { ...foreign, body: Buffer.from('b0dy'), retryState: undefined, failedAt: new Date(5) }
-
 describe('a job that its queue cannot read', () => {
   it('of an inbox: a line, onError and onDeadLetter', () => {
     const printed = watchConsole()
     const [letters, errors]: [DeadLetterMessage[], HooklineError[]] = [[], []]
-    const options = { secret, onDeadLetter: (one: DeadLetterMessage) => void letters.push(one) }
-    createReceiver({ ...options, inbox: queueWith(letter) })
-      .on('*', () => {})
-      .start()
-    expect(printed).toEqual([lineOf(foreign.id)])
-    const onError = (error: HooklineError) => void errors.push(error)
-    createReceiver({ ...options, onError, inbox: queueWith(letter) })
-      .on('*', () => {})
-      .start()
-    expect(errors).toMatchObject([{ code: 'internal', message: expect.stringContaining(foreign.id) }])
-    expect(letters).toMatchObject(Array(2).fill({ id: foreign.id, reason: 'unreadable' }))
+    const start = (onError?: (error: HooklineError) => void) => {
+      const onDeadLetter = (one: DeadLetterMessage) => void letters.push(one)
+      const receiver = createReceiver({ secret, onDeadLetter, onError, inbox: queueWithLetter() })
+      receiver.on('*', () => {}).start()
+    }
+    start()
+    expect(printed).toEqual([lineOf(letter.id)])
+    start((error) => void errors.push(error))
+    expect(errors).toMatchObject([{ code: 'internal', message: expect.stringContaining(letter.id) }])
+    expect(letters).toMatchObject([shown, shown])
     expect(printed).toHaveLength(1)
   })
 
@@ -66,13 +64,13 @@ describe('a job that its queue cannot read', () => {
   it('of a destination: a line, onAttempt and onDeadLetter', () => {
     const printed = watchConsole()
     const reports: DeliveryReport[] = []
-    const { letters } = createWith({ queue: queueWith(letter) })
-    expect(printed).toEqual([lineOf(foreign.id)])
-    createWith({ queue: queueWith(letter), onAttempt: (report) => reports.push(report) })
+    const { letters } = createWith({ queue: queueWithLetter() })
+    expect(printed).toEqual([lineOf(letter.id)])
+    createWith({ queue: queueWithLetter(), onAttempt: (report) => reports.push(report) })
     expect(printed).toHaveLength(1)
     expect(reports).toMatchObject([{ status: 'failed', reason: 'unreadable', attempts: [] }])
     expect(() => reports[0]?.message).toThrow(HooklineError)
-    expect(letters).toMatchObject([{ id: foreign.id, reason: 'unreadable', message: undefined }])
+    expect(letters).toMatchObject([{ ...shown, message: undefined }])
   })
 
   it('and an envelope of an inbox in the queue of a destination: the same', async () => {
