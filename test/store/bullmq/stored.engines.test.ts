@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { Queue as Engine, Worker } from 'bullmq'
+import { Queue as Engine } from 'bullmq'
 import { describe, expect, inject, it, vi } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
@@ -115,19 +115,6 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     held.resolve(complete)
     await queue.drain()
     expect(seen).toHaveLength(2)
-  })
-
-  it('claims nothing while the queue is paused through BullMQ, and neither spins nor waits in drain', async () => {
-    const { queue, engine } = setUp({ pollMs: 50 })
-    await engine.pause()
-    await queue.push([jobOf()])
-    const asked = vi.spyOn(Worker.prototype, 'getNextJob')
-    const seen = work(queue, () => complete, 10)
-    await queue.drain()
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    expect([seen.length, asked.mock.calls.length < 15]).toEqual([0, true])
-    await engine.resume()
-    await until(() => seen.length === 1)
   })
 
   it('releases the jobs of a worker that closes in their order, before what waits', async () => {
