@@ -3,41 +3,29 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
+import { until } from '../../support/until.ts'
 import { bodiesOf, jobOf, newFile, setUp, unavailable, work } from './set-up.ts'
 
 describe('a backup', () => {
   it('holds what was pushed and is not complete, also what is claimed', async () => {
     const { path, open, drained } = setUp()
-    const queue = open()
+    const [queue, other] = [open(), open({ name: 'other' })]
     await queue.push([jobOf('complete')])
     work(queue)
     await drained(queue)
     void queue.pause()
     await queue.push([jobOf('waits')])
-    const other = open({ name: 'other' })
-    const claimed = Promise.withResolvers<void>()
-    other.work(
-      () => {
-        claimed.resolve()
-        return new Promise(() => {})
-      },
-      { concurrency: 1 },
-    )
+    const claimed = work(other, () => new Promise(() => {}))
     await other.push([jobOf('claimed')])
-    await claimed.promise
+    await until(() => claimed.length === 1)
 
     const copy = join(dirname(path), 'backup.db')
     await queue.backup(copy)
     await queue.push([jobOf('later')])
-    for (const [name, body] of [
-      ['default', 'waits'],
-      ['other', 'claimed'],
-    ] as const) {
-      const restored = setUp({ path: copy }).open({ name })
-      const seen = work(restored)
-      await restored.drain()
-      expect(bodiesOf(seen)).toEqual([body])
-    }
+    const restored = ['default', 'other'].map((name) => setUp({ path: copy }).open({ name }))
+    const seen = restored.map((each) => work(each))
+    for (const each of restored) await each.drain()
+    expect(seen.map(bodiesOf)).toEqual([['waits'], ['claimed']])
   })
 
   it('is for this user alone', needs('POSIX'), async () => {

@@ -1,45 +1,23 @@
 /** Jobs that are pushed in a transaction of the caller's, over a connection of its own to the file. */
 
-import { randomUUID } from 'node:crypto'
-import { mkdtempSync, symlinkSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { symlinkSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, it, onTestFinished } from 'vitest'
-import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues-sqlite.ts'
-import type { Job } from '../../../src/store/queue-types.ts'
+import { expect, it } from 'vitest'
+import type { SqliteQueueOptions } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-
-const jobOf = (body: string): Job => ({ id: randomUUID(), body: Buffer.from(body) })
+import { bodiesOf, jobOf, setUp as setUpFile, work } from './set-up.ts'
 
 function setUp(options: Partial<SqliteQueueOptions> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-outbox-'))
-  const path = join(folder, 'shop.sqlite')
-  const queue = sqliteQueue({ path, name: 'outbox', pollMs: 60_000, ...options })
-  const db = new DatabaseSync(path)
-  onTestFinished(async () => {
-    if (db.isOpen) db.close()
-    await queue.close({ graceMs: 0 })
-    await rm(folder, { recursive: true, maxRetries: 9 })
-  })
-  db.exec('CREATE TABLE orders (id TEXT)')
-  const seen: string[] = []
-  const work = () =>
-    queue.work(
-      async ({ body }) => {
-        seen.push(Buffer.from(body).toString())
-        return { complete: true }
-      },
-      { concurrency: 10 },
-    )
-  return { folder, path, queue, db, seen, work }
+  const { path, open, connect } = setUpFile()
+  const queue = open({ name: 'outbox', pollMs: 60_000, timeoutMs: 2_000, ...options })
+  return { path, open, queue, db: connect() }
 }
 
 it('are handled when it commits, at once, and not at all when it is rolled back', needs('POSIX'), async () => {
-  const { queue, db, seen, work } = setUp()
-  work()
+  const { queue, db } = setUp()
+  db.exec('CREATE TABLE orders (id TEXT)')
+  const seen = work(queue)
   await queue.drain()
   for (const [end, body] of [
     ['ROLLBACK', 'rolled back'],
@@ -52,14 +30,13 @@ it('are handled when it commits, at once, and not at all when it is rolled back'
     db.exec(end)
   }
   await until(() => seen.length === 2) // Not by polling: that takes a minute. Windows may report a write late.
-  expect(seen).toEqual(['committed', 'committed, too'])
+  expect(bodiesOf(seen)).toEqual(['committed', 'committed, too'])
   expect(db.prepare('SELECT id FROM orders').all()).toEqual([{ id: 'committed' }])
 })
 
 it('are those of several pushes, and of other queues of the file, in the order in which they were made', async () => {
-  const { path, queue, db, seen, work } = setUp()
-  const other = sqliteQueue({ path, name: 'other' })
-  onTestFinished(async () => void (await other.close({ graceMs: 0 })))
+  const { open, queue, db } = setUp()
+  const other = open({ name: 'other' })
   await queue.push([jobOf('before')])
   db.exec('BEGIN IMMEDIATE')
   await queue.push([jobOf('one')], { db })
@@ -67,9 +44,9 @@ it('are those of several pushes, and of other queues of the file, in the order i
   await queue.push([jobOf('two')], { db })
   db.exec('COMMIT')
   await queue.push([jobOf('after')])
-  work()
+  const seen = work(queue)
   await queue.drain()
-  expect(seen).toEqual(['before', 'one', 'two', 'after'])
+  expect(bodiesOf(seen)).toEqual(['before', 'one', 'two', 'after'])
   expect(await other.counts()).toMatchObject({ waiting: 1 })
 })
 
@@ -85,9 +62,9 @@ it('have ids that are known, and a limit, as all others', async () => {
 })
 
 it('may come over a path of another name for the file', needs('POSIX'), async () => {
-  const { folder, path, queue } = setUp()
-  symlinkSync(path, join(folder, 'link.sqlite'))
-  const db = new DatabaseSync(join(folder, 'link.sqlite'))
+  const { path, queue } = setUp()
+  symlinkSync(path, `${path}.link`)
+  const db = new DatabaseSync(`${path}.link`)
   db.exec('BEGIN IMMEDIATE')
   await queue.push([jobOf('a')], { db })
   db.exec('COMMIT')
