@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { DeadLetter } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
-import { bodiesOf, damage, done, jobOf, pageInside, setUp, work } from './set-up.ts'
+import { bodiesOf, damagePage, done, jobOf, setUp, work } from './set-up.ts'
 
 describe('a row that cannot be read', () => {
   const update = (values: string) =>
     `UPDATE hookline_queue_jobs SET ${values} WHERE seq = (SELECT min(seq) FROM hookline_queue_jobs)`
 
+  const removeBody = 'DELETE FROM hookline_queue_bodies WHERE seq = (SELECT min(seq) FROM hookline_queue_bodies)'
+
   it.each([
-    [
-      'no body',
-      'DELETE FROM hookline_queue_bodies WHERE seq = (SELECT min(seq) FROM hookline_queue_bodies)',
-      'its body is missing',
-    ],
+    ['no body', removeBody, 'its body is missing'],
     ['an id of 3 bytes', update("id = x'010203'"), 'its id is not a UUID of 16 bytes'],
     ['an id of no bytes', update("id = x''"), 'its id is not a UUID of 16 bytes'],
   ])('becomes a dead letter, and others are claimed: %s', async (_what, damage, reason) => {
@@ -56,22 +54,17 @@ describe('a row that cannot be read', () => {
   })
 })
 
-describe('a damaged page', () => {
-  it('is reported by each call that reads it; the queue stops there, and loses no more', async () => {
-    const { path, open, connect, errors } = setUp({ isWhole: false })
-    const before = open()
-    await before.push(Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000))))
-    await before.close({ graceMs: 0 })
-    const database = connect()
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    damage(path, pageInside(database, 'hookline_queue_bodies', 0))
-    database.close()
-    const queue = open()
-    const seen = work(queue)
-    await until(() => errors.length > 0)
-    expect(`${errors[0]}`).toContain('it is damaged')
-    await expect(queue.forget(() => true)).rejects.toThrow('it is damaged')
-    expect(seen).toEqual([])
-    expect(await queue.counts()).toMatchObject({ waiting: 100, active: 0 })
-  })
+it('a damaged page is reported by each call that reads it; the queue stops there, and loses no more', async () => {
+  const { path, open, connect, errors } = setUp({ isWhole: false })
+  const before = open()
+  await before.push(Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000))))
+  await before.close({ graceMs: 0 })
+  damagePage(path, connect(), 'hookline_queue_bodies')
+  const queue = open()
+  const seen = work(queue)
+  await until(() => errors.length > 0)
+  expect(`${errors[0]}`).toContain('it is damaged')
+  await expect(queue.forget(() => true)).rejects.toThrow('it is damaged')
+  expect(seen).toEqual([])
+  expect(await queue.counts()).toMatchObject({ waiting: 100, active: 0 })
 })

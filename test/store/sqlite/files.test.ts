@@ -1,14 +1,4 @@
-import fs, {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import fs, { cpSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
@@ -20,11 +10,11 @@ import { until } from '../../support/until.ts'
 import {
   bodiesIn,
   bodiesOf,
-  damage,
+  damagePage,
   hurryTime,
   jobOf,
+  loseLock,
   newFile,
-  pageInside,
   setUp,
   sideFilesOf,
   truncateWal,
@@ -63,6 +53,8 @@ describe('a file that cannot be used is refused when the queue is created', () =
       return change(set)
     }
   const executed = (sql: string) => changed(({ connect }) => connect().exec(sql))
+  const triggerOn = (table: string) =>
+    `CREATE TRIGGER gone AFTER INSERT ON ${table} BEGIN DELETE FROM hookline_queues; END`
 
   it.each<[string, (set: Set) => unknown, string]>([
     ['is no database', ({ path }) => writeFileSync(path, 'Dear diary, '.repeat(100)), 'file is not a database'],
@@ -71,24 +63,11 @@ describe('a file that cannot be used is refused when the queue is created', () =
     ['is locked by another process', executed('BEGIN IMMEDIATE'), 'database is locked'],
     [
       'is damaged',
-      changed(({ path, connect }) => {
-        const database = connect()
-        database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-        damage(path, pageInside(database, 'hookline_queues'))
-        database.close()
-      }),
+      changed(({ path, connect }) => damagePage(path, connect(), 'hookline_queues')),
       'database disk image is malformed',
     ],
-    [
-      'has a trigger on the jobs',
-      executed('CREATE TRIGGER gone AFTER INSERT ON hookline_queue_jobs BEGIN DELETE FROM hookline_queues; END'),
-      'trigger gone',
-    ],
-    [
-      'has a trigger on the log',
-      executed('CREATE TRIGGER gone AFTER INSERT ON hookline_log BEGIN DELETE FROM hookline_queues; END'),
-      'trigger gone',
-    ],
+    ['has a trigger on the jobs', executed(triggerOn('hookline_queue_jobs')), 'trigger gone'],
+    ['has a trigger on the log', executed(triggerOn('hookline_log')), 'trigger gone'],
     ['has tables of a newer version', executed('UPDATE hookline_queue_schema SET version = 6'), 'version 6'],
     ['has tables of an older version', executed('UPDATE hookline_queue_schema SET version = 2'), 'version 2'],
     ['has tables without a version', executed('DROP TABLE hookline_queue_schema'), 'no version'],
@@ -100,21 +79,17 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(refusal(set.path)).toContain(found)
   })
 
-  it(
-    'one that is mounted alone, as a container mounts one file of its host: its WAL would lie elsewhere',
-    needs('Linux'),
-    async () => {
-      const path = join(dirname(newFile()), 'a name.db')
-      await sqliteQueue({ path }).close({ graceMs: 0 })
-      const escaped = path.replace(' ', '\\040')
+  it('one that is mounted alone, as a container may do it: its WAL would lie elsewhere', needs('Linux'), async () => {
+    const path = join(dirname(newFile()), 'a name.db')
+    await sqliteQueue({ path }).close({ graceMs: 0 })
+    const escaped = path.replace(' ', '\\040')
 
-      replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
-      expect(refusal(path)).toContain('mount')
+    replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
+    expect(refusal(path)).toContain('mount')
 
-      replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
-      await sqliteQueue({ path }).close({ graceMs: 0 })
-    },
-  )
+    replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
+    await sqliteQueue({ path }).close({ graceMs: 0 })
+  })
 
   it('but none is where the system lists neither mounts nor locks', async () => {
     const { open } = setUp()
@@ -154,10 +129,8 @@ it.each(['', '.link'])(
     const queue = sqliteQueue({ path: path + end })
     await queue.push([jobOf('{}')])
 
-    const names = readdirSync(dirname(path))
-    expect(names).toEqual(expect.arrayContaining(['jobs.db', 'jobs.db-wal', 'jobs.db-shm']))
-    for (const name of names.filter((each) => !each.endsWith('.link')))
-      expect([name, statSync(join(dirname(path), name)).mode & 0o777]).toEqual([name, 0o600])
+    const files = [path, `${path}-wal`, `${path}-shm`, ...sideFilesOf(path).map((name) => join(dirname(path), name))]
+    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual(Array(4).fill(0o600))
     await queue.close({ graceMs: 0 })
   },
 )
@@ -241,13 +214,10 @@ describe('a file that goes away', needs('POSIX'), () => {
     const queue = open()
     await queue.push([jobOf('a')])
     const { run } = StatementSync.prototype
-    let isRemoved = false
+    const remove = vi.fn(() => rmSync(`${path}-wal`))
     const spy = vi.spyOn(StatementSync.prototype, 'run').mockImplementation(function (this: StatementSync, ...values) {
       const result = run.apply(this, values as never)
-      if (this.sourceSQL === 'COMMIT' && !isRemoved) {
-        isRemoved = true
-        rmSync(`${path}-wal`)
-      }
+      if (this.sourceSQL === 'COMMIT' && remove.mock.calls.length === 0) remove()
       return result
     })
     onTestFinished(() => spy.mockRestore())
@@ -255,30 +225,23 @@ describe('a file that goes away', needs('POSIX'), () => {
     const seen = work(queue)
     await drained(queue)
 
-    expect([bodiesOf(seen), isRemoved]).toEqual([['a'], true])
+    expect([bodiesOf(seen), remove.mock.calls.length]).toEqual([['a'], 1])
   })
 
-  it(
-    'but for the lock on its side file, which a copy drops: a call is refused, and the claims stay',
-    needs('Linux'),
-    async () => {
-      const { path, open } = setUp()
-      const queue = open()
-      await queue.push([jobOf('held')])
-      const seen = work(queue, () => new Promise(() => {}), 1)
-      await until(() => seen.length === 1)
-      const [first = ''] = sideFilesOf(path)
-      readFileSync(join(dirname(path), first))
-      const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
+  it('but for the lock on its side file: a call is refused, and the claims stay', needs('Linux'), async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    await queue.push([jobOf('held')])
+    const seen = work(queue, () => new Promise(() => {}), 1)
+    await until(() => seen.length === 1)
+    const [first = ''] = sideFilesOf(path)
 
-      await expect(queue.push([jobOf('refused')])).rejects.toThrow(first)
-      later.mockRestore()
-      await queue.push([jobOf('waits')])
+    await loseLock(path, () => expect(queue.push([jobOf('refused')])).rejects.toThrow(first))
+    await queue.push([jobOf('waits')])
 
-      expect(sideFilesOf(path)).toEqual([first])
-      expect(await queue.counts()).toMatchObject({ waiting: 1, active: 1 })
-    },
-  )
+    expect(sideFilesOf(path)).toEqual([first])
+    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 1 })
+  })
 
   it('by a backup while it runs: what was claimed then is claimed again', async () => {
     const { path, open } = setUp()

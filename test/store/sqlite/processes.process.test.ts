@@ -1,12 +1,11 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { done, jobOf, newFile, setUp, sideFilesOf, start, unavailable, work } from './set-up.ts'
+import { done, jobOf, loseLock, newFile, setUp, start, unavailable, work } from './set-up.ts'
 
 describe('processes', () => {
   it('one whose file is locked closes its queue soon after the grace, and ends; its job is claimed again', async () => {
@@ -43,50 +42,40 @@ describe('processes', () => {
     expect(await open().counts()).toMatchObject({ waiting: 0 })
   })
 
-  it(
-    'one that lost the lock on its side file to a copy, and took it again, keeps its jobs',
-    needs('Linux'),
-    async () => {
+  it('one that lost the lock on its side file, and took it again, keeps its jobs', needs('Linux'), async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    const [held, other] = [jobOf(), jobOf()]
+    await queue.push([held])
+    const seen = work(queue, () => new Promise(() => {}), 1)
+    await until(() => seen.length === 1)
+    await loseLock(path, () => expect(queue.push([other])).rejects.toThrow(unavailable))
+    await queue.push([other])
+
+    const { child, lines } = start(path, 'work')
+    child.stdin?.write('go\n')
+    await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
+    await until(async () => (await queue.counts()).active === 1)
+
+    expect(lines).not.toContain(`got ${held.id}`)
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
+  })
+
+  it.each<[string, what: string, last: RegExp, waiting: number]>([
+    ['that is idle ends by itself', 'idle', /^pushed/, 1],
+    ['whose last act is to close its queue lives until that is done', 'close', /^closed$/, 0],
+  ])(
+    'one %s',
+    async (_rule, what, last, waiting) => {
       const { path, open } = setUp()
-      const queue = open()
-      const [held, other] = [jobOf(), jobOf()]
-      await queue.push([held])
-      const seen = work(queue, () => new Promise(() => {}), 1)
-      await until(() => seen.length === 1)
-      readFileSync(join(dirname(path), sideFilesOf(path)[0] ?? ''))
-      const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
-      await expect(queue.push([other])).rejects.toThrow(unavailable)
-      later.mockRestore()
-      await queue.push([other])
-
-      const { child, lines } = start(path, 'work')
+      const { child, lines } = start(path, what)
       child.stdin?.write('go\n')
-      await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
-      await until(async () => (await queue.counts()).active === 1)
-
-      expect(lines).not.toContain(`got ${held.id}`)
-      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
+      await until(() => child.exitCode !== null)
+      expect([child.exitCode, lines.at(-1)]).toEqual([0, expect.stringMatching(last)])
+      expect(await open().counts()).toMatchObject({ waiting, active: 0 })
     },
+    60_000,
   )
-
-  it('one that is idle ends by itself', async () => {
-    const { path, open } = setUp()
-    const { child, lines } = start(path, 'idle')
-    child.stdin?.write('go\n')
-    await until(() => child.exitCode !== null)
-    expect([child.exitCode, lines.at(-1)?.slice(0, 6)]).toEqual([0, 'pushed'])
-    expect(await open().counts()).toMatchObject({ waiting: 1 })
-    expect(sideFilesOf(path)).toHaveLength(1)
-  }, 60_000)
-
-  it('one whose last act is to close its queue lives until that is done', async () => {
-    const { path, open } = setUp()
-    const { child, lines } = start(path, 'close')
-    child.stdin?.write('go\n')
-    await until(() => child.exitCode !== null)
-    expect([child.exitCode, lines.at(-1)]).toEqual([0, 'closed'])
-    expect(await open().counts()).toMatchObject({ waiting: 0, active: 0 })
-  }, 60_000)
 
   it('that open a new file at once all get it', async () => {
     const [threads, rounds] = [3, 10]

@@ -1,6 +1,6 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
-import { closeSync, mkdtempSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, truncateSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -163,17 +163,23 @@ export function hurryTime(): void {
   onTestFinished(() => spy.mockRestore())
 }
 
-export function pageInside(database: DatabaseSync, table: string, at = 0.5) {
+/** Damages the first page of a table in a file. Closes the connection. */
+export function damagePage(path: string, database: DatabaseSync, table: string): void {
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   const size = Number(database.prepare('PRAGMA page_size').get()?.page_size)
-  const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').all(table, 'leaf')
-  const found = pages[Math.floor(pages.length * at)]
-  return { size, number: Number(found?.pageno) - 1 }
+  const page = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').get(table, 'leaf')
+  database.close()
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(size, 0xff), 0, size, (Number(page?.pageno) - 1) * size)
+  closeSync(file)
 }
 
-export function damage(path: string, { size, number }: { readonly size: number; readonly number: number }): void {
-  const file = openSync(path, 'r+')
-  writeSync(file, Buffer.alloc(size, 0xff), 0, size, number * size)
-  closeSync(file)
+/** Has this process lose the lock on its side file, as a copy of it does; the first look after that is in `look`. */
+export async function loseLock(path: string, look: () => Promise<unknown>): Promise<void> {
+  readFileSync(join(dirname(path), sideFilesOf(path)[0] ?? ''))
+  const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
+  await look()
+  later.mockRestore()
 }
 
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
