@@ -2,8 +2,9 @@ import fs, { rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { lockOwner } from '../../../src/store/sqlite/locks.ts'
+import type { SqliteClaim } from '../../../src/store/sqlite/sqlite-store.ts'
 import { needs } from '../../support/needs.ts'
-import { HOURS_3, hurryTime, newFile, openAs, sideFilesOf } from './set-up.ts'
+import { bodiesOf, HOURS_3, hurryTime, newFile, openAs, sideFilesOf } from './set-up.ts'
 
 describe('an owner', () => {
   it('that lives keeps its claims, whatever the clock says', () => {
@@ -21,7 +22,7 @@ describe('an owner', () => {
   it.each([
     ['whose lock is free', (file: string) => writeFileSync(file, '')],
     ['whose side file is missing', () => {}],
-    ['that left a side file with something in it', leaveTable],
+    ['that left a side file with something in it', (file: string) => new DatabaseSync(file).exec('CREATE TABLE a (b)')],
   ])('%s is dead: its jobs are due again at once, in their order, and its claims count', (_how, leave) => {
     const path = newFile()
     const dead = openAs(path, 0xabc)
@@ -30,7 +31,7 @@ describe('an owner', () => {
     leave(`${path}-owner-abc`)
     const other = openAs(path, 5)
     const jobs = other.claim({ limit: 3, now: 7 })
-    expect(jobs.map(({ body }) => `${Buffer.from(body)}`)).toEqual(['a', 'b', 'c'])
+    expect(bodiesOf(jobs)).toEqual(['a', 'b', 'c'])
     expect(jobs).toMatchObject([
       { claimCount: 2, firstAt: new Date(0) },
       { claimCount: 2, firstAt: new Date(0) },
@@ -59,12 +60,9 @@ describe('an owner', () => {
 
   it('that died with claims in several queues loses all of them', () => {
     const path = newFile()
-    for (const [name, body] of [
-      ['default', 'a'],
-      ['users', 'b'],
-    ] as const) {
+    for (const name of ['default', 'users']) {
       const dead = openAs(path, 0xabc, { name })
-      dead.push(body)
+      dead.push('a')
       dead.claim()
     }
     const other = openAs(path, 5)
@@ -86,9 +84,7 @@ describe('an owner', () => {
     const path = newFile()
     const [first, second] = [openAs(path, 0xabc), openAs(path, 5)]
     first.push('a')
-    const [job] = first.claim()
-    const [again] = second.claim()
-    if (job === undefined || again === undefined) throw new Error('both claimed it')
+    const [[job], [again]] = [first.claim(), second.claim()] as [[SqliteClaim], [SqliteClaim]]
     for (const outcome of [{ complete: true }, { retryAt: new Date(0) }, { deadLetter: 'no' }] as const) {
       first.finish(job, outcome)
       expect(first.counts()).toMatchObject({ waiting: 0, active: 1, deadLetters: 0 })
@@ -125,9 +121,3 @@ describe('side files', () => {
     expect(sideFilesOf(path)).toEqual([])
   })
 })
-
-function leaveTable(file: string): void {
-  const database = new DatabaseSync(file)
-  database.exec('CREATE TABLE a (b)')
-  database.close()
-}
