@@ -55,26 +55,31 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
       worker.start(handle, { concurrency, ...(room && { room }) })
     },
     drain() {
-      const drain = { isOver: false, end: worker.drain() }
-      void drain.end.then(() => Object.assign(drain, { isOver: true }))
-      return drain
+      const over = vi.fn()
+      return { over, end: worker.drain().then(over) }
     },
   }
 }
 
-/** Stores answer a call once `open` is called; `isAsked` says that they were asked. */
+/** `opened` resolves once `open` is called. */
 function gate() {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const gated = { isAsked: false, opened: promise, open: () => resolve() }
-  const claim =
-    (store: QueueStore): QueueStore['claim'] =>
-    async (limit) => {
+  const { promise: opened, resolve } = Promise.withResolvers<void>()
+  return { opened, open: () => resolve() }
+}
+
+/** A store whose claims are on their way until `open` is called; `asked` resolves when there is one. */
+function setUpGated(change: Partial<QueueStore> = {}) {
+  const [asked, answered] = [gate(), gate()]
+  const gated = (store: QueueStore): Partial<QueueStore> => ({
+    async claim(limit) {
       const claims = await store.claim(limit)
-      gated.isAsked = true
-      await promise
+      asked.open()
+      await answered.opened
       return claims
-    }
-  return Object.assign(gated, { claim })
+    },
+    ...change,
+  })
+  return { ...setUp({ change: gated }), asked: asked.opened, open: answered.open }
 }
 
 describe('a store whose calls take effect in their order', () => {
@@ -232,15 +237,14 @@ describe('claiming', () => {
 
 describe('a pause', () => {
   it('releases the claims that were on their way, unhandled, and claims them after resume', async () => {
-    const gated = gate()
-    const { clock, worker, watched, push, work, seen } = setUp({ change: (store) => ({ claim: gated.claim(store) }) })
+    const { clock, worker, watched, push, work, seen, asked, open } = setUpGated()
     const job = jobOf()
     await push(job)
     work()
-    await until(() => gated.isAsked)
+    await asked
 
     void worker.pause()
-    gated.open()
+    open()
     await clock.advance(1000)
     expect([seen, watched.released]).toEqual([[], [{ id: job.id, wereHandled: false }]])
 
@@ -250,15 +254,14 @@ describe('a pause', () => {
   })
 
   it('handles claims that it cannot release: no other process would get them', async () => {
-    const gated = gate()
     const release = () => Promise.reject(new Error('away'))
-    const { worker, errors, push, work, seen } = setUp({ change: (store) => ({ claim: gated.claim(store), release }) })
+    const { worker, errors, push, work, seen, asked, open } = setUpGated({ release })
     await push(jobOf())
     work()
-    await until(() => gated.isAsked)
+    await asked
 
     void worker.pause()
-    gated.open()
+    open()
 
     await until(() => seen.length === 1)
     expect(errors).toMatchObject([{ message: 'away' }])
@@ -267,51 +270,49 @@ describe('a pause', () => {
 
 describe('drain', () => {
   it('is not over while a job came due that very moment', async () => {
-    let isFirst = true
-    const { clock, push, work, drain } = setUp({
-      change: (store) => ({
-        async nextDueAt() {
-          const at = await store.nextDueAt()
-          if (isFirst) await clock.advance(10)
-          isFirst = false
-          return at
-        },
-      }),
+    const wait = vi.fn(async () => {}).mockImplementationOnce(() => clock.advance(10))
+    const change = (store: QueueStore): Partial<QueueStore> => ({
+      async nextDueAt() {
+        const at = await store.nextDueAt()
+        await wait()
+        return at
+      },
     })
+    const { clock, push, work, drain } = setUp({ change })
     await push(jobOf('job', { notBefore: new Date(clock.now() + 10) }))
 
-    const draining = drain()
+    const { over, end } = drain()
     await clock.advance(0)
     await clock.advance(0)
-    expect(draining.isOver).toBe(false)
+    expect(over).not.toHaveBeenCalled()
 
     work()
-    await draining.end
+    await end
   })
 
   it('is over when another process has handled the job', async () => {
     const { clock, watched, push, drain } = setUp({ pollMs: 100 })
     await push(jobOf())
-    const draining = drain()
+    const { over, end } = drain()
     await clock.advance(1000)
-    expect(draining.isOver).toBe(false)
+    expect(over).not.toHaveBeenCalled()
 
     for (const claim of await watched.store.claim(1)) await watched.store.finish(claim, complete)
     await clock.advance(100)
 
-    await draining.end
+    await end
   })
 
   it('does not take a store that fails for an empty one', async () => {
     const { clock, watched, drain } = setUp()
     watched.isAway = true
-    const draining = drain()
+    const { over, end } = drain()
     await clock.advance(2000)
-    expect(draining.isOver).toBe(false)
+    expect(over).not.toHaveBeenCalled()
 
     watched.isAway = false
     await clock.advance(30_000)
-    await draining.end
+    await end
   })
 })
 
@@ -362,44 +363,36 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
   })
 
   it('is given an outcome once more when the queue closes, and the job is released; then it is left alone', async () => {
-    const { clock, watched, worker, push, errors, work } = setUp({
-      isSlow,
-      change: () => ({
-        finish() {
-          watched.outcomes.push(complete)
-          throw new Error('away')
-        },
-      }),
+    const finish = vi.fn(() => {
+      throw new Error('away')
     })
+    const { clock, watched, worker, push, errors, work } = setUp({ isSlow, change: () => ({ finish }) })
     const [job, running] = [jobOf(), jobOf()]
     await push(job, running)
     work(({ id }) => (id === job.id ? complete : never()))
     await clock.advance(500)
-    expect(watched.outcomes).toHaveLength(2)
+    expect(finish).toHaveBeenCalledTimes(2)
 
     await worker.close(0)
     await clock.advance(10 * 60_000)
 
-    expect([watched.outcomes.length, errors.length, clock.timers]).toEqual([3, 3, 0])
+    expect([finish.mock.calls.length, errors.length, clock.timers]).toEqual([3, 3, 0])
     expect(watched.released).toEqual([job, running].map(({ id }) => ({ id, wereHandled: true })))
   })
 })
 
 it('close waits for a claim on its way, and releases it unhandled', async () => {
-  const gated = gate()
-  const { clock, watched, worker, push, work, seen } = setUp({ change: (store) => ({ claim: gated.claim(store) }) })
+  const { clock, watched, worker, push, work, seen, asked, open } = setUpGated()
   const due = jobOf()
   await push(due, jobOf('later', { notBefore: new Date(clock.now() + 1000) }))
   work()
-  await until(() => gated.isAsked)
+  await asked
 
-  let isClosed = false
-  const close = worker.close(0).then(() => {
-    isClosed = true
-  })
+  const closed = vi.fn()
+  const close = worker.close(0).then(closed)
   await clock.advance(0)
-  expect(isClosed).toBe(false)
-  gated.open()
+  expect(closed).not.toHaveBeenCalled()
+  open()
   await close
 
   expect(watched.released).toEqual([{ id: due.id, wereHandled: false }])
@@ -409,16 +402,13 @@ it('close waits for a claim on its way, and releases it unhandled', async () => 
 describe('leases', () => {
   function setUpLeases(renew: () => void | Promise<void> = () => {}) {
     const renewals: string[][] = []
-    const parts = setUp({
-      leaseMs: 3000,
-      change: () => ({
-        renew: async (claims) => {
-          renewals.push(claims.map(({ id }) => id))
-          await renew()
-        },
-      }),
+    const change = (): Partial<QueueStore> => ({
+      async renew(claims) {
+        renewals.push(claims.map(({ id }) => id))
+        await renew()
+      },
     })
-    return { ...parts, renewals }
+    return { ...setUp({ leaseMs: 3000, change }), renewals }
   }
 
   it('are renewed three times a lease, all together, while their jobs run; without jobs no timer is set', async () => {

@@ -121,24 +121,6 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     expect(await stored()).toBe(3)
   })
 
-  it('is stored once under its key: in one transaction, in the next, and beside one outside', async () => {
-    const { destination, events, stored, settle } = setUp()
-    const submissions = [{ key: 'order-1', message: { ...fixtures.track, event: 'once' } }]
-    await throughPg(async (db) => {
-      await destination.submit(submissions, { db })
-      await destination.submit([...submissions, ...submissions], { db })
-    })
-
-    await throughPg(async (db) => {
-      expect(await destination.submit(submissions, { db })).toEqual([{ queued: true, id: idOfKey('order-1') }])
-    })
-    await destination.submit(submissions)
-
-    await settle()
-    expect(events().filter((event) => event === 'once')).toHaveLength(1)
-    expect(await stored()).toBe(2)
-  })
-
   it.each(['COMMIT', 'ROLLBACK'])('waits for another transaction with the same key, which ends in %s', async (end) => {
     const { destination, events, stored, settle } = setUp()
     const submit = (event: string, db: object) =>
