@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
+import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import type { DeadLetterMessage } from '../../src/receive/stored-message.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import type { DeliveryReport } from '../../src/send/destination-events.ts'
@@ -37,14 +38,14 @@ describe('a job that its queue cannot read', () => {
   it('of an inbox: a line, onError and onDeadLetter', () => {
     const printed = watchConsole()
     const [letters, errors]: [DeadLetterMessage[], HooklineError[]] = [[], []]
-    const start = (onError?: (error: HooklineError) => void) => {
+    const start = (more: Pick<ReceiverOptions, 'onError'> = {}) => {
       const onDeadLetter = (one: DeadLetterMessage) => void letters.push(one)
-      const receiver = createReceiver({ secret, onDeadLetter, onError, inbox: queueWithLetter() })
+      const receiver = createReceiver({ secret, onDeadLetter, inbox: queueWithLetter(), ...more })
       receiver.on('*', () => {}).start()
     }
     start()
     expect(printed).toEqual([lineOf(letter.id)])
-    start((error) => void errors.push(error))
+    start({ onError: (error) => void errors.push(error) })
     expect(errors).toMatchObject([{ code: 'internal', message: expect.stringContaining(letter.id) }])
     expect(letters).toMatchObject([shown, shown])
     expect(printed).toHaveLength(1)

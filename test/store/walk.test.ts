@@ -38,7 +38,11 @@ function watchTurns() {
   }
 }
 
-const readAll = <Item>(items: AsyncIterable<Item>): Promise<Item[]> => Array.fromAsync(items)
+async function readAll<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const read: Item[] = []
+  for await (const item of items) read.push(item)
+  return read
+}
 
 const most = (turns: readonly number[]): number =>
   Math.max(...[...Map.groupBy(turns, (turn) => turn).values()].map(({ length }) => length))
