@@ -156,12 +156,12 @@ export function adapterContract(host: Host, turn: number): void {
   }
 
   function expectSuccess(reply: Reply | undefined): void {
-    expect([reply?.status, reply?.text, reply?.headers['content-type']]).toEqual([
-      200,
-      '{"ok":true}',
-      'application/json',
-    ])
+    const headers = { 'content-type': 'application/json' }
+    expect(reply).toMatchObject({ status: 200, text: '{"ok":true}', headers: expect.objectContaining(headers) })
   }
+
+  const expectText = async (send: Running['send'], path: string, text: string) =>
+    expect(await send({ ...empty, path })).toMatchObject({ status: 200, text })
 
   it.each(host.befores)('finds the bytes where the parser left them: %s', async (before) => {
     const { send, handled } = await start({}, before)
@@ -254,14 +254,10 @@ export function adapterContract(host: Host, turn: number): void {
     const echo = ({ path, query }: EndpointRequest) => ({ status: 200, headers: {}, body: `${path} ${query}` })
     const send = await startEndpoint(echo, ['/', '/v1/batch'])
 
-    for (const [path, text] of [
-      ['/webhooks/v1/batch?x=1', '/v1/batch x=1'],
-      ['/webhooks', '/ '],
-      ['/webhooks/', '/ '],
-      ['/webhooks?x=1', '/ x=1'],
-    ] as const) {
-      expect(await send({ ...empty, path })).toMatchObject({ status: 200, text })
-    }
+    await expectText(send, '/webhooks/v1/batch?x=1', '/v1/batch x=1')
+    await expectText(send, '/webhooks', '/ ')
+    await expectText(send, '/webhooks/', '/ ')
+    await expectText(send, '/webhooks?x=1', '/ x=1')
     for (const path of ['/webhooks/v2', '/webhooks/v1', '/webhooksv1/batch', '/webhooks2/v1/batch', '/v1/batch', '/']) {
       expect(await send({ ...empty, path })).toMatchObject({ status: 404 })
     }
@@ -270,14 +266,10 @@ export function adapterContract(host: Host, turn: number): void {
   it.each(Object.entries(host.mounts))('puts an endpoint with routes below a mount: %s', async (_how, run) => {
     const send = await startEndpoint(({ path }) => ({ status: 200, headers: {}, body: path }), ['/', '/v1/batch'], run)
 
-    for (const [path, text] of [
-      ['/tools/hookline', '/'],
-      ['/tools/hookline/?a=/b', '/'],
-      ['/tools/hookline/v1/batch?a=1?b', '/v1/batch'],
-      ...(host.http === 1 ? [['http://h.example/tools/hookline/?a', '/'] as const] : []),
-    ] as const) {
-      expect(await send({ ...empty, path })).toMatchObject({ status: 200, text })
-    }
+    await expectText(send, '/tools/hookline', '/')
+    await expectText(send, '/tools/hookline/?a=/b', '/')
+    await expectText(send, '/tools/hookline/v1/batch?a=1?b', '/v1/batch')
+    if (host.http === 1) await expectText(send, 'http://h.example/tools/hookline/?a', '/')
   })
 
   it.each([
