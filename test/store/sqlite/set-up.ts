@@ -47,15 +47,7 @@ export function setUp({ path = newFile(), isWhole = true } = {}) {
     expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
     database.close()
   })
-  function settingsOf(options: Partial<SqliteQueueOptions>): SqliteQueueOptions {
-    const shifted = { ...clock, now: () => clock.now() + shift }
-    const onError = (error: unknown) => errors.push(error)
-    return { path, clock: shifted, timeoutMs: 20, onError, ...options }
-  }
-  function closeAtEnd<Opened extends Queue>(queue: Opened): Opened {
-    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-    return queue
-  }
+
   /** Lets queues by the manual clock go on until it is so. */
   async function see(isTrue: () => boolean): Promise<void> {
     await until(async () => {
@@ -69,18 +61,20 @@ export function setUp({ path = newFile(), isWhole = true } = {}) {
     clock,
     errors,
     open(options: Partial<SqliteQueueOptions> = {}) {
-      return closeAtEnd(sqliteQueue(settingsOf(options)))
+      const shifted = { ...clock, now: () => clock.now() + shift }
+      const onError = (error: unknown) => errors.push(error)
+      const queue = sqliteQueue({ path, clock: shifted, timeoutMs: 20, onError, ...options })
+      onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+      return queue
     },
     setClock(ms: number) {
       shift += ms
     },
     see,
     async drained(queue: Queue) {
-      let isDrained = false
-      const drain = queue.drain().then(() => {
-        isDrained = true
-      })
-      await see(() => isDrained)
+      const over = vi.fn()
+      const drain = queue.drain().then(over)
+      await see(() => over.mock.calls.length > 0)
       await drain
     },
     connect() {
