@@ -31,22 +31,14 @@ export function testMessageBatches(engine: string, createQueue: () => Queue, nee
       return engine.work(count, options)
     }
     const queue = { ...engine, work }
-    const receiver = createReceiver({
-      secret,
-      clock,
-      inbox: { queue, retries: [0, 0], ...inbox },
-      onError: () => {},
-    })
+    const receiver = createReceiver({ secret, clock, inbox: { queue, retries: [0, 0], ...inbox }, onError: () => {} })
     onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
     const batches: string[][] = []
-    receiver.onBatch(
-      '*',
-      (messages, deliveries, batch) => {
-        batches.push(messages.map(({ messageId }) => messageId ?? ''))
-        return handle(messages, deliveries, batch)
-      },
-      options,
-    )
+    const note: BatchHandler = (messages, deliveries, batch) => {
+      batches.push(messages.map(({ messageId }) => messageId ?? ''))
+      return handle(messages, deliveries, batch)
+    }
+    receiver.onBatch('*', note, options)
     return {
       ...{ clock, queue, receiver, batches },
       async send(messageIds: readonly string[], more: object = {}) {
@@ -125,11 +117,8 @@ export function testMessageBatches(engine: string, createQueue: () => Queue, nee
     it('retry the messages that the handler fails, and complete the others', async () => {
       let isAway = true
       const { receiver, batches, send, handled, claimed } = setUp({}, {}, (messages, _deliveries, { fail }) => {
-        if (isAway)
-          fail(
-            messages.findIndex(({ messageId }) => messageId === numbers(2)[1]),
-            new Error('bad row'),
-          )
+        const bad = messages.findIndex(({ messageId }) => messageId === numbers(2)[1])
+        if (isAway) fail(bad, new Error('bad row'))
         isAway = false
       })
       await send(numbers(3))
