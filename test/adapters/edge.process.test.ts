@@ -9,8 +9,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build, type Platform } from 'esbuild'
 import { expect, it } from 'vitest'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
 
 const worker = `
   import { createReceiver } from './src/index.ts'

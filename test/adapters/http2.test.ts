@@ -10,10 +10,9 @@ import { describe, it, type TestContext } from 'vitest'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
-import type { Endpoint } from '../../src/host/endpoint.ts'
+import { createReceiver, type Endpoint } from '../../src/index.ts'
 import { DISCARD_MS } from '../../src/protocol/limits.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { manualClock } from '../../src/testing.ts'
 import { until } from '../support/until.ts'
 
 const frameworks: Readonly<Record<string, (endpoint: Endpoint) => Promise<http2.Http2Server>>> = {

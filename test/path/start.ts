@@ -1,11 +1,9 @@
 /** Everything between a client and a handler, on real sockets. */
 
 import { onTestFinished } from 'vitest'
-import { createCollector } from '../../src/collect/create-collector.ts'
-import type { Endpoint } from '../../src/host/endpoint.ts'
-import type { Message } from '../../src/protocol/message.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
+import { createCollector } from '../../src/collector.ts'
+import { createReceiver, type Endpoint, type Message } from '../../src/index.ts'
+import { createDestination } from '../../src/sender.ts'
 import { WRITE_KEY } from './clients.ts'
 import type { Serve } from './frameworks.ts'
 

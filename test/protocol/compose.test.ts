@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Calls } from '../../src/protocol/calls.ts'
+import { HooklineError, type MessageType, parse } from '../../src/index.ts'
 import { compose, serialise } from '../../src/protocol/compose.ts'
-import { HooklineError } from '../../src/protocol/error.ts'
-import type { MessageType } from '../../src/protocol/message.ts'
-import { parse } from '../../src/protocol/parse.ts'
 import { isMessageType } from '../../src/protocol/type-table.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
+import type { Calls } from '../../src/sender.ts'
+import { fixtures } from '../../src/testing.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 9, 30)
 const timestamp = '2026-01-15T09:30:00.000Z'

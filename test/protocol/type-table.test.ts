@@ -1,12 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import {
-  CALL_TYPES,
-  type CallType,
-  createMethods,
-  isCallType,
-  isMessageType,
-  MESSAGE_TYPES,
-} from '../../src/protocol/type-table.ts'
+import { MESSAGE_TYPES } from '../../src/index.ts'
+import { CALL_TYPES, type CallType, createMethods, isCallType, isMessageType } from '../../src/protocol/type-table.ts'
 
 const NO_TYPES = ['purchase', 'Track', '', 'constructor', '__proto__', 'toString', 5, null, undefined, ['track'], {}]
 

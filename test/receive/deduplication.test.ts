@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../src/protocol/message.ts'
+import type { Message, ReceiverOptions } from '../../src/index.ts'
 import type { Claim, Dedupe } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
-import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { deliver, schemaOf, setUp } from '../support/receive.ts'
 
 const fail = () => {

@@ -2,12 +2,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { inspectQueue } from '../../src/observe/inspect-queue.ts'
-import type { HandledMessage, HistoryFilter } from '../../src/receive/history.ts'
-import type { Receiver } from '../../src/receive/receiver-types.ts'
-import type { Handler } from '../../src/receive/selection.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import type { HandledMessage, Handler, HistoryFilter, Receiver } from '../../src/index.ts'
+import { inspectQueue } from '../../src/queues.ts'
+import { fixtures, type ManualClock } from '../../src/testing.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 

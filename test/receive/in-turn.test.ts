@@ -1,12 +1,9 @@
 /** `groupBy` of an inbox and a destination. What each engine promises of groups is in its contract. */
 
 import { describe, expect, it, vi } from 'vitest'
-import type { Message } from '../../src/protocol/message.ts'
+import { createReceiver, type InboxOptions, type Message } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
-import type { InboxOptions } from '../../src/receive/inbox-options.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret } from '../support/receive.ts'

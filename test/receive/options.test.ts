@@ -1,11 +1,10 @@
 /** The options of a receiver: each mistake is a TypeError that names the option, and shows no secret. */
 
 import { expect, it } from 'vitest'
+import { createReceiver, type Receiver } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
-import type { Receiver } from '../../src/receive/receiver-types.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
+import { fixtures } from '../../src/testing.ts'
 import { deliver, refusing, setUp } from '../support/receive.ts'
 
 const { log: _, ...withoutLog } = memoryQueue()

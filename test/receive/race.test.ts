@@ -1,11 +1,10 @@
 /** The race of each request with its deadline: at each step, in every order in which the step, the deadline and `close` can come. */
 
 import { expect, it, vi } from 'vitest'
-import type { EndpointBody } from '../../src/host/body.ts'
 import { bodyAborted } from '../../src/host/body.ts'
+import type { EndpointBody } from '../../src/index.ts'
 import type { Dedupe } from '../../src/receive/dedupe.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { hostRequest, secret, setUp } from '../support/receive.ts'
 

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
+import { type Delivery, HooklineError } from '../../src/index.ts'
 import { idOfDigest, idOfKey } from '../../src/protocol/id.ts'
-import type { Delivery } from '../../src/receive/delivery.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
 import { deliver, hostRequest, secret, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 

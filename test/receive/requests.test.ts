@@ -1,10 +1,8 @@
 /** What may be special about a request, and its one outcome, for a receiver with each pair of `methods`, `header`, `custom` and `batches`. */
 
 import { expect, it } from 'vitest'
-import type { HooklineError, HooklineErrorCode } from '../../src/protocol/error.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { createReceiver, type HooklineError, type HooklineErrorCode } from '../../src/index.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { hmac } from '../support/hmac.ts'
 import { hostRequest, secret } from '../support/receive.ts'
 

@@ -1,11 +1,9 @@
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createReceiver, type ReceiverOptions, sign } from '../../src/index.ts'
 import { systemClock } from '../../src/kit/clock.ts'
-import { sign } from '../../src/protocol/signature.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { secretsOf } from '../../src/receive/inspected.ts'
-import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import { createSecretCache } from '../../src/receive/secrets.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
+import { fixtures } from '../../src/testing.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const { track } = fixtures

@@ -2,12 +2,10 @@
 
 import { expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
+import { createReceiver, type OnUnplanned, type ReceiverOptions } from '../../src/index.ts'
 import { schemasOf } from '../../src/receive/inspected.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
-import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
-import type { OnUnplanned } from '../../src/receive/unplanned.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
+import { fixtures } from '../../src/testing.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret, setUp, watchWarnings } from '../support/receive.ts'
 

@@ -1,10 +1,9 @@
 /** `receiver.work()`: the messages of an inbox in a process that does not stay. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReceiverWorkOptions, WorkResult } from '../../src/receive/work.ts'
-import { createQueue } from '../../src/store/create-queue.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import type { ReceiverWorkOptions, WorkResult } from '../../src/index.ts'
+import { createQueue } from '../../src/queues.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { watchStore } from '../store/stores.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
