@@ -30,6 +30,7 @@ describe('a message is about a user', () => {
     ['a delete, which carries the request', { type: 'delete', userId: 'ada' }],
     ['what is no JSON', '{"userId":"ada"'],
     ['an id that is no string', { userId: ['ada'] }],
+    ['an id of an object within', { order: { userId: 'ada' } }],
   ])('not by %s', (_what, message) => {
     expect(matchUser('ada')(bytes(message))).toBe(false)
   })

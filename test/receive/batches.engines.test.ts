@@ -1,38 +1,30 @@
 /** A batch of the most elements in an inbox on each engine: stored in one push, and each handled once. */
 
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Redis } from 'ioredis'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { bullmqQueue } from '../../src/queues-bullmq.ts'
-import { pgBossQueue } from '../../src/queues-pg-boss.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createReceiver } from '../../src/index.ts'
+import type { Queue } from '../../src/queues.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
-import { createReceiver } from '../../src/receive/create-receiver.ts'
-import type { Queue } from '../../src/store/queue-types.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { signedRequest } from '../../src/testing.ts'
+import { useServers } from '../store/on-servers.ts'
+import { newFile } from '../store/sqlite/set-up.ts'
+import { track } from '../support/batches.ts'
 import { needs } from '../support/needs.ts'
-import { createSchema } from '../support/postgres.ts'
 import { secret } from '../support/receive.ts'
-import { removeQueue } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
-const redisUrl = inject('redisUrl')
-const databaseUrl = inject('databaseUrl')
-const messages = Array.from({ length: 1_000 }, (_, index) => ({
-  type: 'track',
-  event: 'Seen',
-  userId: `user-${index}`,
-}))
+const servers = useServers()
+const users = Array.from({ length: 1_000 }, (_, index) => `user-${index}`)
 
 async function check(queue: Queue): Promise<void> {
   const receiver = createReceiver({ secret, batches: true, inbox: queue })
   onTestFinished(async () => void (await receiver.close()))
   const seen: string[] = []
   receiver.on('track', ({ userId }) => void seen.push(String(userId)))
-  const { bytes, headers } = signedRequest(messages, secret)
+  const { bytes, headers } = signedRequest(
+    users.map((user) => track(user)),
+    secret,
+  )
   for (let time = 0; time < 2; time++) {
     const received = await receiver.receive(bytes, headers)
     expect(received).toMatchObject({ ok: true, status: 200 })
@@ -40,29 +32,11 @@ async function check(queue: Queue): Promise<void> {
   }
   receiver.start()
   await until(async () => seen.length >= 1_000 && (await queue.counts()).active === 0)
-  expect(seen.sort()).toEqual(messages.map(({ userId }) => userId).sort())
+  expect(seen.sort()).toEqual(users.toSorted())
 }
 
 describe('a batch of 1000', () => {
-  it('on SQLite', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'hookline-batches-'))
-    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
-    await check(sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' }))
-  })
-
-  it('on BullMQ', needs('Redis'), async () => {
-    const name = randomUUID()
-    onTestFinished(async () => {
-      const redis = new Redis(redisUrl as string)
-      await removeQueue(redis, name)
-      redis.disconnect()
-    })
-    await check(bullmqQueue({ name, connection: redisUrl as string }))
-  })
-
-  it('on pg-boss', needs('PostgreSQL'), async () => {
-    const schema = createSchema(databaseUrl as string)
-    onTestFinished(() => schema.drop())
-    await check(pgBossQueue({ name: 'inbox', connectionString: databaseUrl as string, schema: schema.name }))
-  })
+  it('on SQLite', () => check(sqliteQueue({ path: newFile() })))
+  it('on BullMQ', needs('Redis'), () => check(servers.onBullmq(randomUUID())))
+  it('on pg-boss', needs('PostgreSQL'), () => check(servers.onPgBoss(randomUUID())))
 })

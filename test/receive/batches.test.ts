@@ -5,7 +5,7 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
-import { schemaOf, secret } from '../support/receive.ts'
+import { secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
@@ -57,9 +57,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
   it.each([
     ['message_invalid', { type: 'track', userId: 'ben' }],
     ['message_type_unknown', { type: 'purchase' }],
-    ['body_not_json', [track('ben')]],
     ['body_not_json', null],
-    ['body_not_json', 'text'],
   ])('an element that is %s is reported, and makes no sender come again: %j', async (code, element) => {
     const set = setUpBatches(way)
     set.receiver.on('*', set.handle)
@@ -120,12 +118,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
   it.each([
     ['an empty array', '[]', 'batch_empty', 400],
     ['more than the limit', '[{},{},{},{}]', 'batch_too_large', 413],
-    ['a trailing comma', '[{},]', 'body_not_json', 400],
     ['no end', '[{}', 'body_not_json', 400],
-    ['junk behind it', '[{}]{}', 'body_not_json', 400],
-    ['an element that is no JSON', '[{},{a:1}]', 'body_not_json', 400],
-    ['no element between commas', '[{},,{}]', 'body_not_json', 400],
-    ['another bracket at its end', '[{}}', 'body_not_json', 400],
   ] as const)('%s is refused as a whole', async (_what, body, code, status) => {
     const set = setUpBatches(way, { batchLimit: 3 })
     set.receiver.on('*', set.handle)
@@ -137,37 +130,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     if (way === 'inbox')
       expect(await set.receiver.deadLetters()).toMatchObject([{ bytes: Buffer.from(body), verified: 'signature' }])
     expect(set.seen).toEqual([])
-  })
-
-  it('of another secret, in another order, or with another byte is refused', async () => {
-    const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
-    const body = JSON.stringify(some)
-    const forged = [
-      [body, sign(body, 'another')],
-      [JSON.stringify([...some].reverse()), sign(body, secret)],
-      [`${body} `, sign(body, secret)],
-      [body, sign(JSON.stringify(some[0]), secret)], // Nothing proves the others.
-      [JSON.stringify(some.slice(0, 1)), sign(JSON.stringify(some[0]), secret)],
-    ] as const
-    for (const [bytes, signature] of forged) {
-      expect(await set.receiver.receive(Buffer.from(bytes), { 'x-signature': signature })).toMatchObject({
-        status: 401,
-      })
-    }
-    expect(set.seen).toEqual([])
-    expect(await set.receiver.receive(Buffer.from(body), {})).toMatchObject({ error: { code: 'signature_missing' } })
-  })
-
-  it('takes what a schema makes of an element, and reports one that does not match', async () => {
-    const schema = schemaOf((value) =>
-      (value as { total?: number }).total === 1 ? { value: { total: 2 } } : { issues: [{ message: 'no' }] },
-    )
-    const set = setUpBatches(way, { events: { Seen: schema } })
-    set.receiver.on('*', set.handle)
-    await set.post([track('ada', { properties: { total: 1 } }), track('ben')])
-    expect(set.seen.map(({ message }) => message)).toMatchObject([{ userId: 'ada', properties: { total: 2 } }])
-    expect(set.errors.map(({ code }) => code)).toEqual(['schema_mismatch'])
   })
 
   it('without a secret: every element is unverified, and known by the body and its place', async () => {
@@ -266,15 +228,13 @@ describe('a batch with an inbox', () => {
   })
 })
 
-describe('the options', () => {
-  it('take 1000 elements by default', async () => {
-    const set = setUpBatches('inline')
-    const messages = Array.from({ length: 1_001 }, () => ({ type: 'page', userId: 'ada' }))
-    expect(await set.post(messages)).toMatchObject({ status: 413, error: { code: 'batch_too_large' } })
-    const received = await set.post(messages.slice(1))
-    expect(received).toMatchObject({ ok: true })
-    expect(received.elements).toHaveLength(1_000)
-  })
+it('a batch has 1000 elements at most by default', async () => {
+  const set = setUpBatches('inline')
+  const messages = Array.from({ length: 1_001 }, () => ({ type: 'page', userId: 'ada' }))
+  expect(await set.post(messages)).toMatchObject({ status: 413, error: { code: 'batch_too_large' } })
+  const received = await set.post(messages.slice(1))
+  expect(received).toMatchObject({ ok: true })
+  expect(received.elements).toHaveLength(1_000)
 })
 
 function signedBatch(): [Uint8Array, Record<string, string>] {

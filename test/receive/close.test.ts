@@ -141,12 +141,6 @@ describe('close, with an inbox', () => {
     expect(second).toBe(first)
     expect(await receiver.close()).toBe(first)
   })
-
-  it('start() after it is a TypeError', async () => {
-    const { receiver } = setUpHeld()
-    await receiver.close()
-    expect(() => receiver.start()).toThrow(/^`start`/)
-  })
 })
 
 describe('close, with a dedupe store', () => {
