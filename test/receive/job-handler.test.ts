@@ -126,33 +126,31 @@ describe('retries', () => {
   })
 })
 
-describe('handlers that never end', () => {
-  it('have failed after timeoutMs, their signal fires, and what they throw later is reported', async () => {
-    const { receiver, clock, errors, failed } = setUpInbox({ timeoutMs: 5000, retries: [SECOND] })
-    const held = Promise.withResolvers<void>()
-    const signals: AbortSignal[] = []
-    receiver.on('*', (_message, { signal }) => {
-      signals.push(signal)
-      return held.promise
-    })
-    receiver.start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(4999)
-    expect([signals.length, signals[0]?.aborted]).toEqual([1, false])
-    await clock.advance(1)
-    expect(signals[0]?.reason).toMatchObject({ code: 'handler_timeout' })
-    await clock.advance(SECOND)
-    expect(signals).toHaveLength(2)
-    await clock.advance(5000)
-    expect(await receiver.deadLetters()).toMatchObject([
-      { reason: 'handler_timeout', attempts: 2, error: { causes: [] } },
-    ])
-    expect(errors.map(({ code }) => code)).toEqual(['handler_timeout', 'handler_timeout'])
-    held.reject(new Error('late'))
-    await clock.advance(0)
-    expect(errors.slice(2).map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
-    expect(failed.map(({ remoteAddress }) => remoteAddress)).toEqual(failed.map(() => undefined))
+it('handlers that never end have failed after timeoutMs, their signal fires, and what they throw later is reported', async () => {
+  const { receiver, clock, errors, failed } = setUpInbox({ timeoutMs: 5000, retries: [SECOND] })
+  const held = Promise.withResolvers<void>()
+  const signals: AbortSignal[] = []
+  receiver.on('*', (_message, { signal }) => {
+    signals.push(signal)
+    return held.promise
   })
+  receiver.start()
+  await deliver(receiver, fixtures.track)
+  await clock.advance(4999)
+  expect([signals.length, signals[0]?.aborted]).toEqual([1, false])
+  await clock.advance(1)
+  expect(signals[0]?.reason).toMatchObject({ code: 'handler_timeout' })
+  await clock.advance(SECOND)
+  expect(signals).toHaveLength(2)
+  await clock.advance(5000)
+  expect(await receiver.deadLetters()).toMatchObject([
+    { reason: 'handler_timeout', attempts: 2, error: { causes: [] } },
+  ])
+  expect(errors.map(({ code }) => code)).toEqual(['handler_timeout', 'handler_timeout'])
+  held.reject(new Error('late'))
+  await clock.advance(0)
+  expect(errors.slice(2).map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
+  expect(failed.map(({ remoteAddress }) => remoteAddress)).toEqual(failed.map(() => undefined))
 })
 
 describe('dead letters', () => {
